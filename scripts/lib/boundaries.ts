@@ -1,0 +1,123 @@
+/**
+ * The arrows between and inside packages.
+ *
+ * B1. Core imports only itself; the one name it may use is "#default-storage".
+ * B2. In core, "node:" appears under src/sqlite alone.
+ * B3. Every other package imports core, what its package.json declares, and itself; never another adapter.
+ * B4. A relative import stays inside its package.
+ * B5. No import cycles in a package; type-only imports and "#default-storage" count as arrows.
+ * B6. No source file is longer than 300 lines.
+ */
+import { globSync, readFileSync } from "node:fs";
+import { dirname, join, normalize, relative, sep } from "node:path";
+import { type Arrow, findCycles } from "./cycles.ts";
+import { findImports, type Import } from "./imports.ts";
+import { declaredDependencies, listPackages, type Package, type Target } from "./workspace.ts";
+
+export type Problem = { readonly file: string; readonly line: number; readonly message: string };
+
+export const maxLines = 300;
+const core = "@durable/core";
+const defaultStorage = "#default-storage";
+
+/** Every broken rule in the workspace at `base`; files are relative to it. */
+export function checkBoundaries(base: string): Problem[] {
+  return listPackages(base).flatMap((entry) => checkPackage(entry, base));
+}
+
+function checkPackage(entry: Package, base: string): Problem[] {
+  const problems: Problem[] = [];
+  const graph = new Map<string, Arrow[]>();
+  const show = (file: string): string => relative(base, join(entry.dir, file)).split(sep).join("/");
+
+  for (const file of sourceFiles(entry.dir)) {
+    const source = readFileSync(join(entry.dir, file), "utf8");
+    const report = (line: number, message: string): void => {
+      problems.push({ file: show(file), line, message });
+    };
+    const lines = source.replace(/\n$/, "").split("\n").length;
+    if (lines > maxLines)
+      report(maxLines + 1, `${lines} lines, ${maxLines} is the limit: split it by concern`);
+
+    const imports = findImports(source);
+    graph.set(
+      file,
+      imports.flatMap((found) => arrows(entry, file, found)),
+    );
+    for (const found of imports) {
+      const message = complaint(entry, file, found);
+      if (message !== null) report(found.line, message);
+    }
+  }
+  return [...problems, ...cycleProblems(graph, show)];
+}
+
+function sourceFiles(dir: string): string[] {
+  return globSync("src/**/*.{ts,tsx,mts}", { cwd: dir })
+    .map((file) => file.split(sep).join("/"))
+    .toSorted();
+}
+
+/** What is wrong with one import and what to do about it; `null` when nothing is. */
+function complaint({ manifest }: Package, file: string, { specifier }: Import): string | null {
+  const inCore = manifest.name === core;
+  if (specifier === null) return inCore ? "import() of a computed name: core names what it imports" : null;
+  if (specifier.startsWith(".")) {
+    return resolveRelative(file, specifier).startsWith("src/")
+      ? null
+      : `"${specifier}" leaves the package's src: import the other package by its name`;
+  }
+  if (specifier.startsWith("node:")) {
+    return !inCore || file.startsWith("src/sqlite/")
+      ? null
+      : `"${specifier}" in portable core: move it to src/sqlite or use a web API`;
+  }
+  if (inCore) {
+    return specifier === defaultStorage
+      ? null
+      : `"${specifier}": core imports nothing but its own files; write it here or move this to an adapter`;
+  }
+  return outsideComplaint(manifest, specifier);
+}
+
+function outsideComplaint(manifest: Package["manifest"], specifier: string): string | null {
+  const name = packageName(specifier);
+  if (specifier.startsWith("#") && manifest.imports?.[specifier] !== undefined) return null;
+  if (name.startsWith("@durable/") && name !== core) {
+    return `"${specifier}": packages know ${core} only, never each other; move what is shared to core`;
+  }
+  return declaredDependencies(manifest).includes(name)
+    ? null
+    : `"${specifier}" is not declared: add ${name} to dependencies or peerDependencies of ${manifest.name}`;
+}
+
+function packageName(specifier: string): string {
+  return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+/** The files of the same package an import leads to. */
+function arrows({ manifest }: Package, file: string, { specifier, line }: Import): Arrow[] {
+  if (specifier?.startsWith(".")) return [{ to: resolveRelative(file, specifier), line }];
+  const target = specifier?.startsWith("#") ? manifest.imports?.[specifier] : undefined;
+  if (target === undefined) return [];
+  return sourceTargets(target).map((to) => ({ to: normalize(to), line }));
+}
+
+/** All files an internal import may stand for, whichever runtime picks. */
+function sourceTargets(target: Target): string[] {
+  if (typeof target === "string") return target.startsWith("./src/") ? [target] : [];
+  return [...new Set(Object.values(target).flatMap(sourceTargets))];
+}
+
+function resolveRelative(file: string, specifier: string): string {
+  return join(dirname(file), specifier).split(sep).join("/");
+}
+
+function cycleProblems(graph: Map<string, Arrow[]>, show: (file: string) => string): Problem[] {
+  return findCycles(graph).map((cycle) => {
+    const [first = "", second = first] = cycle;
+    const line = graph.get(first)?.find(({ to }) => to === second)?.line ?? 1;
+    const path = [...cycle, first].map(show).join(" -> ");
+    return { file: show(first), line, message: `import cycle ${path}: move what both need to a third file` };
+  });
+}

@@ -1,0 +1,90 @@
+/** What the scripts know about the workspace: its folders, its packages and how to run its tools. */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A value of `exports` or `imports`: a path, or conditions that lead to one. */
+export type Target = string | { readonly [condition: string]: Target };
+
+export type Manifest = {
+  readonly name: string;
+  readonly version?: string;
+  readonly private?: boolean;
+  readonly exports?: Record<string, Target>;
+  readonly imports?: Record<string, Target>;
+  readonly dependencies?: Record<string, string>;
+  readonly peerDependencies?: Record<string, string>;
+  readonly peerDependenciesMeta?: Record<string, { readonly optional?: boolean }>;
+  readonly optionalDependencies?: Record<string, string>;
+};
+
+export type Package = { readonly dir: string; readonly manifest: Manifest };
+
+export function readManifest(dir: string): Manifest {
+  return JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as Manifest;
+}
+
+/** The packages under `packages/`, by name. */
+export function listPackages(base: string = root): Package[] {
+  const parent = join(base, "packages");
+  return readdirSync(parent)
+    .map((name) => join(parent, name))
+    .filter((dir) => existsSync(join(dir, "package.json")))
+    .map((dir) => ({ dir, manifest: readManifest(dir) }))
+    .toSorted((a, b) => a.manifest.name.localeCompare(b.manifest.name));
+}
+
+/** Dependencies a user of the package gets or has to bring. */
+export function declaredDependencies(manifest: Manifest): string[] {
+  return Object.keys({
+    ...manifest.dependencies,
+    ...manifest.peerDependencies,
+    ...manifest.optionalDependencies,
+  });
+}
+
+/** Packages in an order where each comes after those it depends on. */
+export function buildOrder(packages: readonly Package[]): Package[] {
+  const byName = new Map(packages.map((entry) => [entry.manifest.name, entry]));
+  const ordered = new Set<Package>();
+  const visit = (entry: Package, path: readonly string[]): void => {
+    const { name } = entry.manifest;
+    if (path.includes(name))
+      throw new Error(`Packages depend on each other: ${[...path, name].join(" -> ")}`);
+    for (const dependency of declaredDependencies(entry.manifest)) {
+      const found = byName.get(dependency);
+      if (found) visit(found, [...path, name]);
+    }
+    ordered.add(entry);
+  };
+  for (const entry of packages) visit(entry, []);
+  return [...ordered];
+}
+
+/** Runs a tool of the workspace, with its output shown; true when it succeeded. */
+export function run(command: string, args: readonly string[], cwd: string = root): boolean {
+  const { status, error } = spawnSync(command, args, { cwd, stdio: "inherit", env: environment() });
+  if (error) console.error(`${command}: ${error.message}`);
+  return status === 0;
+}
+
+/** The same, but what the tool says is shown only when it fails. */
+export function runQuietly(command: string, args: readonly string[], cwd: string = root): boolean {
+  const { status, error, stdout, stderr } = spawnSync(command, args, {
+    cwd,
+    encoding: "utf8",
+    env: environment(),
+  });
+  if (error) console.error(`${command}: ${error.message}`);
+  else if (status !== 0) console.error([command, stdout, stderr].join("\n"));
+  return status === 0;
+}
+
+/** Our tools first on the path, so that they run on the Node this workspace installs, not on the machine's. */
+function environment(): NodeJS.ProcessEnv {
+  const PATH = [join(root, "node_modules", ".bin"), process.env["PATH"]].join(delimiter);
+  return { ...process.env, PATH };
+}

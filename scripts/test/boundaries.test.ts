@@ -1,0 +1,145 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { checkBoundaries, maxLines } from "../lib/boundaries.ts";
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+const imports = {
+  "#default-storage": {
+    source: { node: "./src/sqlite/default.ts", default: "./src/no-default.ts" },
+    default: "./dist/no-default.js",
+  },
+};
+
+/** A workspace in which every rule holds; each test breaks one. */
+const sound: Record<string, string> = {
+  "packages/core/package.json": JSON.stringify({ name: "@durable/core", imports }),
+  "packages/core/src/index.ts": 'export { open } from "./open.ts";\n',
+  "packages/core/src/open.ts": 'export const open = () => import("#default-storage");\n',
+  "packages/core/src/no-default.ts": "export const defaultStorage = null;\n",
+  "packages/core/src/sqlite/default.ts":
+    'import { DatabaseSync } from "node:sqlite";\nexport { DatabaseSync };\n',
+  "packages/s3/package.json": JSON.stringify({
+    name: "@durable/s3",
+    dependencies: { "@durable/core": "0.1.0", "@scope/client": "1" },
+  }),
+  "packages/s3/src/index.ts": [
+    'import { createHash } from "node:crypto";',
+    'import { client } from "@scope/client/sub";',
+    'import { open } from "@durable/core";',
+    'import type { Storage } from "@durable/core/sqlite";',
+    "",
+  ].join("\n"),
+};
+
+function check(changes: Record<string, string> = {}): string[] {
+  const base = mkdtempSync(join(tmpdir(), "boundaries-"));
+  folders.push(base);
+  for (const [path, text] of Object.entries({ ...sound, ...changes })) {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), text);
+  }
+  return checkBoundaries(base).map(({ file, line, message }) => `${file}:${line} ${message}`);
+}
+
+describe("boundaries", () => {
+  it("accept a sound workspace", () => {
+    expect(check()).toEqual([]);
+  });
+
+  it.each(["zod", "@durable/s3", "@durable/core", "#other"])("B1: core must not import %s", (name) => {
+    const problems = check({ "packages/core/src/a.ts": `\nimport {\n  a,\n  b,\n} from "${name}";\n` });
+    expect(problems).toEqual([
+      expect.stringMatching(`^packages/core/src/a.ts:2 "${name}": core imports nothing`),
+    ]);
+  });
+
+  it("B1: core must not import a computed name", () => {
+    const problems = check({ "packages/core/src/a.ts": "export const load = (x: string) => import(x);\n" });
+    expect(problems).toEqual([
+      expect.stringMatching(/^packages\/core\/src\/a.ts:1 import\(\) of a computed name/),
+    ]);
+  });
+
+  it.each([
+    'import fs from "node:fs";',
+    'import type fs from "node:fs";',
+    'import "node:fs";',
+    'export { readFile } from "node:fs";',
+    'const fs = await import("node:fs");',
+    'let fs: typeof import("node:fs");',
+  ])("B2: portable core must not say %s", (line) => {
+    const problems = check({ "packages/core/src/a.ts": `${line}\n` });
+    expect(problems).toEqual([
+      expect.stringMatching(/^packages\/core\/src\/a.ts:1 "node:fs" in portable core/),
+    ]);
+  });
+
+  it("B3: adapters must not import each other", () => {
+    const problems = check({ "packages/s3/src/a.ts": 'import { x } from "@durable/postgres";\n' });
+    expect(problems).toEqual([expect.stringMatching(/^packages\/s3\/src\/a.ts:1 .*never each other/)]);
+  });
+
+  it("B3: an adapter must declare what it imports", () => {
+    const problems = check({ "packages/s3/src/a.ts": 'import { x } from "@scope/other/sub";\n' });
+    expect(problems).toEqual([
+      expect.stringMatching(/^packages\/s3\/src\/a.ts:1 .*add @scope\/other to dependencies/),
+    ]);
+  });
+
+  it("B4: a relative import must not leave its package", () => {
+    const problems = check({ "packages/s3/src/a.ts": 'import { x } from "../../core/src/open.ts";\n' });
+    expect(problems).toEqual([expect.stringMatching(/^packages\/s3\/src\/a.ts:1 .*leaves the package/)]);
+  });
+
+  it("B5: no cycles, types included", () => {
+    const problems = check({
+      "packages/s3/src/a.ts": '\nimport { b } from "./deep/b.ts";\n',
+      "packages/s3/src/deep/b.ts": 'export type { C } from "../c.ts";\n',
+      "packages/s3/src/c.ts": 'import type { A } from "./a.ts";\n',
+    });
+    const path = ["a", "deep/b", "c", "a"].map((name) => `packages/s3/src/${name}.ts`).join(" -> ");
+    expect(problems).toEqual([
+      `packages/s3/src/a.ts:2 import cycle ${path}: move what both need to a third file`,
+    ]);
+  });
+
+  it("B5: no file imports itself", () => {
+    const problems = check({ "packages/s3/src/a.ts": 'import { a } from "./a.ts";\n' });
+    expect(problems).toEqual([expect.stringMatching(/import cycle/)]);
+  });
+
+  it("B5: the default storage must not lead back to who asks for it", () => {
+    const problems = check({ "packages/core/src/sqlite/default.ts": 'import { open } from "../open.ts";\n' });
+    expect(problems).toEqual([
+      expect.stringMatching(/import cycle .*open.ts -> .*sqlite\/default.ts -> .*open.ts/),
+    ]);
+  });
+
+  it("B6: files stay within the limit", () => {
+    const exactly = "export {};\n".repeat(maxLines);
+    expect(check({ "packages/s3/src/a.ts": exactly })).toEqual([]);
+    expect(check({ "packages/s3/src/a.ts": `${exactly}export {};\n` })).toEqual([
+      "packages/s3/src/a.ts:301 301 lines, 300 is the limit: split it by concern",
+    ]);
+  });
+
+  it("do not take examples in comments for imports", () => {
+    const comments = [
+      "/**",
+      " * Loads lazily:",
+      ' * import { z } from "zod";',
+      ' * await import("zod");',
+      " */",
+      '// import { z } from "zod";',
+      'const a = 1; // not import("zod")',
+      'const b = { import: (x: string) => x }; b.import("zod");',
+    ].join("\n");
+    expect(check({ "packages/core/src/a.ts": comments })).toEqual([]);
+  });
+});

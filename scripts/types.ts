@@ -1,0 +1,8 @@
+/** Checks types twice: everything with Node's types, then core without them. */
+import { run } from "./lib/workspace.ts";
+
+const projects = ["tsconfig.json", "packages/core/tsconfig.json"];
+const failed = projects.filter((project) => !run("tsc", ["-p", project]));
+
+console.log(failed.length === 0 ? "types: no errors" : `types: errors in ${failed.join(", ")}`);
+process.exitCode = failed.length === 0 ? 0 : 1;
