@@ -23,7 +23,7 @@ export type Manifest = {
 
 export type Package = { readonly dir: string; readonly manifest: Manifest };
 
-export function readManifest(dir: string): Manifest {
+function readManifest(dir: string): Manifest {
   return JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as Manifest;
 }
 
