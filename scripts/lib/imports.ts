@@ -1,6 +1,6 @@
 /**
  * Finds what a TypeScript file imports, by text. The formatter keeps import statements at the start
- * of a line and in double quotes, and format:check enforces that, so no parser is needed.
+ * of a line, and format:check enforces that, so no parser is needed.
  */
 
 export type Import = {
@@ -9,10 +9,10 @@ export type Import = {
   readonly line: number;
 };
 
-const statement = /^[ \t]*(?:import|export)\b[^"';]*?\bfrom\s*"([^"\n]+)"/gm;
-const sideEffect = /^[ \t]*import\s*"([^"\n]+)"/gm;
+const statement = /(?:^|;)[ \t]*(?:import|export)\b[^"';]*?\bfrom\s*["']([^"'\n]+)["']/gm;
+const sideEffect = /(?:^|;)[ \t]*import\s*["']([^"'\n]+)["']/gm;
 // Covers `await import("x")` and the type `import("x").Name` alike.
-const call = /(?<![.\w$"'`#])import\s*\(\s*(?:"([^"\n]+)"\s*[,)])?/g;
+const call = /(?<![.\w$"'`#])import\s*\(\s*(?:["']([^"'\n]+)["']\s*[,)])?/g;
 
 /** Every import of a file in order, type-only ones and re-exports included. */
 export function findImports(source: string): Import[] {
@@ -21,7 +21,7 @@ export function findImports(source: string): Import[] {
     .flatMap((pattern) => [...code.matchAll(pattern)])
     .map((match) => ({
       specifier: match[1] ?? null,
-      line: lineAt(code, match.index + match[0].search(/\S/)),
+      line: lineAt(code, match.index + match[0].search(/[^\s;]/)),
     }))
     .toSorted((a, b) => a.line - b.line);
 }

@@ -70,6 +70,8 @@ describe("boundaries", () => {
     'import fs from "node:fs";',
     'import type fs from "node:fs";',
     'import "node:fs";',
+    "import 'node:fs';",
+    'const a = 1; import fs from "node:fs";',
     'export { readFile } from "node:fs";',
     'const fs = await import("node:fs");',
     'let fs: typeof import("node:fs");',
