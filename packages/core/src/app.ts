@@ -1,0 +1,100 @@
+/** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
+
+import { advance, cancel, definitionOf, grip, openRun, type Definition, type Find } from "./drive.ts";
+import { DurableError } from "./errors.ts";
+import { Host, type HostOptions } from "./host.ts";
+import type { Outcome } from "./outcome.ts";
+import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
+import { Run } from "./run.ts";
+import type { ListPage, ListQuery } from "./storage.ts";
+import type { AnyWorkflow } from "./workflow.ts";
+
+export interface AppOptions extends HostOptions {
+  readonly workflows: readonly AnyWorkflow[];
+}
+
+export interface SweepOptions {
+  /** Runs to advance at most; 1,000 by default. */
+  readonly limit?: number;
+  /** How many at a time; 16 by default. */
+  readonly concurrency?: number;
+}
+
+/** What a sweep found and did. */
+export interface Sweep {
+  readonly outcomes: readonly Outcome<unknown>[];
+  /** Runs whose advance failed, with the reason; they stay due. */
+  readonly failed: readonly { readonly runId: string; readonly error: unknown }[];
+  /** Due runs of workflows this app does not have: left for another. */
+  readonly unknown: readonly string[];
+}
+
+export interface App {
+  /** Answers a suspend point and drives the run until it stops again. */
+  resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
+  /** Appends the answer and nothing else: no workflow code runs. Advance the run, or let a sweep find it. */
+  deliver(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
+  /** Drives one run until it stops; harmless when there is nothing to do. */
+  advance(runId: string): Promise<Outcome<unknown>>;
+  get(runId: string): Run;
+  list(query?: ListQuery): Promise<ListPage>;
+  cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
+  /** Hides a run at once; what its forks read stays until they have gone. */
+  delete(runId: string): Promise<void>;
+  /** Advances every run that is due and has no live driver. If every wake-up is lost, this still finds the work. */
+  sweep(options?: SweepOptions): Promise<Sweep>;
+}
+
+export function createApp(options: AppOptions): App {
+  const host = new Host(options);
+  const definitions = new Map<string, Definition>();
+  for (const { name, definition } of options.workflows) {
+    if (definitions.has(name)) {
+      throw new DurableError(
+        "invalid-options",
+        `createApp was given two workflows named "${name}". Names are how a run finds its code: rename one.`,
+      );
+    }
+    definitions.set(name, definition);
+  }
+  const find: Find = (workflow) => definitions.get(workflow) ?? null;
+  const advanceRun = async (runId: string): Promise<Outcome<unknown>> => {
+    const journal = await openRun(host, runId);
+    return advance(host, definitionOf(find, journal), await grip(host, journal));
+  };
+  return {
+    resume: (token, value, given = {}) => resume(host, find, token, { value, options: given }),
+    deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
+    advance: advanceRun,
+    get: (runId) => new Run(runId, { host, find }),
+    list: async (query = {}) => (await host.storage()).list(query),
+    cancel: (runId, reason) => cancel(host, runId, reason ?? null),
+    delete: async (runId) => (await host.storage()).delete((await openRun(host, runId)).locator),
+    sweep: (given = {}) => sweep(host, find, advanceRun, given),
+  };
+}
+
+async function sweep(
+  host: Host,
+  find: Find,
+  advanceRun: (runId: string) => Promise<Outcome<unknown>>,
+  { limit = 1_000, concurrency = 16 }: SweepOptions,
+): Promise<Sweep> {
+  const { runs } = await (await host.storage()).list({ dueAt: host.world.now(), limit });
+  const known = runs.filter(({ workflow }) => find(workflow) !== null);
+  const unknown = runs.filter(({ workflow }) => find(workflow) === null).map(({ runId }) => runId);
+  const outcomes: Outcome<unknown>[] = [];
+  const failed: { runId: string; error: unknown }[] = [];
+  const queue = known.values();
+  const one = async (): Promise<void> => {
+    for (const { runId } of queue) {
+      try {
+        outcomes.push(await advanceRun(runId));
+      } catch (error) {
+        failed.push({ runId, error });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, known.length) }, one));
+  return { outcomes, failed, unknown };
+}

@@ -1,0 +1,61 @@
+/**
+ * The written form of values, shared by both directions.
+ * Plain JSON stands for itself; all else is an object whose "$" names one of these tags (a closed list).
+ */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+export type Tag =
+  | "undefined"
+  | "number"
+  | "bigint"
+  | "date"
+  | "map"
+  | "set"
+  | "regexp"
+  | "url"
+  | "error"
+  | "bytes"
+  | "sparse"
+  | "object"
+  | "ref";
+
+/** Where a value stands, for messages: `output of step "draft" in run r-17`. */
+export type Where = string;
+
+export const arrayTypes = [
+  "Int8Array",
+  "Uint8Array",
+  "Uint8ClampedArray",
+  "Int16Array",
+  "Uint16Array",
+  "Int32Array",
+  "Uint32Array",
+  "Float32Array",
+  "Float64Array",
+  "BigInt64Array",
+  "BigUint64Array",
+  "ArrayBuffer",
+  "DataView",
+  "Buffer",
+] as const;
+export type ArrayType = (typeof arrayTypes)[number];
+
+export function toBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 0x2000)
+    text += String.fromCharCode(...bytes.subarray(i, i + 0x2000));
+  return btoa(text);
+}
+
+export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
+  const raw = atob(text);
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  return bytes;
+}
+
+/** Bytes of a text in UTF-8, without making a copy when the text cannot be over `limit` anyway. */
+export function overBytes(text: string, limit: number): boolean {
+  return text.length * 3 > limit && (text.length > limit || new TextEncoder().encode(text).length > limit);
+}

@@ -1,0 +1,149 @@
+/**
+ * The calls a workflow has made: keys, the checks of law 5, and who is waiting for what.
+ * A call is anything with a key: a step, a sleep, a suspend point, a group.
+ */
+
+import { DurableError } from "../errors.ts";
+import { isWithin, waitOf } from "../keys.ts";
+import type { CallKind, Fact, Replay, Settlement } from "./replay.ts";
+import type { Scope } from "./scope.ts";
+
+/** One call that can settle, as the engine's loop sees it. */
+export interface Call {
+  readonly key: string;
+  readonly scope: Scope;
+  /** Hands the recorded outcome to the workflow. */
+  settle(settlement: Settlement): void;
+  /** The journal has nothing more to say: start the work, or open the wait. Called once. */
+  begin(): void;
+  /** The time it asked for has come. */
+  due(): void;
+  /** Something came from outside for it. */
+  look?(): void;
+}
+
+/** What a call is asked with. */
+export interface Asked {
+  readonly scope: Scope;
+  readonly kind: CallKind;
+  readonly name: string;
+  /** Declared input in its recorded form, or null. */
+  readonly input: string | null;
+  /** A name this step had in an earlier version of the code. */
+  readonly was?: string | undefined;
+}
+
+/** A call that was let in: its key, where it stands causally, what is recorded of it. */
+export interface Entered {
+  readonly key: string;
+  readonly after: number;
+  readonly fact: Fact | undefined;
+}
+
+export class Calls {
+  readonly #runId: string;
+  readonly #replay: Replay;
+  readonly #byKey = new Map<string, Call>();
+  readonly #byWait = new Map<string, Call>();
+  readonly #inFlight = new Map<string, number>();
+  readonly #closed: string[] = [];
+
+  constructor(runId: string, replay: Replay) {
+    this.#runId = runId;
+    this.#replay = replay;
+  }
+
+  /** Assigns the key and checks it against the record; a mismatch is returned, never thrown at user code. */
+  enter(asked: Asked, inTurn: boolean): Entered | DurableError {
+    const { scope, kind, name } = asked;
+    const { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
+    const key = this.#recordedKey(own, count, asked);
+    if (!inTurn && this.#othersInFlight(scope, name)) return this.#foreign(key, name);
+    const fact = this.#replay.fact(key);
+    if (fact !== undefined && (fact.kind !== kind || (fact.input !== asked.input && fact.input !== null))) {
+      return this.#diverged(key, fact, asked);
+    }
+    this.#replay.call(key);
+    return { key, after: this.#replay.delivered, fact };
+  }
+
+  add(call: Call, name: string): void {
+    this.#byKey.set(call.key, call);
+    this.#flight(call.scope, name, 1);
+  }
+
+  addWait(call: Call): void {
+    this.#byWait.set(waitOf(call.key), call);
+  }
+
+  /** The call has been answered: another one of its name is no longer beside it. */
+  landed(call: Call, name: string): void {
+    this.#flight(call.scope, name, -1);
+  }
+
+  get(key: string): Call | undefined {
+    return this.#byKey.get(key);
+  }
+
+  byWait(wait: string): Call | undefined {
+    return this.#byWait.get(wait);
+  }
+
+  /** Notes that no call below this path gets an answer any more. */
+  close(path: string): void {
+    this.#closed.push(path);
+  }
+
+  isClosed(key: string): boolean {
+    return this.#closed.some((path) => isWithin(key, path));
+  }
+
+  /** The new name wins if it is recorded; else an old name's record is taken over, count for count. */
+  #recordedKey(own: string, count: number, { scope, was }: Asked): string {
+    if (was === undefined || this.#replay.fact(own) !== undefined) return own;
+    const old = scope.keyOf(was, count);
+    return this.#replay.fact(old) !== undefined && !this.#replay.isCalled(old) ? old : own;
+  }
+
+  #flight(scope: Scope, name: string, by: 1 | -1): void {
+    const id = `${scope.path}/${name}`;
+    this.#inFlight.set(id, (this.#inFlight.get(id) ?? 0) + by);
+  }
+
+  #othersInFlight(scope: Scope, name: string): boolean {
+    return (this.#inFlight.get(`${scope.path}/${name}`) ?? 0) > 0;
+  }
+
+  #diverged(key: string, fact: Fact, asked: Asked): DurableError {
+    const found =
+      fact.kind !== asked.kind
+        ? `is recorded as a ${fact.kind}, and the code now asks for a ${asked.kind}`
+        : `is recorded with ${describeInput(fact.kind, fact.input)}, and the code now declares ${describeInput(asked.kind, asked.input)}`;
+    return new DurableError(
+      "diverged",
+      `Run ${this.#runId} does not fit this code: key "${key}" ${found}. Its journal is untouched. Put the code back as it was, give the new call another name, or fork the run from "${key}"; then advance it again.`,
+      {
+        details: {
+          key,
+          recorded: { kind: fact.kind, input: fact.input },
+          asked: { kind: asked.kind, input: asked.input },
+        },
+      },
+    );
+  }
+
+  #foreign(key: string, name: string): DurableError {
+    return new DurableError(
+      "foreign-await",
+      `Run ${this.#runId} asked for "${key}" after waiting for something other than ctx, while another "${name}" was still open: which of the two is which could not be told on replay. Put the foreign wait (a timer, a fetch) inside a step, or give the two different names.`,
+      { details: { key } },
+    );
+  }
+}
+
+function describeInput(kind: CallKind, input: string | null): string {
+  if (input === null) return "no input";
+  if (kind === "sleep") return input.includes("T") ? `the time ${input}` : `a length of ${input} ms`;
+  if (kind === "step") return `input ${input} (a fingerprint)`;
+  return `branches ${input}`;
+}

@@ -1,0 +1,179 @@
+/**
+ * A driver's grip on its run: the lease, kept alive, and an eye on the tail of the journal.
+ *
+ * H1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
+ * H2. No work starts under a lease that has run out by the driver's own clock: it is renewed first.
+ * H3. A live driver sees what comes from outside: it is told by the storage, or polls.
+ */
+
+import type { Entry } from "../entry.ts";
+import { DurableError } from "../errors.ts";
+import type { Journal } from "../journal.ts";
+import type { AppendRequest, Lease, Storage } from "../storage.ts";
+import type { World } from "../world.ts";
+
+export interface HoldEvents {
+  moved(entries: readonly Entry[]): void;
+  lost(): void;
+  failed(error: unknown): void;
+}
+
+interface Driving {
+  readonly journal: Journal;
+  readonly events: HoldEvents;
+  readonly abort: AbortController;
+}
+
+/** Short runs end before anything here costs them a timer that fires. */
+const firstLookMs = 100;
+const slowestPollMs = 5_000;
+
+export class Hold {
+  readonly #storage: Storage;
+  readonly #world: World;
+  readonly #ttlMs: number;
+  #locator = "";
+  #owner = "";
+  #until = 0;
+  #held = false;
+  #driving: Driving | null = null;
+  #watching = false;
+  #cancelPulse: () => void = () => {};
+
+  constructor(options: { storage: Storage; world: World; ttlMs: number }) {
+    this.#storage = options.storage;
+    this.#world = options.world;
+    this.#ttlMs = options.ttlMs;
+  }
+
+  /** Takes the lease; `null` while another live driver has it. */
+  async acquire(journal: Journal): Promise<Lease | null> {
+    this.#locator = journal.locator;
+    this.#owner = journal.driver;
+    const asked = this.#world.now();
+    const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
+    this.#held = lease !== null;
+    if (lease !== null) this.#until = asked + this.#ttlMs;
+    return lease;
+  }
+
+  /** A stop has been appended, and the lease went with it. */
+  released(): void {
+    this.#held = false;
+    this.#until = 0;
+  }
+
+  /** The lease that goes with an append: our own drive extends it, a stop gives it back. */
+  claim(stop: boolean): AppendRequest["lease"] {
+    this.#until = this.#world.now() + this.#ttlMs;
+    return stop ? null : { owner: this.#owner, ttlMs: this.#ttlMs };
+  }
+
+  /** Like `claim`, for the batch that creates the run: there is no lease to take before it. */
+  claimNew(journal: Journal): AppendRequest["lease"] {
+    this.#locator = journal.locator;
+    this.#owner = journal.driver;
+    this.#held = true;
+    return this.claim(false);
+  }
+
+  get valid(): boolean {
+    return this.#world.now() < this.#until;
+  }
+
+  async renew(): Promise<boolean> {
+    const driving = this.#driving;
+    if (driving === null) return false;
+    try {
+      const lease = await this.acquire(driving.journal);
+      if (lease === null) driving.events.lost();
+      return lease !== null;
+    } catch (error) {
+      driving.events.failed(error);
+      return false;
+    }
+  }
+
+  async release(quietMs?: number): Promise<void> {
+    if (!this.#held) return;
+    this.released();
+    try {
+      await this.#storage.release(this.#locator, this.#owner, quietMs);
+    } catch {
+      // It runs out by itself.
+    }
+  }
+
+  start(journal: Journal, events: HoldEvents): void {
+    this.#driving = { journal, events, abort: new AbortController() };
+    this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));
+  }
+
+  stop(): void {
+    this.#cancelPulse();
+    this.#driving?.abort.abort();
+    this.#driving = null;
+    this.#watching = false;
+  }
+
+  #pulse(ms: number): void {
+    this.#cancelPulse = this.#world.timer(ms, () => {
+      this.watch();
+      const stale = this.#until - this.#world.now() < (this.#ttlMs * 2) / 3;
+      void (stale ? this.renew() : Promise.resolve(true)).then((held) => {
+        if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
+      });
+    });
+  }
+
+  /** Keeps an eye on the tail from now on. */
+  watch(): void {
+    const driving = this.#driving;
+    if (driving === null || this.#watching) return;
+    this.#watching = true;
+    void this.#watch(driving).catch((error: unknown) => {
+      if (this.#driving === driving) driving.events.failed(error);
+    });
+  }
+
+  async #watch(driving: Driving): Promise<void> {
+    const { journal, events, abort } = driving;
+    for (let poll = firstLookMs; this.#driving === driving; poll = Math.min(poll * 1.5, slowestPollMs)) {
+      const { position } = journal;
+      if (this.#storage.changed === undefined) await sleep(this.#world, poll, abort.signal);
+      else await this.#storage.changed(journal.locator, position, abort.signal);
+      await journal.settled();
+      // Our own appends move the tail too: only what we did not write is worth a read.
+      if (this.#driving !== driving || journal.position !== position) continue;
+      const entries = await this.#look(journal);
+      if (entries.length === 0) await sleep(this.#world, poll, abort.signal);
+      if (this.#driving !== driving || entries.length === 0) continue;
+      if (entries.some((entry) => !entry.outside)) events.lost();
+      else events.moved(entries);
+    }
+  }
+
+  async #look(journal: Journal): Promise<readonly Entry[]> {
+    try {
+      return await journal.look();
+    } catch (error) {
+      // A storage that does not answer now will be asked again; a journal that shrank will not come back.
+      if (DurableError.is(error, "storage-failed") || !DurableError.is(error)) return [];
+      throw error;
+    }
+  }
+}
+
+function sleep(world: World, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = world.timer(ms, resolve);
+    signal.addEventListener(
+      "abort",
+      () => {
+        cancel();
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * What the journal says, by key, and the order in which workflow code may see it (law 4).
+ *
+ * R1. Settlements are delivered lowest position first, among those whose call has been made.
+ * R2. The first settlement of a key is the only one.
+ * R3. An answer that is ahead of its wait is held at once; any other settlement without a call is
+ *     reported as uncalled, and held only when the engine says so.
+ */
+
+import type { Json } from "../codec/tags.ts";
+import type { Entry } from "../entry.ts";
+import { isSettlement } from "../lineage.ts";
+
+export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race";
+export type Settlement = Extract<
+  Entry,
+  { kind: "step.completed" | "step.failed" | "sleep.fired" | "suspend.resolved" | "suspend.expired" }
+>;
+
+/** What is recorded of one key. */
+export interface Fact {
+  readonly kind: CallKind;
+  /** Declared input, as recorded: a fingerprint, a duration, a list of branches. */
+  input: string | null;
+  attempts: number;
+  retryAt: number | null;
+  /** Deadline of a sleep or of a suspend point. */
+  until: number | null;
+  opened: boolean;
+  settled: boolean;
+}
+
+export class Replay {
+  readonly #facts = new Map<string, Fact>();
+  readonly #answers = new Map<number, Json>();
+  readonly #queue: Settlement[] = [];
+  readonly #called = new Set<string>();
+  readonly #held = new Map<string, Settlement>();
+  /** Held settlements whose call has been made since, kept in order. */
+  readonly #ready: Settlement[] = [];
+  #cursor = 0;
+  /** Highest position delivered. */
+  delivered = 0;
+  /** Highest time among what was delivered: the run's own clock. */
+  clock = 0;
+
+  learn(entry: Entry): void {
+    if (entry.kind === "run.started" || entry.kind === "run.forked") {
+      this.clock = Math.max(this.clock, entry.at);
+    } else if (entry.kind === "suspend.answered") {
+      this.#answers.set(entry.seq, entry.value);
+    } else if ("key" in entry) {
+      this.#learnCall(entry);
+    }
+  }
+
+  #learnCall(entry: Extract<Entry, { key: string }>): void {
+    const kind = entry.kind.slice(0, entry.kind.indexOf("."));
+    const fact = this.#facts.get(entry.key) ?? newFact(kind === "attempt" ? "step" : (kind as CallKind));
+    this.#facts.set(entry.key, fact);
+    if ("input" in entry && entry.input !== undefined) fact.input = entry.input;
+    if ("branches" in entry) fact.input = JSON.stringify(entry.branches);
+    if (entry.kind.endsWith(".opened")) fact.opened = true;
+    if (entry.kind === "sleep.opened") fact.until = entry.until;
+    if (entry.kind === "suspend.opened") fact.until = entry.expiresAt;
+    if (entry.kind === "attempt.failed") {
+      fact.attempts = entry.attempt;
+      fact.retryAt = entry.retryAt;
+    }
+    if (isSettlement(entry) && !fact.settled) {
+      fact.settled = true;
+      this.#queue.push(entry);
+    }
+  }
+
+  fact(key: string): Fact | undefined {
+    return this.#facts.get(key);
+  }
+
+  /** Recorded keys, for messages and checks. */
+  keys(): IterableIterator<string> {
+    return this.#facts.keys();
+  }
+
+  isCalled(key: string): boolean {
+    return this.#called.has(key);
+  }
+
+  /** The workflow asked for this key. */
+  call(key: string): void {
+    this.#called.add(key);
+    const held = this.#held.get(key);
+    if (held === undefined) return;
+    this.#held.delete(key);
+    const later = this.#ready.findIndex((other) => other.seq > held.seq);
+    this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);
+  }
+
+  /** The next settlement to deliver, or the one in the way that nobody asked for, or nothing. */
+  next(): { kind: "deliver" | "uncalled"; settlement: Settlement } | null {
+    const ready = this.#ready.shift();
+    if (ready !== undefined) return { kind: "deliver", settlement: ready };
+    for (;;) {
+      const settlement = this.#queue[this.#cursor];
+      if (settlement === undefined) return null;
+      if (this.#called.has(settlement.key)) {
+        this.#cursor += 1;
+        return { kind: "deliver", settlement };
+      }
+      if (settlement.kind !== "suspend.resolved") return { kind: "uncalled", settlement };
+      this.pass();
+    }
+  }
+
+  /** Holds the settlement at the cursor until it is called, and goes on. */
+  pass(): void {
+    const settlement = this.#queue[this.#cursor++];
+    if (settlement !== undefined) this.#held.set(settlement.key, settlement);
+  }
+
+  /** What was recorded and never asked for. */
+  orphans(): string[] {
+    return [...this.#held.keys()];
+  }
+
+  /** The encoded answer of a resolved suspend point, wherever it stands. */
+  answer(entry: Extract<Entry, { kind: "suspend.resolved" }>): Json {
+    return entry.value ?? (entry.answer === undefined ? null : (this.#answers.get(entry.answer) ?? null));
+  }
+}
+
+function newFact(kind: CallKind): Fact {
+  return { kind, input: null, attempts: 0, retryAt: null, until: null, opened: false, settled: false };
+}

@@ -1,0 +1,95 @@
+/** When a failed attempt is tried again. Pure: chance and time are arguments. */
+
+import { toMs, type Duration } from "../duration.ts";
+import { DurableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+export interface RetryOptions {
+  /** Attempts in all, the first included. */
+  readonly attempts?: number;
+  readonly delay?: Duration;
+  readonly factor?: number;
+  readonly maxDelay?: Duration;
+  /** Full jitter: a delay is drawn between 0 and its bound. */
+  readonly jitter?: boolean;
+}
+
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly delay: number;
+  readonly factor: number;
+  readonly maxDelay: number;
+  readonly jitter: boolean;
+}
+
+export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
+  const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
+  const count = options === false ? 1 : attempts;
+  if (!Number.isInteger(count) || count < 1 || count > limits.attempts || !(factor >= 1)) {
+    throw new DurableError(
+      "invalid-options",
+      `${where} has retry ${JSON.stringify(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
+    );
+  }
+  return {
+    attempts: count,
+    delay: toMs(delay, "retry.delay"),
+    factor,
+    maxDelay: toMs(maxDelay, "retry.maxDelay"),
+    jitter,
+  };
+}
+
+/** The time of the next attempt, or `null` when this failure is final. */
+export function nextAttemptAt(
+  policy: RetryPolicy,
+  failure: { readonly error: unknown; readonly attempt: number },
+  world: { readonly now: number; readonly random: number },
+): number | null {
+  const { error, attempt } = failure;
+  if (attempt >= policy.attempts || isFatal(error)) return null;
+  const asked = askedDelay(error, world.now);
+  if (asked !== null) return world.now + asked;
+  const bound = Math.min(policy.maxDelay, policy.delay * policy.factor ** (attempt - 1));
+  return world.now + Math.round(policy.jitter ? bound * world.random : bound);
+}
+
+/** A value that cannot be kept will not be kept next time; a provider's own verdict is believed. */
+function isFatal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error.name === "FatalError" || (error as { isRetryable?: unknown }).isRetryable === false) return true;
+  return (
+    DurableError.is(error) && ["not-serializable", "too-large", "too-deep", "limit"].includes(error.code)
+  );
+}
+
+/** `RetryError({ after })`, or the `retry-after` a provider sent along with its error. */
+function askedDelay(error: unknown, now: number): number | null {
+  if (!(error instanceof Error)) return null;
+  if (error.name === "RetryError" && "after" in error)
+    return delayFrom(error.after as string | number | Date, now);
+  const headers =
+    (error as { responseHeaders?: unknown; headers?: unknown }).responseHeaders ??
+    ("headers" in error ? error.headers : undefined);
+  const ms = Number(header(headers, "retry-after-ms"));
+  if (ms > 0) return Math.min(ms, longestAsked);
+  const text = header(headers, "retry-after");
+  if (text === undefined || text === "") return null;
+  const seconds = Number(text);
+  const wait = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1_000;
+  return wait >= 0 ? Math.min(wait, longestAsked) : null;
+}
+
+/** A header from outside must not park a run for ever. */
+const longestAsked = 86_400_000;
+
+function delayFrom(after: string | number | Date, now: number): number {
+  return after instanceof Date ? Math.max(0, after.getTime() - now) : toMs(after, "RetryError.after");
+}
+
+function header(headers: unknown, name: string): string | undefined {
+  if (typeof headers !== "object" || headers === null) return undefined;
+  if (typeof (headers as Headers).get === "function") return (headers as Headers).get(name) ?? undefined;
+  const value = (headers as Record<string, unknown>)[name];
+  return typeof value === "string" ? value : undefined;
+}

@@ -1,0 +1,98 @@
+/** One strand of a workflow and its own space of keys: the whole run, or one branch of a group. */
+
+import { DurableError } from "../errors.ts";
+import { assertName } from "../keys.ts";
+import { limits } from "../limits.ts";
+
+export class Scope {
+  readonly path: string;
+  readonly parent: Scope | null;
+  readonly #counts = new Map<string, number>();
+  readonly #branches = new Set<Scope>();
+  readonly #closers = new Set<() => void>();
+  #abort: AbortController | null = null;
+  #reason: { readonly value: unknown } | null = null;
+  #closed = false;
+
+  constructor(path = "", parent: Scope | null = null) {
+    this.path = path;
+    this.parent = parent;
+    this.#reason = parent === null ? null : parent.#reason;
+  }
+
+  /** Made when somebody asks: most strands never look at it. */
+  get signal(): AbortSignal {
+    if (this.#abort === null) {
+      this.#abort = new AbortController();
+      if (this.#reason !== null) this.#abort.abort(this.#reason.value);
+    }
+    return this.#abort.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#reason !== null;
+  }
+
+  get closed(): boolean {
+    return this.#closed || (this.parent?.closed ?? false);
+  }
+
+  /** Assigned before any await, so that concurrent calls get the same keys on replay. */
+  key(name: string, what: string): { readonly key: string; readonly count: number } {
+    assertName(name, what);
+    const count = this.count(name);
+    return { key: this.keyOf(name, count), count };
+  }
+
+  /** How often a name has been used in here, this time included. */
+  count(name: string): number {
+    const count = (this.#counts.get(name) ?? 0) + 1;
+    this.#counts.set(name, count);
+    return count;
+  }
+
+  keyOf(name: string, count: number): string {
+    const key = `${this.path === "" ? "" : `${this.path}/`}${name}${count === 1 ? "" : `#${count}`}`;
+    if (key.length <= limits.keyLength) return key;
+    throw new DurableError(
+      "limit",
+      `The key ${key.slice(0, 80)}... is longer than ${limits.keyLength} characters. Nest less, or use shorter names.`,
+    );
+  }
+
+  branch(group: string, name: string): Scope {
+    const branch = new Scope(`${group}[${name}]`, this);
+    this.#branches.add(branch);
+    return branch;
+  }
+
+  /** No call in here gets an answer any more. */
+  close(): void {
+    this.#closed = true;
+    this.#tellClosers();
+  }
+
+  /** Its function has returned: nothing in here can be aborted or closed any more. */
+  leave(): void {
+    if (this.parent !== null) this.parent.#branches.delete(this);
+  }
+
+  #tellClosers(): void {
+    for (const closer of this.#closers) closer();
+    this.#closers.clear();
+    for (const branch of this.#branches) branch.#tellClosers();
+  }
+
+  /** Calls `closer` when this scope, or one around it, is closed; returns the way to call it off. */
+  whenClosed(closer: () => void): () => void {
+    this.#closers.add(closer);
+    return () => this.#closers.delete(closer);
+  }
+
+  abort(reason: unknown): void {
+    if (this.#reason !== null) return;
+    this.#reason = { value: reason };
+    this.#abort?.abort(reason);
+    for (const branch of this.#branches) branch.abort(reason);
+  }
+}

@@ -1,0 +1,247 @@
+/**
+ * Named work whose outcome is kept.
+ *
+ * T1. The workflow sees the decoded record, on the first run as on replay.
+ * T2. Every attempt that ends is one entry. An attempt cut off by a crash is none, and counts as none.
+ * T3. A failure reaches the workflow as `step-failed`, with the user's error as its cause.
+ */
+
+import { decode } from "../codec/decode.ts";
+import { assertSize, encode, encodeThrown } from "../codec/encode.ts";
+import { fingerprint } from "../codec/fingerprint.ts";
+import { toMs, type Duration } from "../duration.ts";
+import { DurableError, describeError } from "../errors.ts";
+import { idempotencyKeyOf } from "../keys.ts";
+import { validate, type StandardSchema } from "../schema.ts";
+import type { Call, Entered } from "./calls.ts";
+import type { Engine } from "./engine.ts";
+import { deferred, pending, type Deferred } from "./promise.ts";
+import type { Settlement } from "./replay.ts";
+import { nextAttemptAt, retryPolicy, type RetryOptions, type RetryPolicy } from "./retry.ts";
+import type { Scope } from "./scope.ts";
+
+/** What a step's work is given. */
+export interface StepInfo {
+  /** 1 for the first attempt. */
+  readonly attempt: number;
+  /** Aborts on time-out, on cancellation, and when a race is lost. */
+  readonly signal: AbortSignal;
+  /** Equal across the attempts of this step in this run, and nowhere else: hand it to the service you call. */
+  readonly idempotencyKey: string;
+}
+
+export interface StepOptions {
+  readonly retry?: RetryOptions | false;
+  /** For each attempt. */
+  readonly timeout?: Duration;
+  /** What the result depends on. A record made with another input stops the run instead of being reused. */
+  readonly input?: unknown;
+  /** Checks, and may transform, what the work returns. */
+  readonly schema?: StandardSchema;
+  /** The step's name in an earlier version of the code: its recorded result is kept. */
+  readonly was?: string;
+}
+
+export type Work = (info: StepInfo) => unknown;
+
+export function step(
+  engine: Engine,
+  scope: Scope,
+  name: string,
+  work: Work,
+  options: StepOptions,
+): Promise<unknown> {
+  const where = `step "${name}" of run ${engine.journal.runId}`;
+  const policy = retryPolicy(options.retry, `The ${where}`);
+  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
+  const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
+  if (entered === null) return pending();
+  const call = new StepCall(engine, {
+    scope,
+    name,
+    work,
+    entered,
+    policy,
+    timeoutMs,
+    input,
+    schema: options.schema,
+  });
+  engine.add(call, name);
+  return call.promise;
+}
+
+interface StepParts {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly work: Work;
+  readonly entered: Entered;
+  readonly policy: RetryPolicy;
+  readonly timeoutMs: number | null;
+  readonly input: string | null;
+  readonly schema: StandardSchema | undefined;
+}
+
+class StepCall implements Call {
+  readonly key: string;
+  readonly scope: Scope;
+  readonly #engine: Engine;
+  readonly #parts: StepParts;
+  readonly #outcome: Deferred<unknown> = deferred();
+
+  constructor(engine: Engine, parts: StepParts) {
+    this.#engine = engine;
+    this.#parts = parts;
+    this.key = parts.entered.key;
+    this.scope = parts.scope;
+  }
+
+  get promise(): Promise<unknown> {
+    return this.#outcome.promise;
+  }
+
+  get #where(): string {
+    return `step "${this.key}" of run ${this.#engine.journal.runId}`;
+  }
+
+  settle(settlement: Settlement): void {
+    this.#engine.calls.landed(this, this.#parts.name);
+    try {
+      if (settlement.kind === "step.completed") {
+        this.#outcome.resolve(decode(settlement.value, `output of ${this.#where}`));
+      } else if (settlement.kind === "step.failed") {
+        const cause = decode(settlement.error, `error of ${this.#where}`);
+        this.#outcome.reject(stepFailed(this.#engine.journal.runId, this.key, settlement.attempt, cause));
+      }
+    } catch (error) {
+      // The record cannot be read: that is no outcome of the step, so the workflow must not see one.
+      this.#engine.block(error as DurableError);
+    }
+  }
+
+  begin(): void {
+    const fact = this.#engine.replay.fact(this.key);
+    if (this.scope.closed || fact?.settled === true) return;
+    const retryAt = fact?.retryAt ?? null;
+    if (retryAt === null) return this.#start(1);
+    if (this.#engine.closing) return;
+    this.#engine.timers.wait(this, retryAt);
+    this.scope.whenClosed(() => this.#engine.timers.cancel(this));
+  }
+
+  due(): void {
+    if (!this.#engine.closing) this.#start((this.#engine.replay.fact(this.key)?.attempts ?? 0) + 1);
+  }
+
+  #start(attempt: number): void {
+    this.#engine.occupy();
+    void this.#attempt(attempt).finally(() => this.#engine.vacate());
+  }
+
+  async #attempt(attempt: number): Promise<void> {
+    const { world } = this.#engine;
+    const { policy, input, entered } = this.#parts;
+    const startedAt = world.now();
+    const called = {
+      key: this.key,
+      after: entered.after,
+      startedAt,
+      attempt,
+      ...(input === null ? {} : { input }),
+    };
+    try {
+      const value = encode(await this.#checked(await this.#bounded(attempt)), `output of ${this.#where}`);
+      assertSize(JSON.stringify(value), `output of ${this.#where}`);
+      this.#engine.write({ kind: "step.completed", ...called, value });
+    } catch (thrown) {
+      // Given up on purpose: the driver has let go, or a race was lost. That is no failure of the step.
+      if (this.scope.aborted) return;
+      const now = world.now();
+      const retryAt = nextAttemptAt(policy, { error: thrown, attempt }, { now, random: world.random() });
+      const error = encodeThrown(thrown, `error of ${this.#where}`);
+      this.#engine.write(
+        retryAt === null
+          ? { kind: "step.failed", ...called, error }
+          : { kind: "attempt.failed", ...called, error, retryAt },
+      );
+    }
+  }
+
+  /** The work under its time limit. What comes after the limit is dropped: the journal has the time-out. */
+  async #bounded(attempt: number): Promise<unknown> {
+    const { timeoutMs } = this.#parts;
+    const info = new Info(this.#engine.journal.runId, this.key, attempt, this.scope);
+    const work = (async () => this.#parts.work(info))();
+    if (timeoutMs === null) return work;
+    const limit = deferred<never>();
+    const cancel = this.#engine.world.timer(timeoutMs, () => {
+      const error = new DurableError(
+        "step-timeout",
+        `Attempt ${attempt} of ${this.#where} took longer than ${timeoutMs} ms.`,
+      );
+      limit.reject(error);
+      info.abort(error);
+    });
+    try {
+      return await Promise.race([work, limit.promise]);
+    } finally {
+      cancel();
+    }
+  }
+
+  async #checked(value: unknown): Promise<unknown> {
+    const { schema } = this.#parts;
+    if (schema === undefined) return value;
+    const result = await validate(schema, value);
+    if (result.ok) return result.value;
+    throw new DurableError(
+      "invalid-output",
+      `The output of ${this.#where} does not fit its schema: ${result.issues}.`,
+    );
+  }
+}
+
+/** Key and signal are made when the work asks for them: most work does not. */
+class Info implements StepInfo {
+  readonly attempt: number;
+  readonly #runId: string;
+  readonly #key: string;
+  readonly #scope: Scope;
+  #signal: AbortSignal | null = null;
+  readonly #own: { abort: AbortController | null; reason: unknown } = { abort: null, reason: undefined };
+
+  constructor(runId: string, key: string, attempt: number, scope: Scope) {
+    this.#runId = runId;
+    this.#key = key;
+    this.attempt = attempt;
+    this.#scope = scope;
+  }
+
+  get signal(): AbortSignal {
+    if (this.#signal !== null) return this.#signal;
+    const own = (this.#own.abort = new AbortController());
+    if (this.#own.reason !== undefined) own.abort(this.#own.reason);
+    return (this.#signal = AbortSignal.any([this.#scope.signal, own.signal]));
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKeyOf(this.#runId, this.#key);
+  }
+
+  abort(reason: unknown): void {
+    this.#own.reason = reason;
+    this.#own.abort?.abort(reason);
+  }
+}
+
+function stepFailed(runId: string, key: string, attempts: number, cause: unknown): DurableError {
+  const tries = attempts === 1 ? "" : ` after ${attempts} attempts`;
+  return new DurableError(
+    "step-failed",
+    `Step "${key}" of run ${runId} failed${tries}: ${describeError(cause)}`,
+    {
+      cause,
+      details: { key, attempts },
+    },
+  );
+}

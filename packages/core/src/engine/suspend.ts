@@ -1,0 +1,231 @@
+/**
+ * A wait for the outside.
+ *
+ * S1. The token exists before the wait does: it may be mailed first and awaited later.
+ * S2. An answer that nobody has checked (delivered without code, or early) is judged here, and the
+ *     verdict is an entry of its own: replay never judges again.
+ * S3. A bad answer is recorded and leaves the wait open.
+ */
+
+import { decode } from "../codec/decode.ts";
+import { assertSize, encode } from "../codec/encode.ts";
+import type { Json } from "../codec/tags.ts";
+import { toMs, type Duration } from "../duration.ts";
+import { DurableError } from "../errors.ts";
+import { waitOf } from "../keys.ts";
+import { limits } from "../limits.ts";
+import { toJsonSchema, validate, type StandardSchema } from "../schema.ts";
+import type { Keyring } from "../tokens.ts";
+import type { Call, Entered } from "./calls.ts";
+import type { Engine } from "./engine.ts";
+import { deferred, pending, type Deferred } from "./promise.ts";
+import type { Settlement } from "./replay.ts";
+import type { Scope } from "./scope.ts";
+
+export interface SuspendOptions {
+  readonly schema?: StandardSchema;
+  readonly timeout?: Duration;
+  /** What the wait gives when its time is over; without it, it fails with `suspend-expired`. */
+  readonly fallback?: unknown;
+  /** Shown to whoever answers. */
+  readonly note?: unknown;
+}
+
+/** A promise that also knows the token which answers it. */
+export type SuspendPromise<T> = Promise<T> & { readonly token: string; readonly key: string };
+
+export function suspend(
+  engine: Engine,
+  keyring: Keyring | DurableError,
+  place: { readonly scope: Scope; readonly name: string },
+  options: SuspendOptions,
+): SuspendPromise<unknown> {
+  const { scope, name } = place;
+  const where = `suspend point "${name}" of run ${engine.journal.runId}`;
+  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  if (keyring instanceof DurableError) engine.block(keyring);
+  const entered = engine.enter({ scope, kind: "suspend", name, input: null });
+  if (entered === null || keyring instanceof DurableError)
+    return Object.assign(pending(), { token: "", key: name });
+  const call = new SuspendCall(engine, { scope, name, entered, timeoutMs, options });
+  engine.add(call, name);
+  engine.calls.addWait(call);
+  return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
+}
+
+/** The token is signed when somebody reads it: a hash that replay need not pay. */
+function withToken(call: SuspendCall, sign: () => string): SuspendPromise<unknown> {
+  let token: string | null = null;
+  const properties = {
+    token: { get: () => (token ??= sign()), enumerable: true },
+    key: { value: call.key, enumerable: true },
+  };
+  return Object.defineProperties(call.promise, properties) as SuspendPromise<unknown>;
+}
+
+interface SuspendParts {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly entered: Entered;
+  readonly timeoutMs: number | null;
+  readonly options: SuspendOptions;
+}
+
+export class SuspendCall implements Call {
+  readonly key: string;
+  readonly scope: Scope;
+  readonly after: number;
+  readonly #engine: Engine;
+  readonly #parts: SuspendParts;
+  readonly #outcome: Deferred<unknown> = deferred();
+  readonly #wait: string;
+  #begun = false;
+  #judging = false;
+
+  constructor(engine: Engine, parts: SuspendParts) {
+    this.#engine = engine;
+    this.#parts = parts;
+    this.key = parts.entered.key;
+    this.after = parts.entered.after;
+    this.scope = parts.scope;
+    this.#wait = waitOf(this.key);
+  }
+
+  get promise(): Promise<unknown> {
+    return this.#outcome.promise;
+  }
+
+  get schema(): StandardSchema | undefined {
+    return this.#parts.options.schema;
+  }
+
+  get #where(): string {
+    return `suspend point "${this.key}" of run ${this.#engine.journal.runId}`;
+  }
+
+  settle(settlement: Settlement): void {
+    this.#engine.calls.landed(this, this.#parts.name);
+    try {
+      if (settlement.kind === "suspend.resolved") {
+        this.#outcome.resolve(decode(this.#engine.replay.answer(settlement), `answer to ${this.#where}`));
+      } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
+        this.#outcome.resolve(decode(settlement.value, `fallback of ${this.#where}`));
+      } else {
+        this.#outcome.reject(this.#expired());
+      }
+    } catch (error) {
+      this.#engine.block(error as DurableError);
+    }
+  }
+
+  begin(): void {
+    if (this.#engine.finished) return;
+    const { answer } = this.#engine.journal.state.wait(this.#wait);
+    this.#begun = true;
+    this.scope.whenClosed(() => this.#close());
+    if (answer !== null) this.look();
+    else this.#await();
+  }
+
+  /** Waits for the outside, until the recorded deadline if there is one. */
+  #await(): void {
+    const { opened, settled } = this.#engine.journal.state.wait(this.#wait);
+    this.#engine.timers.wait(this, opened === null || settled === "closed" ? this.#open() : opened.expiresAt);
+  }
+
+  /** Opens the wait; it is visible to others once this is durable. */
+  #open(): number | null {
+    const { timeoutMs, options } = this.#parts;
+    if (this.#engine.timers.waiting >= limits.openWaits) {
+      this.#engine.block(
+        new DurableError(
+          "limit",
+          `The ${this.#where} would be open wait number ${limits.openWaits + 1}. Close some, or split the run.`,
+        ),
+      );
+      return null;
+    }
+    const expiresAt = timeoutMs === null ? null : this.#engine.world.now() + timeoutMs;
+    const note = encode(options.note ?? null, `note of ${this.#where}`);
+    const schema = toJsonSchema(options.schema);
+    this.#engine.write({
+      kind: "suspend.opened",
+      key: this.key,
+      after: this.after,
+      wait: this.#wait,
+      note,
+      schema,
+      expiresAt,
+    });
+    return expiresAt;
+  }
+
+  /** Judges an answer that is there and that nobody has judged. */
+  look(): void {
+    const { answer } = this.#engine.journal.state.wait(this.#wait);
+    if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
+    this.#judging = true;
+    this.#engine.timers.cancel(this);
+    this.#engine.occupy();
+    void this.#judge(answer.seq, answer.value)
+      .catch((error: unknown) =>
+        this.#reject(answer.seq, error instanceof Error ? error.message : String(error)),
+      )
+      .finally(() => {
+        this.#judging = false;
+        this.#engine.vacate();
+      });
+  }
+
+  async #judge(answer: number, value: Json): Promise<void> {
+    const called = { key: this.key, after: this.after, wait: this.#wait };
+    if (this.schema === undefined) return this.#engine.write({ kind: "suspend.resolved", ...called, answer });
+    const verdict = await this.check(decode(value, `answer to ${this.#where}`));
+    if (typeof verdict === "string") this.#reject(answer, verdict);
+    else this.#engine.write({ kind: "suspend.resolved", ...called, answer, value: verdict.value });
+  }
+
+  #reject(answer: number, issues: string): void {
+    const called = { key: this.key, after: this.after, wait: this.#wait };
+    this.#engine.write({ kind: "suspend.rejected", ...called, answer, issues });
+    this.#await();
+  }
+
+  /** What an answer becomes under this wait's schema, encoded; or what is wrong with it. */
+  async check(value: unknown): Promise<{ readonly value: Json } | string> {
+    const result =
+      this.schema === undefined ? ({ ok: true, value } as const) : await validate(this.schema, value);
+    if (!result.ok) return result.issues;
+    const encoded = encode(result.value, `answer to ${this.#where}`);
+    assertSize(JSON.stringify(encoded), `answer to ${this.#where}`);
+    return { value: encoded };
+  }
+
+  due(): void {
+    const { options } = this.#parts;
+    const called = { key: this.key, after: this.after, wait: this.#wait };
+    const value =
+      "fallback" in options ? { value: encode(options.fallback, `fallback of ${this.#where}`) } : {};
+    this.#engine.write({ kind: "suspend.expired", ...called, ...value });
+  }
+
+  /** A race was lost around it: its token answers nothing any more. */
+  #close(): void {
+    this.#engine.timers.cancel(this);
+    if (this.#engine.journal.state.wait(this.#wait).settled !== null) return;
+    this.#engine.ride({
+      kind: "suspend.closed",
+      key: this.key,
+      after: this.#engine.replay.delivered,
+      wait: this.#wait,
+    });
+  }
+
+  #expired(): DurableError {
+    return new DurableError(
+      "suspend-expired",
+      `Nobody answered ${this.#where} in time. Catch this error, or give ctx.suspend a fallback.`,
+      { details: { key: this.key } },
+    );
+  }
+}

@@ -1,0 +1,213 @@
+/**
+ * Making a fork (law 9): the parent is read once, one small batch is written, nothing is copied.
+ * What the fork keeps follows from causes, not from order: see lineage.ts.
+ */
+
+import { encode } from "./codec/encode.ts";
+import type { Json } from "./codec/tags.ts";
+import { encodeInput, openRun, type Definition } from "./drive.ts";
+import { writeFact, type Ancestor, type Cut, type Edit, type Entry } from "./entry.ts";
+import { DurableError } from "./errors.ts";
+import type { Host } from "./host.ts";
+import { Journal } from "./journal.ts";
+import { assertRunId, isWithin, nameOf } from "./keys.ts";
+import { limits } from "./limits.ts";
+import { isKept, isSettlement } from "./lineage.ts";
+
+/** Where to go back to. Each key may be a bare name where that is unique. */
+export interface ForkOptions<Input = unknown> {
+  /** Runs this step again, and what depends on it. */
+  readonly from?: string | readonly string[];
+  /** Keeps this step, and runs again what depends on it. */
+  readonly after?: string | readonly string[];
+  /** Recorded outputs to replace, by key; what depends on them runs again. */
+  readonly edit?: Readonly<Record<string, unknown>>;
+  readonly input?: Input;
+  /** A few words that tell this fork from its siblings. */
+  readonly label?: string;
+  readonly id?: string;
+}
+
+/** Writes the fork and returns its id; with the id of a fork of the same parent, that one is returned. */
+export async function createFork(
+  host: Host,
+  definition: Definition,
+  parentId: string,
+  options: ForkOptions,
+): Promise<string> {
+  const parent = await openRun(host, parentId);
+  if (parent.state.summary.workflow !== definition.name) {
+    throw new DurableError(
+      "workflow-mismatch",
+      `Run ${parentId} belongs to workflow "${parent.state.summary.workflow}", not to "${definition.name}". Fork it through its own workflow.`,
+    );
+  }
+  const runId = options.id ?? host.world.id();
+  assertRunId(runId);
+  const label = checkedLabel(options.label);
+  const known = new Keys(parent);
+  const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
+  const cuts = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
+  if (cuts.length === 0 && edits.length === 0) {
+    throw new DurableError(
+      "invalid-options",
+      `A fork of run ${parentId} needs to know where to go back to: give { from: "step" }, { after: "step" } or { edit: { step: value } }.`,
+    );
+  }
+  const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
+  const fact = writeFact(
+    {
+      kind: "run.forked",
+      runId,
+      workflow: definition.name,
+      version: definition.version,
+      parent: parentId,
+      label,
+      base: parent.seq,
+      ancestry: ancestryOf(parent, cuts),
+      edits: edits.map(({ edit }) => edit),
+      ...input,
+    },
+    host.world.now(),
+  );
+  const journal = Journal.create(runId, { storage: await host.storage(), world: host.world });
+  const appended = await journal.append([fact], { learn: false });
+  if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
+    throw new DurableError(
+      "conflict",
+      `There is a run ${runId} already, and it is not a fork of ${parentId}. Choose another id.`,
+    );
+  }
+  return runId;
+}
+
+function checkedLabel(label: string | undefined): string | null {
+  if (label === undefined) return null;
+  if (typeof label === "string" && label.length <= limits.labelLength) return label;
+  throw new DurableError(
+    "invalid-options",
+    `A fork's label is a text of at most ${limits.labelLength} characters.`,
+  );
+}
+
+/** The parent's ancestors and the parent itself, each with the new cuts; ancestors that give nothing are left out. */
+function ancestryOf(parent: Journal, cuts: readonly Cut[]): Ancestor[] {
+  const first = parent.entries.find((entry) => entry.kind === "run.forked");
+  const own = first?.seq ?? 1;
+  const above = first?.kind === "run.forked" ? first.ancestry : [];
+  const kept = parent.entries.filter((entry) => "key" in entry && isKept(entry, cuts));
+  const ancestors = above.map((ancestor) => ({ ...ancestor, cuts: [...ancestor.cuts, ...cuts] }));
+  return [...ancestors, { runId: parent.runId, length: parent.position, base: own - 1, cuts }].filter(
+    ({ base, runId }, index, all) =>
+      // The oldest has the input; a fork with edits or an input of its own shows them in its first entry.
+      index === 0 ||
+      (runId === parent.runId &&
+        first?.kind === "run.forked" &&
+        (first.edits.length > 0 || first.input !== undefined)) ||
+      runId !== parent.runId ||
+      kept.some(
+        (entry) => entry.seq > base && entry.seq <= (all[index + 1]?.base ?? Number.MAX_SAFE_INTEGER),
+      ),
+  );
+}
+
+/** The parent's keys, for finding what a user means. */
+class Keys {
+  readonly #parent: Journal;
+  readonly #recorded: readonly (Entry & { key: string; after: number })[];
+  readonly #paths = new Set<string>();
+  readonly #settled = new Map<string, number>();
+
+  constructor(parent: Journal) {
+    this.#parent = parent;
+    this.#recorded = parent.entries.filter((entry) => "key" in entry);
+    for (const entry of this.#recorded) {
+      this.#paths.add(entry.key);
+      for (let end = entry.key.length; (end = entry.key.lastIndexOf("/", end - 1)) > 0;)
+        this.#paths.add(entry.key.slice(0, end));
+      if (isSettlement(entry) && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry.seq);
+    }
+  }
+
+  cuts(options: ForkOptions): Cut[] {
+    const from = [options.from ?? []].flat().map((name): Cut => {
+      const key = this.#find(name);
+      return { key, at: Math.min(Number.MAX_SAFE_INTEGER, ...this.#positions(key)), keep: false };
+    });
+    const after = [options.after ?? []].flat().map((name): Cut => {
+      const key = this.#find(name);
+      const positions = this.#positions(key);
+      if (positions.length > 0) return { key, at: Math.max(...positions), keep: true };
+      throw new DurableError(
+        "unknown-step",
+        `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from: "${key}" }, or give it an output with { edit }.`,
+      );
+    });
+    return [...from, ...after];
+  }
+
+  edit(name: string, value: unknown): { edit: Edit<Json>; cut: Cut[] } {
+    const key = this.#find(name);
+    const recorded = this.#recorded.filter((entry) => entry.key === key);
+    const editable = recorded.find(({ kind }) => /^(step|attempt|suspend)\./.test(kind));
+    if (editable === undefined) {
+      throw new DurableError(
+        "unknown-step",
+        `"${key}" of run ${this.#parent.runId} has no output to edit: only steps and suspend points have one.`,
+      );
+    }
+    const json = encode(value, `edited output of "${key}"`);
+    const at = this.#settled.get(key);
+    if (at !== undefined) return { edit: { key, value: json }, cut: [{ key, at, keep: true }] };
+    const open = { after: editable.after, ...("wait" in editable ? { wait: editable.wait } : {}) };
+    return { edit: { key, value: json, open }, cut: [] };
+  }
+
+  #positions(path: string): number[] {
+    return [...this.#settled].filter(([key]) => isWithin(key, path)).map(([, seq]) => seq);
+  }
+
+  #find(name: string): string {
+    if (this.#paths.has(name)) return name;
+    if ([...this.#paths].some((path) => path.startsWith(`${name}[`))) return name;
+    const matches = [...this.#paths].filter((path) => nameOf(path) === name);
+    const [only] = matches;
+    if (matches.length === 1 && only !== undefined) return only;
+    const { runId } = this.#parent;
+    const near = matches.length > 1 ? matches : this.#near(name);
+    const hint =
+      near.length === 0
+        ? "It has recorded no steps yet."
+        : `${matches.length > 1 ? "Say which one" : "Did you mean"}: ${near.slice(0, 5).join(", ")}?`;
+    throw new DurableError(
+      "unknown-step",
+      `Run ${runId} has ${matches.length > 1 ? "several steps" : "no step"} "${name}". ${hint}`,
+      { details: { name, near } },
+    );
+  }
+
+  #near(name: string): string[] {
+    const scored = [...this.#paths].map((path) => ({
+      path,
+      score: Math.min(distance(name, path), distance(name, nameOf(path))),
+    }));
+    return scored.sort((a, b) => a.score - b.score).map(({ path }) => path);
+  }
+}
+
+/** Edit distance, bounded in length: for near misses in messages. */
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= Math.min(a.length, 64); i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(
+        (row[j] as number) + 1,
+        (next[j - 1] as number) + 1,
+        (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
+      );
+    }
+    row = next;
+  }
+  return row[b.length] as number;
+}

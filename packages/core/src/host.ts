@@ -1,0 +1,70 @@
+/** What runs are driven with: storage, secret, world and the few settings, resolved once and lazily. */
+
+import { defaultStorage } from "#default-storage";
+import { toMs, type Duration } from "./duration.ts";
+import { DurableError } from "./errors.ts";
+import type { Storage } from "./storage.ts";
+import { keyring, type Keyring, type Secret } from "./tokens.ts";
+import { systemWorld, type World } from "./world.ts";
+
+export interface HostOptions {
+  /** Where journals live. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
+  readonly storage?: Storage;
+  /** Signs resume tokens. With SQLite one is made beside the journal by default. */
+  readonly secret?: Secret;
+  /** Sleeps and retries that end within this time are sat out; for longer ones the run is parked. 60 s by default. */
+  readonly patience?: Duration;
+  /** How long a driver that went silent is believed to be alive on another host. 30 s by default. */
+  readonly lease?: Duration;
+  /** Keeps an edge request alive for work in the background. */
+  readonly waitUntil?: (work: Promise<unknown>) => void;
+  /** Clock, chance and timers: for tests and simulation. */
+  readonly world?: World;
+}
+
+export class Host {
+  readonly world: World;
+  readonly patienceMs: number;
+  readonly leaseMs: number;
+  readonly #options: HostOptions;
+  #storage: Promise<Storage> | null = null;
+  #keyring: Promise<Keyring | DurableError> | null = null;
+
+  constructor(options: HostOptions) {
+    this.#options = options;
+    this.world = options.world ?? systemWorld;
+    this.patienceMs = toMs(options.patience ?? 60_000, "patience");
+    this.leaseMs = toMs(options.lease ?? 30_000, "lease");
+    // A bad secret is found when the program starts, not when the first run suspends.
+    if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
+  }
+
+  storage(): Promise<Storage> {
+    const { storage } = this.#options;
+    this.#storage ??= storage === undefined ? defaultStorage() : Promise.resolve(storage);
+    return this.#storage;
+  }
+
+  /** The keyring, or the error that asks for a secret: runs that never suspend need none. */
+  keyring(): Promise<Keyring | DurableError> {
+    this.#keyring ??= this.storage().then(async (storage) =>
+      storage.secret === undefined ? noSecret() : keyring(await storage.secret()),
+    );
+    return this.#keyring;
+  }
+
+  /** Work nobody awaits: its failure is told, not thrown. */
+  background(what: string, work: Promise<unknown>): void {
+    const told = work.catch((error: unknown) => {
+      this.world.warn(`${what} stopped: ${error instanceof Error ? error.message : String(error)}`);
+    });
+    this.#options.waitUntil?.(told);
+  }
+}
+
+function noSecret(): DurableError {
+  return new DurableError(
+    "no-secret",
+    "Resume tokens need a secret, and this storage keeps none. Pass one: durable(name, fn, { secret }), flow.with({ secret }) or createApp({ secret }). Use 32 random characters or more, and keep it.",
+  );
+}

@@ -1,0 +1,36 @@
+export { durable } from "./workflow.ts";
+export type { AnyWorkflow, RunArguments, RunOptions, Workflow, WorkflowOptions } from "./workflow.ts";
+export { createApp } from "./app.ts";
+export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export { parallelOf as parallel } from "./context.ts";
+export type {
+  Branch,
+  Context,
+  GroupOptions,
+  ParallelOptions,
+  ParallelResult,
+  RaceResult,
+  StepOptions,
+  SuspendOptions,
+} from "./context.ts";
+export { fork, type Run } from "./run.ts";
+export type { ForkOptions } from "./fork.ts";
+export type { Outcome, SuspendPoint } from "./outcome.ts";
+export type { ResumeOptions, ResumeResult, ResumeStatus } from "./resume.ts";
+export type { StepInfo } from "./engine/step.ts";
+export type { SuspendPromise } from "./engine/suspend.ts";
+export type { RetryOptions } from "./engine/retry.ts";
+export type { Settled } from "./engine/group.ts";
+export type { Duration } from "./duration.ts";
+export type { Ancestor, Cut, Edit, Entry, Fact, FactKind } from "./entry.ts";
+export { DurableError, FatalError, RetryError, errorCodes } from "./errors.ts";
+export type { ErrorCode } from "./errors.ts";
+export { MemoryStorage, conflict } from "./storage/memory.ts";
+export type { AppendRequest, Lease, ListPage, ListQuery, RunHead, RunStatus, Storage } from "./storage.ts";
+export type { Definition } from "./drive.ts";
+export type { HostOptions } from "./host.ts";
+export type { Secret } from "./tokens.ts";
+export { systemWorld } from "./world.ts";
+export type { World } from "./world.ts";
+export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from "./schema.ts";
+export { limits } from "./limits.ts";

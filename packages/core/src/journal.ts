@@ -1,0 +1,274 @@
+/**
+ * One run's journal, open for one driver or one caller from outside.
+ *
+ * J1. Reads come from memory; storage is read once, at `open`, and then only to settle a doubt or a wake-up.
+ * J2. At most one append is in flight. What it carries is written once, under one write id (law 8).
+ * J3. An unknown outcome is settled by reading: our id there means it landed; a free slot, the same text again.
+ * J4. A driver absorbs batches from outside and nothing else; a caller from outside absorbs whatever came.
+ * J5. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
+ */
+
+import type { Json } from "./codec/tags.ts";
+import { readBatch, writeBatch, type Entry, type Fact, type ReadBatch, type WrittenFact } from "./entry.ts";
+import { DurableError, describeError } from "./errors.ts";
+import { RunState, summarize } from "./fold.ts";
+import { locatorOf } from "./keys.ts";
+import { inherit, type Inherited } from "./lineage.ts";
+import type { AppendRequest, Storage } from "./storage.ts";
+import type { World } from "./world.ts";
+
+export interface JournalOptions {
+  readonly storage: Storage;
+  readonly world: World;
+}
+
+/** What became of an append. `absorbed`: others were first, nothing of ours was written, decide again. */
+export type Appended =
+  | { readonly kind: "landed"; readonly entries: readonly Entry[] }
+  | { readonly kind: "absorbed"; readonly entries: readonly Entry[] }
+  | { readonly kind: "lost" };
+
+export interface AppendOptions {
+  readonly outside?: boolean;
+  readonly lease?: AppendRequest["lease"];
+  /** False for a batch that is only written, and read back by whoever drives the run. */
+  readonly learn?: boolean;
+}
+
+type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
+
+const settleTries = 12;
+
+export class Journal {
+  readonly locator: string;
+  readonly #storage: Storage;
+  readonly #world: World;
+  /** Who writes through this object; a fresh one each time a journal is opened. */
+  readonly driver: string;
+  readonly state = new RunState();
+  /** All a workflow may see: what is inherited, then the run's own entries. */
+  readonly entries: Entry[] = [];
+  /** Batches known. */
+  position = 0;
+  #writes = 0;
+  #seq = 0;
+  #inherited: Inherited | null = null;
+  #last: Promise<void> | null = null;
+
+  private constructor(locator: string, { storage, world }: JournalOptions) {
+    this.locator = locator;
+    this.#storage = storage;
+    this.#world = world;
+    this.driver = world.id().slice(0, 12);
+  }
+
+  /** A journal that is about to be written for the first time. */
+  static create(runId: string, options: JournalOptions): Journal {
+    return new Journal(locatorOf(runId), options);
+  }
+
+  /** Reads a run whole; `null` when the storage does not know it. */
+  static async open(locator: string, options: JournalOptions): Promise<Journal | null> {
+    const journal = new Journal(locator, options);
+    await journal.look();
+    return journal.position === 0 ? null : journal;
+  }
+
+  get runId(): string {
+    return this.state.summary.runId;
+  }
+
+  /** The recorded input. */
+  get input(): Json {
+    const first = this.entries.find((entry) => entry.kind === "run.started");
+    return this.#inherited?.input ?? (first?.kind === "run.started" ? first.input : null);
+  }
+
+  /** The position of the latest entry. */
+  get seq(): number {
+    return this.#seq;
+  }
+
+  /** The run whose draws of chance hold at a position: a fork's own from its first own entry on. */
+  seedAt(delivered: number): string {
+    return this.#inherited?.seeds.find((seed) => delivered <= seed.upTo)?.runId ?? this.runId;
+  }
+
+  /** Reads what came since and takes it in; returns the new entries of the run itself. */
+  look(): Promise<readonly Entry[]> {
+    return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));
+  }
+
+  /** Adds facts as one batch. Settles when it is durable, or when others were first. */
+  append(facts: readonly WrittenFact[], options: AppendOptions = {}): Promise<Appended> {
+    return this.#alone(() => this.#append(facts, options));
+  }
+
+  /** Settles when no read and no append is under way. */
+  async settled(): Promise<void> {
+    await this.#last;
+  }
+
+  /** One read or append at a time: a batch of ours that is seen while its reply is under way is not taken in twice. */
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#last === null ? work() : this.#last.then(work);
+    const last = result.then(nothing, nothing).then(() => {
+      if (this.#last === last) this.#last = null;
+    });
+    this.#last = last;
+    return result;
+  }
+
+  async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
+    const outside = options.outside === true;
+    const writeId = `${this.driver}.${++this.#writes}`;
+    const summary = facts.reduce(summarize, this.state.summary);
+    const request: AppendRequest = {
+      locator: this.locator,
+      position: this.position,
+      batch: writeBatch(writeId, outside, facts),
+      head: { locator: this.locator, ...summary, ancestors: ancestorsOf(facts) ?? summary.ancestors },
+      ...(options.lease === undefined ? {} : { lease: options.lease }),
+    };
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#storage.append(request);
+        const batch = { driver: this.driver, writeId, outside, facts };
+        return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
+      } catch (error) {
+        const settled = await this.#settle(request, writeId, outside, error);
+        if (settled !== null) return settled;
+        if (tries >= settleTries) throw unsettled(this.runId || summary.runId, error);
+        await pause(this.#world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + this.#world.random() / 2));
+      }
+    }
+  }
+
+  /** Reads from the position of a doubtful append; `null` means the slot is free, or reading failed as well. */
+  async #settle(
+    request: AppendRequest,
+    writeId: string,
+    outside: boolean,
+    error: unknown,
+  ): Promise<Appended | null> {
+    if (DurableError.is(error, "storage-closed")) throw error;
+    let tail: TailBatch[];
+    try {
+      tail = await this.#tail();
+    } catch (readError) {
+      if (DurableError.is(readError) && !isTransient(readError)) throw readError;
+      return null;
+    }
+    if (tail.length === 0) {
+      if (!DurableError.is(error, "conflict")) return null;
+      if (request.position === 0) throw deletedId(request.head.runId);
+      // The storage refused the position and yet has nothing there: it has fewer batches than we were told.
+      throw regressed(this.runId, request.position);
+    }
+    const ours = tail.find(({ batch }) => batch.writeId === writeId);
+    if (ours !== undefined) return { kind: "landed", entries: tail.flatMap(({ entries }) => entries) };
+    if (this.state.end !== null && !outside) return { kind: "lost" };
+    if (outside || tail.every(({ batch }) => batch.outside)) {
+      return { kind: "absorbed", entries: tail.flatMap(({ entries }) => entries) };
+    }
+    return { kind: "lost" };
+  }
+
+  async #tail(): Promise<TailBatch[]> {
+    const { batches, length } = await this.#storage.read(this.locator, this.position);
+    if (length < this.position) throw regressed(this.runId, this.position);
+    if (this.position + batches.length !== length)
+      throw incomplete(this.locator, this.position + batches.length, length);
+    const learned: TailBatch[] = [];
+    for (const text of batches) {
+      const batch = readBatch(text, `Batch ${this.position} of run ${this.runId || this.locator}`);
+      learned.push({ batch, entries: await this.#learn(batch) });
+    }
+    return learned;
+  }
+
+  async #learn(batch: ReadBatch): Promise<Entry[]> {
+    const learned: Entry[] = [];
+    this.position += 1;
+    for (const { fact, at } of batch.facts) {
+      if (fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(fact, at);
+      const entry: Entry = { ...fact, at, seq: ++this.#seq, outside: batch.outside };
+      this.entries.push(entry);
+      this.state.learn(entry);
+      learned.push(entry);
+    }
+    return learned;
+  }
+
+  /** Ancestors are named in the fork's first batch, so they are all read at once, whatever the depth. */
+  async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
+    const texts = await Promise.all(
+      forked.ancestry.map(({ runId, length }) => readAncestor(this.#storage, locatorOf(runId), length)),
+    );
+    const journals = forked.ancestry.map(({ runId, base }, index) => {
+      let seq = base;
+      return (texts[index] ?? []).flatMap((text, position): Entry[] => {
+        const { facts, outside } = readBatch(text, `Batch ${position} of run ${runId}`);
+        return facts.map(({ fact, at: time }) => ({ ...fact, at: time, seq: ++seq, outside }));
+      });
+    });
+    const own = { ...forked, at, seq: forked.base + 1, outside: false };
+    this.#inherited = inherit(forked.ancestry, journals, own);
+    this.#seq = forked.base;
+    for (const entry of this.#inherited.entries) {
+      this.entries.push(entry);
+      this.state.learn(entry);
+    }
+  }
+}
+
+async function readAncestor(storage: Storage, locator: string, length: number): Promise<readonly string[]> {
+  const { batches } = await storage.read(locator);
+  if (batches.length < length) throw incomplete(locator, batches.length, length);
+  return batches.slice(0, length);
+}
+
+function ancestorsOf(facts: readonly WrittenFact[]): readonly string[] | undefined {
+  const first = facts[0]?.fact;
+  return first?.kind === "run.forked" ? first.ancestry.map(({ runId }) => locatorOf(runId)) : undefined;
+}
+
+function nothing(): void {}
+
+export function pause(world: World, ms: number): Promise<void> {
+  return new Promise((resolve) => void world.timer(ms, resolve));
+}
+
+function isTransient(error: DurableError): boolean {
+  return error.code.startsWith("storage-") && error.code !== "storage-closed";
+}
+
+function unsettled(runId: string, cause: unknown): DurableError {
+  if (DurableError.is(cause) && isTransient(cause)) return cause;
+  return new DurableError(
+    "storage-failed",
+    `The storage of run ${runId} did not take a batch after ${settleTries} tries (${describeError(cause)}). Nothing recorded is lost: advance the run again when the storage answers.`,
+    { cause },
+  );
+}
+
+function regressed(runId: string, position: number): DurableError {
+  return new DurableError(
+    "journal-regressed",
+    `The journal of run ${runId} had ${position} batches and now has fewer: the storage forgot acknowledged writes, or an older backup was put in place. The run is left alone; restore the newer journal, or fork it.`,
+  );
+}
+
+function deletedId(runId: string): DurableError {
+  return new DurableError(
+    "conflict",
+    `Run id ${runId} belonged to a run that was deleted and whose forks still read its journal. Choose another id.`,
+  );
+}
+
+function incomplete(run: string, found: number, expected: number): DurableError {
+  return new DurableError(
+    "storage-failed",
+    `The storage gave ${found} of the ${expected} batches of run ${run}. An incomplete journal is not replayed; try again.`,
+  );
+}

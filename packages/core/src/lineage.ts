@@ -1,0 +1,116 @@
+/**
+ * What a fork sees of its ancestors: a pure function of their batches and the fork's first entry.
+ *
+ * L1. Nothing is copied and no ancestor is written to (law 9): the fork names ancestors, lengths and cuts.
+ * L2. Positions of all ancestors lie on one line: each run counts on from where its parent stood.
+ * L3. Only what settled is inherited, and sleeps under way. Open waits open again under the fork's own tokens.
+ */
+
+import type { Json } from "./codec/tags.ts";
+import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
+import { areSiblings, isWithin } from "./keys.ts";
+
+export interface Inherited {
+  readonly entries: Entry[];
+  readonly input: Json;
+  /** Whose draws of chance hold up to which position. */
+  readonly seeds: readonly { readonly runId: string; readonly upTo: number }[];
+}
+
+/** True when a fork with these cuts keeps an entry that was called at `after`. */
+export function isKept(entry: { key: string; after: number }, cuts: readonly Cut[]): boolean {
+  return cuts.every((cut) =>
+    isWithin(entry.key, cut.key) ? cut.keep : entry.after < cut.at || areSiblings(entry.key, cut.key),
+  );
+}
+
+/** Folds the ancestors, oldest first, into what the fork begins with. `journals` are their own entries. */
+export function inherit(
+  ancestry: readonly Ancestor[],
+  journals: readonly (readonly Entry[])[],
+  forked: Entry & { kind: "run.forked" },
+): Inherited {
+  let view: Entry[] = [];
+  let input: Json = null;
+  const seeds: { runId: string; upTo: number }[] = [];
+  ancestry.forEach((ancestor, index) => {
+    const own = journals[index] as readonly Entry[];
+    for (const entry of own) {
+      if (entry.kind === "run.started") input = entry.input;
+      if (entry.kind === "run.forked") {
+        if (entry.input !== undefined) input = entry.input;
+        view = applyEdits(view, entry, ancestor.cuts);
+      }
+    }
+    view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
+    seeds.push({ runId: ancestor.runId, upTo: ancestor.base + own.length });
+  });
+  const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
+  view = view.filter((entry) => isInherited(entry, settled));
+  return { entries: applyEdits(view, forked, []), input: forked.input ?? input, seeds };
+}
+
+type Settlement = Entry & {
+  kind: "step.completed" | "step.failed" | "sleep.fired" | "suspend.resolved" | "suspend.expired";
+};
+
+export function isSettlement(entry: Entry): entry is Settlement {
+  switch (entry.kind) {
+    case "step.completed":
+    case "step.failed":
+    case "sleep.fired":
+    case "suspend.resolved":
+    case "suspend.expired":
+      return true;
+    default:
+      return false;
+  }
+}
+
+function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
+  if (isSettlement(entry)) return true;
+  if (entry.kind === "suspend.opened" || entry.kind === "attempt.failed") return settled.has(entry.key);
+  return entry.kind === "sleep.opened" || entry.kind === "parallel.opened" || entry.kind === "race.opened";
+}
+
+/** An answer kept by reference is put in place, since the entry it points at is not inherited. */
+function materialize(entries: readonly Entry[]): Entry[] {
+  const answers = new Map<number, Json>();
+  return entries.map((entry) => {
+    if (entry.kind === "suspend.answered") answers.set(entry.seq, entry.value);
+    if (entry.kind !== "suspend.resolved" || entry.answer === undefined || entry.value !== undefined)
+      return entry;
+    return { ...entry, value: answers.get(entry.answer) ?? null };
+  });
+}
+
+function applyEdits(
+  view: readonly Entry[],
+  forked: Entry & { kind: "run.forked" },
+  cuts: readonly Cut[],
+): Entry[] {
+  if (forked.edits.length === 0) return [...view];
+  const edits = new Map(forked.edits.map((edit) => [edit.key, edit]));
+  const edited = view.map((entry): Entry => {
+    const edit = isSettlement(entry) ? edits.get(entry.key) : undefined;
+    if (edit === undefined) return entry;
+    return editedEntry(edit, entry as Entry & { after: number; wait?: string });
+  });
+  // What had not settled in the parent settles where the fork begins.
+  for (const edit of forked.edits) {
+    const { at, seq, outside } = forked;
+    if (edit.open !== undefined && isKept({ key: edit.key, after: edit.open.after }, cuts)) {
+      edited.push(editedEntry(edit, { at, seq, outside, ...edit.open }));
+    }
+  }
+  return edited;
+}
+
+function editedEntry(
+  { key, value }: Edit<Json>,
+  place: { after: number; at: number; seq: number; outside: boolean; wait?: string },
+): Entry {
+  const { after, at, seq, outside, wait } = place;
+  if (wait !== undefined) return { kind: "suspend.resolved", key, value, after, at, seq, outside, wait };
+  return { kind: "step.completed", key, value, after, at, seq, outside, attempt: 1, startedAt: at };
+}

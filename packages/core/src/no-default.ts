@@ -1,0 +1,13 @@
+/** What `#default-storage` means where there is no file system: the first call asks for a storage. */
+
+import { DurableError } from "./errors.ts";
+import type { Storage } from "./storage.ts";
+
+export function defaultStorage(): Promise<Storage> {
+  return Promise.reject(
+    new DurableError(
+      "no-storage",
+      "There is no default storage on this platform. Pass one: durable(name, fn, { storage }), flow.with({ storage }) or createApp({ storage }).",
+    ),
+  );
+}

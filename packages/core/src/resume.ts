@@ -1,0 +1,179 @@
+/**
+ * Answers from outside: `resume` with code at hand, `deliver` without.
+ *
+ * A1. The MAC is checked before any look-up; what fails it is `unknown`.
+ * A2. Single use is the append itself: the first answer that stands settles the wait, all others read `duplicate`.
+ * A3. Write, then wake (law 7): the answer is durable before anybody drives.
+ */
+
+import { assertSize, encode } from "./codec/encode.ts";
+import { definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
+import { vanishedWait, type AtEdge, type Engine } from "./engine/engine.ts";
+import { SuspendCall } from "./engine/suspend.ts";
+import { writeFact, type Fact } from "./entry.ts";
+import { DurableError } from "./errors.ts";
+import type { Host } from "./host.ts";
+import type { Journal } from "./journal.ts";
+import type { Json } from "./codec/tags.ts";
+import { limits } from "./limits.ts";
+import { outcomeOf, type Outcome } from "./outcome.ts";
+
+export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
+
+export interface ResumeResult<T = unknown> {
+  readonly status: ResumeStatus;
+  /** Where the run stands now; absent for `unknown`. */
+  readonly outcome?: Outcome<T>;
+  /** What is wrong with an `invalid` answer. */
+  readonly issues?: string;
+}
+
+export interface ResumeOptions {
+  /** Names this answer: sent again with the same id, it is `accepted` again and counts once. */
+  readonly id?: string;
+}
+
+interface Answer {
+  readonly wait: string;
+  readonly value: unknown;
+  readonly answerId: string | null;
+}
+
+/** How the journal would receive an answer now; `null` when it may be appended. */
+function standing(journal: Journal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
+  const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
+  if (answer !== null || settled === "resolved")
+    return answerId !== null && answerId === known ? "accepted" : "duplicate";
+  if (settled !== null || journal.state.end !== null) return "expired";
+  return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;
+}
+
+async function find(
+  host: Host,
+  token: string,
+  value: unknown,
+  id: string | undefined,
+): Promise<{ journal: Journal; answer: Answer } | null> {
+  const keyring = await host.keyring();
+  if (keyring instanceof DurableError) throw keyring;
+  const named = keyring.verify(token);
+  const journal = named === null ? null : await openJournal(host, named.locator);
+  return named === null || journal === null
+    ? null
+    : { journal, answer: { wait: named.wait, value, answerId: id ?? null } };
+}
+
+/** Appends the answer after checking it against the wait's schema, then drives until the run stops. */
+export async function resume(
+  host: Host,
+  workflows: Find,
+  token: string,
+  answered: { value: unknown; options: ResumeOptions },
+): Promise<ResumeResult> {
+  const found = await find(host, token, answered.value, answered.options.id);
+  if (found === null) return { status: "unknown" };
+  const { journal, answer } = found;
+  const definition = definitionOf(workflows, journal);
+  const refused = standing(journal, answer, host.world.now());
+  if (refused !== null) return { status: refused, outcome: outcomeOf(journal, await host.keyring(), true) };
+  const begun = await grip(host, journal);
+  const placed: { result: Pick<ResumeResult, "status" | "issues"> | null } = { result: null };
+  const atEdge: AtEdge = async (engine) => {
+    placed.result = await place(engine, answer, host);
+    return placed.result?.status === "accepted" && begun.held ? "go on" : "leave";
+  };
+  const stop = await drive(host, definition, begun, atEdge);
+  // Nothing was appended: the answer is not lost to the sender, who must be told why.
+  if (placed.result === null) throw notPlaced(journal, stop.kind === "blocked" ? stop.error : null);
+  return { ...placed.result, outcome: await outcomeAfter(host, journal, stop) };
+}
+
+/** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
+async function place(
+  engine: Engine,
+  answer: Answer,
+  host: Host,
+): Promise<Pick<ResumeResult, "status" | "issues"> | null> {
+  const { journal } = engine;
+  for (;;) {
+    const refused = standing(journal, answer, host.world.now());
+    if (refused !== null) return { status: refused };
+    const call = engine.calls.byWait(answer.wait);
+    const { opened } = journal.state.wait(answer.wait);
+    if (call === undefined && engine.finished && opened !== null) {
+      engine.block(vanishedWait(journal.runId, opened.key));
+      return null;
+    }
+    const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
+    if (typeof fact === "string") return { status: "invalid", issues: fact };
+    const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
+    if (appended.kind === "lost") continue;
+    engine.learn(appended.entries);
+    if (appended.kind === "landed") return { status: "accepted" };
+  }
+}
+
+async function checkedFact(
+  call: SuspendCall,
+  { wait, value, answerId }: Answer,
+): Promise<Fact<Json> | string> {
+  const verdict = await call.check(value);
+  if (typeof verdict === "string") return verdict;
+  const { key, after } = call;
+  return {
+    kind: "suspend.resolved",
+    key,
+    after,
+    wait,
+    value: verdict.value,
+    ...(answerId === null ? {} : { answerId }),
+  };
+}
+
+function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json> {
+  if (journal.state.waits.size >= limits.openWaits * 2) {
+    throw new DurableError(
+      "limit",
+      `Run ${journal.runId} holds ${journal.state.waits.size} waits and answers; it takes no further early answers.`,
+    );
+  }
+  const where = `answer to a suspend point of run ${journal.runId}`;
+  const encoded = encode(value, where);
+  assertSize(JSON.stringify(encoded), where);
+  return { kind: "suspend.answered", wait, value: encoded, ...(answerId === null ? {} : { answerId }) };
+}
+
+/** Appends the answer and nothing else: no code is loaded, the wait checks it when it is reached. */
+export async function deliver(
+  host: Host,
+  token: string,
+  answered: { value: unknown; options: ResumeOptions },
+): Promise<ResumeResult> {
+  const found = await find(host, token, answered.value, answered.options.id);
+  if (found === null) return { status: "unknown" };
+  const { journal, answer } = found;
+  let status = standing(journal, answer, host.world.now());
+  while (status === null) {
+    const fact = writeFact(rawFact(journal, answer), host.world.now());
+    const appended = await journal.append([fact], { outside: true });
+    status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());
+  }
+  return { status, outcome: outcomeOf(journal, await host.keyring(), false) };
+}
+
+function notPlaced(journal: Journal, error: DurableError | null): DurableError {
+  if (error === null) {
+    return new DurableError(
+      "conflict",
+      `Run ${journal.runId} was taken over while it was being resumed; the answer was not recorded. Resume it again.`,
+    );
+  }
+  return new DurableError(
+    error.code,
+    `${error.message} The answer was not recorded: app.deliver(token, value) keeps it without running code.`,
+    {
+      cause: error,
+      details: error.details,
+    },
+  );
+}

@@ -1,0 +1,148 @@
+/** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
+
+import { decode } from "./codec/decode.ts";
+import type { Json } from "./codec/tags.ts";
+import { advance, cancel, definitionOf, grip, openRun, type Find } from "./drive.ts";
+import type { Entry } from "./entry.ts";
+import { DurableError } from "./errors.ts";
+import { createFork, type ForkOptions } from "./fork.ts";
+import type { Host } from "./host.ts";
+import { pause, type Journal } from "./journal.ts";
+import { outcomeOf, type Outcome } from "./outcome.ts";
+
+export class Run<Output = unknown, Input = unknown> {
+  readonly id: string;
+  readonly #host: Host;
+  readonly #find: Find;
+  /** The drive this process started, until it stops. */
+  #driving: Promise<Outcome<unknown>> | null;
+
+  constructor(id: string, parts: { host: Host; find: Find; driving?: Promise<Outcome<unknown>> }) {
+    this.id = id;
+    this.#host = parts.host;
+    this.#find = parts.find;
+    this.#driving = parts.driving ?? null;
+  }
+
+  /** Where the run stands, by its journal. */
+  async outcome(): Promise<Outcome<Output>> {
+    const journal = await openRun(this.#host, this.id);
+    return outcomeOf(journal, await this.#host.keyring(), true) as Outcome<Output>;
+  }
+
+  /**
+   * Waits for the end and gives the output; drives the run when it is due and nobody else does.
+   * When only answers from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
+   */
+  async result(options: { readonly wait?: boolean } = {}): Promise<Output> {
+    for (;;) {
+      const { outcome, journal } = await this.#next();
+      switch (outcome.status) {
+        case "completed":
+          return outcome.output as Output;
+        case "failed":
+        case "blocked":
+          throw outcome.error;
+        case "cancelled":
+          throw new DurableError("cancelled", `Run ${this.id} was cancelled.`);
+        case "suspended":
+          if (options.wait !== true && waitsForOutside(outcome)) throw suspendedError(outcome);
+          await this.#changed(journal, outcome.wakeAt);
+          break;
+        case "running":
+          // Its driver may be dead: look again when a lease would have run out.
+          await this.#changed(journal, this.#host.world.now() + this.#host.leaseMs);
+      }
+    }
+  }
+
+  cancel(reason?: string): Promise<Outcome<Output>> {
+    return cancel(this.#host, this.id, reason ?? null) as Promise<Outcome<Output>>;
+  }
+
+  /** Every fact the run can see, inherited ones included, with values decoded. */
+  async entries(): Promise<Entry<unknown>[]> {
+    const journal = await openRun(this.#host, this.id);
+    return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
+  }
+
+  /** A new run that begins with recorded work of this one, and is driven in the background. */
+  async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
+    const host = this.#host;
+    const definition = definitionOf(this.#find, await openRun(host, this.id));
+    const id = await createFork(host, definition, this.id, options);
+    const driving = openRun(host, id).then(async (journal) =>
+      advance(host, definition, await grip(host, journal)),
+    );
+    host.background(`run ${id}`, driving);
+    return new Run(id, { host, find: this.#find, driving });
+  }
+
+  async #next(): Promise<{ outcome: Outcome<unknown>; journal: Journal }> {
+    const driving = this.#driving;
+    this.#driving = null;
+    if (driving !== null) {
+      const outcome = await driving;
+      return { outcome, journal: await openRun(this.#host, this.id) };
+    }
+    const journal = await openRun(this.#host, this.id);
+    const { status, wakeAt } = journal.state.summary;
+    const due =
+      status === "running" || (status === "suspended" && wakeAt !== null && wakeAt <= this.#host.world.now());
+    if (!due) return { outcome: outcomeOf(journal, await this.#host.keyring(), true), journal };
+    const definition = definitionOf(this.#find, journal);
+    return { outcome: await advance(this.#host, definition, await grip(this.#host, journal)), journal };
+  }
+
+  /** Settles when the journal has grown, or at a time. */
+  async #changed(journal: Journal, until: number | null): Promise<void> {
+    const { world } = this.#host;
+    const storage = await this.#host.storage();
+    const abort = new AbortController();
+    const late = until === null ? null : Math.max(0, until - world.now());
+    if (storage.changed === undefined) return pause(world, Math.min(late ?? 1_000, 1_000));
+    const cancel = late === null ? () => {} : world.timer(late, () => abort.abort());
+    try {
+      await storage.changed(journal.locator, journal.position, abort.signal);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+/** Nothing but an answer, or an answer's deadline, can move it. */
+function waitsForOutside(outcome: Outcome<unknown> & { status: "suspended" }): boolean {
+  const { waiting, wakeAt } = outcome;
+  return waiting.length > 0 && (wakeAt === null || waiting.some(({ expiresAt }) => expiresAt === wakeAt));
+}
+
+function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
+  const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
+  return new DurableError(
+    "suspended",
+    `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), where \`error.details.waiting\` has the tokens; or wait on with result({ wait: true }).`,
+    { details: { waiting: outcome.waiting } },
+  );
+}
+
+function decodeEntry(entry: Entry, runId: string): Entry<unknown> {
+  const where = `${entry.kind} of run ${runId}`;
+  const decoded: Record<string, unknown> = { ...entry };
+  for (const field of ["value", "error", "output", "note"]) {
+    if (field in decoded) decoded[field] = decode(decoded[field] as Json, where);
+  }
+  if ((entry.kind === "run.started" || entry.kind === "run.forked") && entry.input !== undefined) {
+    decoded["input"] = decode(entry.input, where);
+  }
+  if (entry.kind === "run.forked")
+    decoded["edits"] = entry.edits.map((edit) => ({ ...edit, value: decode(edit.value, where) }));
+  return decoded as unknown as Entry<unknown>;
+}
+
+/** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */
+export function fork<Output, Input>(
+  run: Run<Output, Input>,
+  options: ForkOptions<Input>,
+): Promise<Run<Output, Input>> {
+  return run.fork(options);
+}

@@ -1,0 +1,2 @@
+export { SqliteStorage } from "./storage.ts";
+export type { SqliteOptions } from "./storage.ts";

@@ -1,0 +1,109 @@
+/** `durable()`: a named function whose steps are kept. */
+
+import type { Context } from "./context.ts";
+import { advance, begin, cancel, type Definition, type Find } from "./drive.ts";
+import { DurableError } from "./errors.ts";
+import type { ForkOptions } from "./fork.ts";
+import { Host, type HostOptions } from "./host.ts";
+import { assertName } from "./keys.ts";
+import type { Outcome } from "./outcome.ts";
+import { resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
+import { Run } from "./run.ts";
+import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
+import type { ListPage, ListQuery } from "./storage.ts";
+
+export interface WorkflowOptions extends HostOptions {
+  /** Recorded when a run starts, and readable as `ctx.version` for the run's whole life. */
+  readonly version?: string;
+}
+
+export interface RunOptions {
+  /** With the id of a run that exists, that run is continued, or its recorded outcome returned. */
+  readonly id?: string;
+}
+
+/** An input may be left out where the workflow takes none. */
+export type RunArguments<Input> = unknown extends Input
+  ? [input?: Input, options?: RunOptions]
+  : undefined extends Input
+    ? [input?: Input, options?: RunOptions]
+    : [input: Input, options?: RunOptions];
+
+/** A workflow of any input and output, as apps and workers hold it. */
+export interface AnyWorkflow {
+  readonly name: string;
+  readonly definition: Definition;
+}
+
+export interface Workflow<Input, Output> extends AnyWorkflow {
+  /** Records the run and drives it here until it stops. */
+  run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
+  /** Records the run and drives it in the background. */
+  start(...args: RunArguments<Input>): Promise<Run<Output, Input>>;
+  /** Answers a suspend point, and drives until the run stops again. */
+  resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
+  /** A new run that begins with recorded work of another, driven in the background. */
+  fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input>>;
+  get(runId: string): Run<Output, Input>;
+  list(query?: Omit<ListQuery, "workflow">): Promise<ListPage>;
+  cancel(runId: string, reason?: string): Promise<Outcome<Output>>;
+  /** The same workflow bound to other options: another storage, a secret from an edge environment, a test's clock. */
+  with(options: WorkflowOptions): Workflow<Input, Output>;
+}
+
+/** Makes a function durable: each `ctx.step` runs once, and its outcome is kept in the run's journal. */
+export function durable<S extends StandardSchema, Output>(
+  name: string,
+  body: (ctx: Context, input: SchemaOutput<S>) => Output,
+  options: WorkflowOptions & { readonly input: S },
+): Workflow<SchemaInput<S>, Awaited<Output>>;
+export function durable<Output, Input = unknown>(
+  name: string,
+  body: (ctx: Context, input: Input) => Output,
+  options?: WorkflowOptions,
+): Workflow<Input, Awaited<Output>>;
+export function durable(
+  name: string,
+  body: (ctx: Context, input: never) => unknown,
+  options: WorkflowOptions & { readonly input?: StandardSchema } = {},
+): Workflow<unknown, unknown> {
+  assertName(name, "A workflow");
+  if (typeof body !== "function") {
+    throw new DurableError(
+      "invalid-options",
+      `durable("${name}", ...) needs a function: durable("${name}", async (ctx, input) => { ... }).`,
+    );
+  }
+  const definition: Definition = {
+    name,
+    body: body as Definition["body"],
+    input: options.input ?? null,
+    version: options.version ?? null,
+  };
+  return bind(definition, options);
+}
+
+function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
+  const host = new Host(options);
+  const find: Find = (workflow) => (workflow === definition.name ? definition : null);
+  const get = (runId: string): Run => new Run(runId, { host, find });
+  return {
+    name: definition.name,
+    definition,
+    run: async (input?: unknown, { id }: RunOptions = {}) =>
+      advance(host, definition, await begin(host, definition, input, id)),
+    start: async (input?: unknown, { id }: RunOptions = {}) => {
+      const begun = await begin(host, definition, input, id);
+      const driving = advance(host, definition, begun);
+      host.background(`run ${begun.journal.runId}`, driving);
+      return new Run(begun.journal.runId, { host, find, driving });
+    },
+    resume: (token, value, given = {}) => resume(host, find, token, { value, options: given }),
+    fork: (runId, given) => get(runId).fork(given),
+    get,
+    list: async (query = {}) => (await host.storage()).list({ ...query, workflow: definition.name }),
+    cancel: (runId, reason) => cancel(host, runId, reason ?? null),
+    with: (more) =>
+      bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more }),
+  };
+}

@@ -1,0 +1,71 @@
+/**
+ * The one door through which clock, chance, timers and the event loop reach the engine (law 11).
+ * The simulator passes its own; nothing else in core may read `Date.now`, `Math.random` or a timer.
+ */
+
+import { base32 } from "./hash.ts";
+
+export interface World {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** A fresh random id: 26 base32 characters, 130 bits. */
+  id(): string;
+  /** Uniform in [0, 1): for jitter only, never for what a workflow sees. */
+  random(): number;
+  /** Calls `fire` once after `ms`, however long that is; returns the way to call it off. */
+  timer(ms: number, fire: () => void): () => void;
+  /** Settles when every microtask that is queued now, and all they queue, have run. */
+  drain(): Promise<void>;
+  /** Settles in a later turn of the event loop, so that what ends in this turn is gathered first. */
+  turn(): Promise<void>;
+  warn(message: string): void;
+}
+
+/** `setTimeout` fires at once past 2^31 - 1 ms (24.8 days): longer waits are walked in pieces. */
+const longestTimer = 2 ** 31 - 1;
+
+function timer(ms: number, fire: () => void): () => void {
+  let handle: ReturnType<typeof setTimeout>;
+  const arm = (left: number): void => {
+    handle = setTimeout(
+      () => (left > longestTimer ? arm(left - longestTimer) : fire()),
+      Math.min(Math.max(left, 0), longestTimer),
+    );
+  };
+  arm(ms);
+  return () => clearTimeout(handle);
+}
+
+type Host = {
+  setImmediate?: (callback: () => void) => unknown;
+  process?: { nextTick?: (callback: () => void) => void; versions?: { node?: string; bun?: string } };
+  Deno?: unknown;
+};
+const host = globalThis as Host;
+
+const macrotask: (callback: () => void) => unknown =
+  host.setImmediate ?? ((callback) => setTimeout(callback, 0));
+
+/**
+ * On Node a tick queued from a microtask runs only once the microtask queue is empty, and costs a
+ * tenth of a turn of the event loop. Elsewhere a macrotask is the only barrier known to hold.
+ */
+const nextTick =
+  host.process?.versions?.node && !host.process.versions.bun && !host.Deno
+    ? host.process.nextTick
+    : undefined;
+
+const turn = (): Promise<void> => new Promise((resolve) => macrotask(resolve));
+const drain = nextTick
+  ? (): Promise<void> => new Promise((resolve) => queueMicrotask(() => nextTick(resolve)))
+  : turn;
+
+export const systemWorld: World = {
+  now: () => Date.now(),
+  id: () => base32(crypto.getRandomValues(new Uint8Array(17)), 26),
+  random: () => Math.random(),
+  timer,
+  drain,
+  turn,
+  warn: (message) => console.warn(`durable: ${message}`),
+};
