@@ -140,7 +140,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       return scope.signal;
     },
     step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
-      step(engine, scope, name, checkedWork(work, name), options),
+      step(engine, { scope, name }, checkedWork(work, name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) =>
       suspend(engine, parts.keyring, { scope, name }, options),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {

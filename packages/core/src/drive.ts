@@ -182,7 +182,8 @@ function revive(host: Host, { journal, hold }: Begun, drive: () => Promise<Stop>
     `run ${journal.runId} was parked and went on after a wait that is not ctx's. Put such waits inside a step.`,
   );
   const again = async (): Promise<Stop> => {
-    if ((await hold.acquire(journal)) === null) return { kind: "lost" };
+    const lease = await hold.acquire(journal);
+    if (lease === null || lease.length !== journal.position) return { kind: "lost" };
     return settled(hold, drive());
   };
   host.background(`run ${journal.runId}`, again());

@@ -117,6 +117,11 @@ export type Fact<V> =
 
 export type FactKind = Fact<unknown>["kind"];
 
+/** The outcome of one attempt of a step: work that was paid for. */
+export function isAttempt({ kind }: Fact<unknown>): boolean {
+  return kind === "step.completed" || kind === "step.failed" || kind === "attempt.failed";
+}
+
 /** A fact as it stands in a journal. */
 export type Entry<V = Json> = Fact<V> & {
   readonly at: number;

@@ -124,6 +124,7 @@ export class RunState {
       case "suspend.closed":
         settle(state, "closed");
         break;
+      default:
     }
   }
 

@@ -191,7 +191,7 @@ class Keys {
       path,
       score: Math.min(distance(name, path), distance(name, nameOf(path))),
     }));
-    return scored.sort((a, b) => a.score - b.score).map(({ path }) => path);
+    return scored.toSorted((a, b) => a.score - b.score).map(({ path }) => path);
   }
 }
 

@@ -165,13 +165,11 @@ export class Journal {
       // The storage refused the position and yet has nothing there: it has fewer batches than we were told.
       throw regressed(this.runId, request.position);
     }
-    const ours = tail.find(({ batch }) => batch.writeId === writeId);
-    if (ours !== undefined) return { kind: "landed", entries: tail.flatMap(({ entries }) => entries) };
-    if (this.state.end !== null && !outside) return { kind: "lost" };
-    if (outside || tail.every(({ batch }) => batch.outside)) {
-      return { kind: "absorbed", entries: tail.flatMap(({ entries }) => entries) };
-    }
-    return { kind: "lost" };
+    const entries = tail.flatMap(({ entries: learned }) => learned);
+    const ours = tail.some(({ batch }) => batch.writeId === writeId);
+    const others = tail.filter(({ batch }) => !batch.outside && batch.driver !== this.driver);
+    if (!outside && (others.length > 0 || (this.state.end !== null && !ours))) return { kind: "lost" };
+    return { kind: ours ? "landed" : "absorbed", entries };
   }
 
   async #tail(): Promise<TailBatch[]> {

@@ -8,7 +8,8 @@
 
 import { assertSize, encode } from "./codec/encode.ts";
 import { definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
-import { vanishedWait, type AtEdge, type Engine } from "./engine/engine.ts";
+import type { AtEdge, Engine } from "./engine/engine.ts";
+import { vanishedWait } from "./engine/messages.ts";
 import { SuspendCall } from "./engine/suspend.ts";
 import { writeFact, type Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
@@ -99,6 +100,8 @@ async function place(
     const refused = standing(journal, answer, host.world.now());
     if (refused !== null) return { status: refused };
     const call = engine.calls.byWait(answer.wait);
+    // A race around it is decided: nobody is listening any more.
+    if (call?.scope.closed === true) return { status: "expired" };
     const { opened } = journal.state.wait(answer.wait);
     if (call === undefined && engine.finished && opened !== null) {
       engine.block(vanishedWait(journal.runId, opened.key));

@@ -5,18 +5,21 @@
  * N2. One settlement is delivered at a time, and microtasks are drained before the next (law 4).
  * N3. Work starts, and waits open, only when nothing is deliverable.
  * N4. Suspension never throws: the loop notices that only waiting is left, parks by an append, and lets go.
- * N5. The journal is never written to once the run is blocked, lost or ended, but for the outcome of
- *     work that was already running when it was found to be blocked.
+ * N5. Once the run is blocked, lost or ended nothing is written, but for the outcome of work that was
+ *     already running when it was found to be blocked.
  */
 
 import type { Json } from "../codec/tags.ts";
-import { writeFact, type Entry, type Fact, type WrittenFact } from "../entry.ts";
+import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
 import type { Hold } from "./hold.ts";
+import { abortReason, foreignWarning, orphanWarning, vanishedWait } from "./messages.ts";
+import { Outbox } from "./outbox.ts";
+import { Bell } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
 import { Timers } from "./timers.ts";
@@ -40,13 +43,13 @@ export interface EngineOptions {
   readonly patienceMs: number;
   readonly atEdge?: AtEdge | undefined;
   /** A call on a parked run: told so that somebody may drive it on. */
-  readonly revive?: ((drive: () => Promise<Stop>) => void) | undefined;
+  readonly revive: (drive: () => Promise<Stop>) => void;
 }
 
 /** How long a recorded entry that nobody asked for is waited for, once per drive. */
 const graceMs = 30;
-/** After so many deliveries the event loop gets a turn, so that a long replay starves nobody. */
-const deliveriesPerTurn = 512;
+/** After so many rounds the event loop gets a turn, so that a long replay starves nobody. */
+const roundsPerTurn = 512;
 
 export class Engine {
   readonly journal: Journal;
@@ -56,11 +59,8 @@ export class Engine {
   readonly root = new Scope();
   readonly timers: Timers;
   readonly #options: EngineOptions;
+  readonly #outbox: Outbox;
   #fresh: Call[] = [];
-  #queue: WrittenFact[] = [];
-  /** Facts that need no append of their own: they ride on the next one. */
-  #riders: WrittenFact[] = [];
-  #inFlight = false;
   /** Work that will lead to an append: bodies, and answers being judged. */
   #busy = 0;
   #inTurn = true;
@@ -71,8 +71,7 @@ export class Engine {
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
   #failure: { readonly error: unknown } | null = null;
-  #kicked = false;
-  #wake: (() => void) | null = null;
+  readonly #bell = new Bell();
 
   constructor(options: EngineOptions) {
     this.#options = options;
@@ -80,10 +79,15 @@ export class Engine {
     this.world = options.world;
     this.calls = new Calls(this.journal.runId, this.replay);
     this.timers = new Timers(this.world, () => this.kick());
+    this.#outbox = new Outbox(options, {
+      learn: (entries) => this.learn(entries),
+      stopped: (kind) => this.#end({ kind }),
+      failed: (error) => this.#fail(error),
+    });
     for (const entry of this.journal.entries) this.replay.learn(entry);
   }
 
-  // ---- what calls use -------------------------------------------------------------------------
+  // ---- what calls use ----
 
   /** Lets a call in, or answers null: its promise then stays pending for good. */
   enter(asked: Asked): Entered | null {
@@ -94,7 +98,10 @@ export class Engine {
       this.block(entered);
       return null;
     }
-    if (!this.#inTurn) this.#foreign(entered.key);
+    if (!this.#inTurn && !this.#foreignSeen) {
+      this.#foreignSeen = true;
+      this.world.warn(foreignWarning(this.journal.runId, entered.key));
+    }
     return entered;
   }
 
@@ -107,14 +114,13 @@ export class Engine {
 
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
-    if (this.#stop !== null) return;
-    if (this.#blocked !== null && !isAttempt(fact)) return;
-    this.#queue.push(writeFact(fact, this.world.now()));
+    if (this.#stop !== null || (this.#blocked !== null && !isAttempt(fact))) return;
+    this.#outbox.push(fact);
     this.kick();
   }
 
   ride(fact: Fact<Json>): void {
-    this.#riders.push(writeFact(fact, this.world.now()));
+    this.#outbox.ride(fact);
   }
 
   /** Work has begun that will write something. */
@@ -127,7 +133,7 @@ export class Engine {
     this.kick();
   }
 
-  /** The run cannot go on with this code or this journal; nothing further is written. */
+  /** The run cannot go on with this code or this journal. */
   block(error: DurableError): void {
     this.#blocked ??= error;
     this.kick();
@@ -143,12 +149,12 @@ export class Engine {
     return this.#finish !== null;
   }
 
-  /** No attempt may start any more: the run is over, or this driver is. */
+  /** No further attempt may start: the run is over, or this driver is. */
   get closing(): boolean {
     return this.#finish !== null || this.#stop !== null || this.#blocked !== null;
   }
 
-  /** Entries that came from outside, or our own that have become durable. */
+  /** Takes in entries that came from outside, or our own that have become durable. */
   learn(entries: readonly Entry[]): void {
     for (const entry of entries) {
       this.replay.learn(entry);
@@ -158,12 +164,12 @@ export class Engine {
     this.kick();
   }
 
+  /** Something changed: the loop looks again. */
   kick(): void {
-    this.#kicked = true;
-    this.#wake?.();
+    this.#bell.ring();
   }
 
-  // ---- the loop -------------------------------------------------------------------------------
+  // ---- the loop ----
 
   /** Runs to the next stop. The workflow function has just been called: its first turn is under way. */
   async drive(): Promise<Stop> {
@@ -174,19 +180,22 @@ export class Engine {
       failed: (error) => this.#fail(error),
     });
     try {
-      for (let deliveries = 1; this.#stop === null; deliveries++) {
-        await (deliveries % deliveriesPerTurn === 0 ? this.world.turn() : this.world.drain());
+      for (let rounds = 1; this.#stop === null; rounds++) {
+        await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());
         this.#inTurn = false;
         if (this.#failure !== null) throw this.#failure.error;
         if (this.journal.state.end !== null) this.#end({ kind: "ended" });
-        else if (this.#blocked !== null || !(await this.#deliver())) await this.#idle();
+        else if (this.#blocked !== null) await this.#settleBlocked(this.#blocked);
+        else if (!(await this.#deliver())) await this.#idle();
       }
     } finally {
       this.timers.clear();
       hold.stop();
     }
     const stop = this.#stop;
-    if (stop.kind !== "suspended") this.root.abort(abortReason(this.journal.runId, stop));
+    if (stop.kind === "blocked") this.root.abort(stop.error);
+    else if (stop.kind !== "suspended")
+      this.root.abort(abortReason(this.journal.runId, stop.kind === "ended"));
     return stop;
   }
 
@@ -196,13 +205,12 @@ export class Engine {
     if (next === null) return false;
     const { settlement } = next;
     if (next.kind === "uncalled") {
-      if (!this.#graceSpent && !this.calls.isClosed(settlement.key)) await this.#grace();
-      else this.replay.pass();
+      if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
+      else await this.#grace();
       return true;
     }
     const call = this.calls.get(settlement.key);
-    if (call === undefined || call.scope.closed) return true;
-    this.#settle(call, settlement);
+    if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
     return true;
   }
 
@@ -214,32 +222,30 @@ export class Engine {
     call.settle(settlement);
   }
 
+  /** Changed code or a foreign await: the call may still come. A call that does is answered first. */
   async #grace(): Promise<void> {
-    let over = false;
     const cancel = this.world.timer(graceMs, () => {
-      over = true;
+      this.#graceSpent = true;
       this.kick();
     });
-    this.#kicked = false;
-    await this.#kick();
+    this.#bell.mute();
+    await this.#bell.wait();
     cancel();
-    // A call that came meanwhile gets its answer first; the rest of the grace is not given again.
-    this.#graceSpent = over || this.#graceSpent;
   }
 
   /** Nothing is deliverable: place the answer, start work, open waits, append, park or wait. */
   async #idle(): Promise<void> {
-    if (this.#blocked !== null) return this.#settleBlocked();
+    const { hold, atEdge } = this.#options;
     if (!this.#edgeReached) {
       this.#edgeReached = true;
-      if (this.#options.atEdge !== undefined) return this.#atEdge(this.#options.atEdge);
+      if (atEdge !== undefined) return this.#atEdge(atEdge);
     }
-    if (!this.#options.hold.valid && !(await this.#options.hold.renew())) return;
+    if (!hold.valid && !(await hold.renew())) return;
     this.#begin();
     this.timers.fire();
-    if (this.#queue.length > 0 && this.#busy > 0) this.#flush();
-    else if (this.#busy === 0 && !this.#inFlight) return this.#rest();
-    await this.#kick();
+    if (this.#busy === 0 && !this.#outbox.inFlight) return this.#rest();
+    if (this.#outbox.size > 0) this.#outbox.flush();
+    await this.#bell.wait();
   }
 
   async #atEdge(place: AtEdge): Promise<void> {
@@ -251,29 +257,22 @@ export class Engine {
     const fresh = this.#fresh;
     this.#fresh = [];
     for (const call of fresh) {
-      if (call.scope.closed || this.replay.fact(call.key)?.settled === true) continue;
-      call.begin();
+      if (!call.scope.closed && this.replay.fact(call.key)?.settled !== true) call.begin();
     }
   }
 
   /** No work is under way and no append in flight: write what is queued, and with it the stop if this is one. */
   async #rest(): Promise<void> {
-    if (this.#queue.length > limits.batchEntries) return this.#append(null);
-    if (this.#finish !== null && this.#queue.length === 0) return this.#complete(this.#finish);
+    const { size, settles } = this.#outbox;
+    if (size === 0 && this.#finish !== null) return this.#complete(this.#finish);
     const wakeAt = this.timers.earliest();
     const patient = wakeAt !== null && wakeAt - this.world.now() <= this.#options.patienceMs;
-    const parks = this.#finish === null && !patient && this.timers.waiting > 0 && !this.#settling();
-    if (parks && this.#queue.length === 0 && this.#isParkedAt(wakeAt))
-      return this.#end({ kind: "suspended" });
-    if (parks) return this.#append({ kind: "run.suspended", wakeAt });
-    if (this.#queue.length > 0) return this.#append(null);
+    const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
+    if (parks && size === 0 && this.#isParkedAt(wakeAt)) return this.#end({ kind: "suspended" });
+    if (parks && size < limits.batchEntries) return this.#outbox.append({ kind: "run.suspended", wakeAt });
+    if (size > 0) return this.#outbox.append(null);
     if (this.timers.waiting > 0) this.#options.hold.watch();
-    await this.#kick();
-  }
-
-  /** Something queued will let the workflow go on once it is durable: no time to park. */
-  #settling(): boolean {
-    return this.#queue.some(({ fact }) => !fact.kind.endsWith(".opened") && fact.kind !== "suspend.rejected");
+    await this.#bell.wait();
   }
 
   #isParkedAt(wakeAt: number | null): boolean {
@@ -282,84 +281,24 @@ export class Engine {
   }
 
   async #complete(finish: Finish): Promise<void> {
-    const vanished = this.journal.state
-      .openWaits()
-      .find(({ opened }) => !this.replay.isCalled(opened.key) && !this.calls.isClosed(opened.key));
-    if (vanished !== undefined) return this.block(vanishedWait(this.journal.runId, vanished.opened.key));
-    const orphans = this.replay.orphans().filter((key) => !this.calls.isClosed(key));
-    if (orphans.length > 0) this.world.warn(orphanWarning(this.journal.runId, orphans));
-    await this.#append(finish(orphans));
+    const { runId, state } = this.journal;
+    const unreached = (key: string): boolean => !this.replay.isCalled(key) && !this.calls.isClosed(key);
+    const vanished = state.openWaits().find(({ opened }) => unreached(opened.key));
+    if (vanished !== undefined) return this.block(vanishedWait(runId, vanished.opened.key));
+    const orphans = this.replay.orphans().filter(unreached);
+    if (orphans.length > 0) this.world.warn(orphanWarning(runId, orphans));
+    await this.#outbox.append(finish(orphans));
   }
 
-  async #settleBlocked(): Promise<void> {
-    this.#riders = [];
-    this.#queue = this.#queue.filter(({ fact }) => isAttempt(fact));
-    if (this.#busy === 0 && !this.#inFlight && this.#queue.length === 0) {
-      return this.#end({ kind: "blocked", error: this.#blocked as DurableError });
-    }
-    if (this.#queue.length > 0) this.#flush();
-    await this.#kick();
+  async #settleBlocked(error: DurableError): Promise<void> {
+    this.#outbox.keepAttempts();
+    if (this.#busy === 0 && !this.#outbox.inFlight && this.#outbox.size === 0)
+      return this.#end({ kind: "blocked", error });
+    if (this.#outbox.size > 0) this.#outbox.flush();
+    await this.#bell.wait();
   }
 
-  // ---- appends --------------------------------------------------------------------------------
-
-  /** Appends in the background, after a turn in which what settles together is gathered. */
-  #flush(): void {
-    if (this.#inFlight) return;
-    this.#inFlight = true;
-    this.world
-      .turn()
-      .then(() => this.#write(null))
-      .catch((error: unknown) => this.#fail(error))
-      .finally(() => {
-        this.#inFlight = false;
-        this.kick();
-      });
-  }
-
-  async #append(stop: Fact<Json> | null): Promise<void> {
-    this.#inFlight = true;
-    try {
-      await this.#write(stop);
-    } finally {
-      this.#inFlight = false;
-    }
-  }
-
-  async #write(stop: Fact<Json> | null): Promise<void> {
-    const facts = [...this.#riders, ...this.#take()];
-    this.#riders = [];
-    const now = this.world.now();
-    const batch = stop === null ? facts : [...facts, writeFact(stop, now)];
-    if (batch.length === 0 || this.#stop !== null) return;
-    const appended = await this.journal.append(batch, { lease: this.#options.hold.claim(stop !== null) });
-    if (appended.kind === "lost")
-      return this.#end({ kind: this.journal.state.end === null ? "lost" : "ended" });
-    this.learn(appended.entries);
-    if (appended.kind === "absorbed") {
-      this.#queue.unshift(...facts.filter(({ fact }) => !this.#isStale(fact)));
-    } else if (stop !== null) {
-      this.#options.hold.released();
-      this.#end({ kind: stop.kind === "run.suspended" ? "suspended" : "ended" });
-    }
-  }
-
-  #take(): WrittenFact[] {
-    let size = 0;
-    const count = this.#queue.findIndex(
-      ({ text }, i) => i >= limits.batchEntries || (i > 0 && (size += text.length) > limits.batchBytes),
-    );
-    return this.#queue.splice(0, count === -1 ? this.#queue.length : count);
-  }
-
-  /** A time-out that lost against an answer. */
-  #isStale(fact: Fact<Json>): boolean {
-    if (fact.kind !== "suspend.expired") return false;
-    const { answer, settled } = this.journal.state.wait(fact.wait);
-    return answer !== null || settled !== null;
-  }
-
-  // ---- the rest -------------------------------------------------------------------------------
+  // ---- ends and wake-ups ----
 
   #end(stop: Stop): void {
     this.#stop ??= stop;
@@ -372,48 +311,11 @@ export class Engine {
     this.kick();
   }
 
-  async #kick(): Promise<void> {
-    if (!this.#kicked) await new Promise<void>((resolve) => (this.#wake = resolve));
-    this.#kicked = false;
-    this.#wake = null;
-  }
-
+  /** A foreign wait ended after the run was parked: this same life of the function goes on. */
   #revived(): boolean {
-    const { revive } = this.#options;
-    if (this.#stop?.kind !== "suspended" || revive === undefined) return false;
+    if (this.#stop?.kind !== "suspended") return false;
     this.#stop = null;
-    revive(() => this.drive());
+    this.#options.revive(() => this.drive());
     return true;
   }
-
-  #foreign(key: string): void {
-    if (this.#foreignSeen) return;
-    this.#foreignSeen = true;
-    this.world.warn(
-      `run ${this.journal.runId} asked for "${key}" after waiting for something other than ctx. Put timers, fetches and other waits inside a step: replay cannot see them.`,
-    );
-  }
-}
-
-function isAttempt(fact: Fact<Json>): boolean {
-  return fact.kind === "step.completed" || fact.kind === "step.failed" || fact.kind === "attempt.failed";
-}
-
-function abortReason(runId: string, stop: Stop): DurableError {
-  if (stop.kind === "blocked") return stop.error;
-  if (stop.kind === "ended")
-    return new DurableError("cancelled", `Run ${runId} has ended; this work is no longer needed.`);
-  return new DurableError("conflict", `Run ${runId} is driven elsewhere; this driver has let go.`);
-}
-
-export function vanishedWait(runId: string, key: string): DurableError {
-  return new DurableError(
-    "diverged",
-    `Run ${runId} does not fit this code: suspend point "${key}" is open, somebody may hold its token, and the code came to its end without reaching it. The open wait is kept. Put ctx.suspend("${key}") back, or fork the run; then advance it again.`,
-    { details: { key, recorded: { kind: "suspend" }, asked: null } },
-  );
-}
-
-function orphanWarning(runId: string, orphans: readonly string[]): string {
-  return `run ${runId} ended with ${orphans.length} recorded result(s) that the code no longer asks for: ${orphans.slice(0, 10).join(", ")}. If a step was renamed, { was: "old name" } keeps its result.`;
 }

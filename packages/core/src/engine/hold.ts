@@ -8,7 +8,7 @@
 
 import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
-import type { Journal } from "../journal.ts";
+import { pause, type Journal } from "../journal.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
 import type { World } from "../world.ts";
 
@@ -27,6 +27,7 @@ interface Driving {
 /** Short runs end before anything here costs them a timer that fires. */
 const firstLookMs = 100;
 const slowestPollMs = 5_000;
+const renewTries = 12;
 
 export class Hold {
   readonly #storage: Storage;
@@ -81,17 +82,23 @@ export class Hold {
     return this.#world.now() < this.#until;
   }
 
+  /** Extends the lease; false when somebody else has it, or the storage does not answer for long. */
   async renew(): Promise<boolean> {
-    const driving = this.#driving;
-    if (driving === null) return false;
-    try {
-      const lease = await this.acquire(driving.journal);
-      if (lease === null) driving.events.lost();
-      return lease !== null;
-    } catch (error) {
-      driving.events.failed(error);
-      return false;
+    for (let tries = 1; this.#driving !== null; tries++) {
+      const { journal, events } = this.#driving;
+      try {
+        const lease = await this.acquire(journal);
+        if (lease === null) events.lost();
+        return lease !== null;
+      } catch (error) {
+        if (tries >= renewTries) {
+          events.failed(error);
+          return false;
+        }
+        await pause(this.#world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + this.#world.random() / 2));
+      }
     }
+    return false;
   }
 
   async release(quietMs?: number): Promise<void> {

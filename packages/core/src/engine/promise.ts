@@ -16,3 +16,25 @@ export function deferred<T>(): Deferred<T> {
 export function pending<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
+
+/** One listener, woken by any number of rings; a ring while nobody listens is kept. */
+export class Bell {
+  #rung = false;
+  #wake: (() => void) | null = null;
+
+  ring(): void {
+    this.#rung = true;
+    this.#wake?.();
+  }
+
+  async wait(): Promise<void> {
+    if (!this.#rung) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#rung = false;
+    this.#wake = null;
+  }
+
+  /** Forgets a ring nobody heard. */
+  mute(): void {
+    this.#rung = false;
+  }
+}

@@ -46,11 +46,11 @@ export type Work = (info: StepInfo) => unknown;
 
 export function step(
   engine: Engine,
-  scope: Scope,
-  name: string,
+  place: { readonly scope: Scope; readonly name: string },
   work: Work,
   options: StepOptions,
 ): Promise<unknown> {
+  const { scope, name } = place;
   const where = `step "${name}" of run ${engine.journal.runId}`;
   const policy = retryPolicy(options.retry, `The ${where}`);
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);

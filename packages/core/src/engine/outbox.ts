@@ -1,0 +1,121 @@
+/**
+ * What one drive has to say to the journal.
+ *
+ * O1. One append at a time; what settles meanwhile rides the next one (law: at most one append per step).
+ * O2. A rider needs no append of its own: it goes with the next batch, and before what caused that batch.
+ * O3. A stop (park or end) is written with all that is queued, and dropped when others were first:
+ *     an answer that lands first turns a park into a conflict.
+ */
+
+import type { Json } from "../codec/tags.ts";
+import { isAttempt, writeFact, type Entry, type Fact, type WrittenFact } from "../entry.ts";
+import type { Journal } from "../journal.ts";
+import { limits } from "../limits.ts";
+import type { World } from "../world.ts";
+import type { Hold } from "./hold.ts";
+
+export interface OutboxEvents {
+  /** Entries became durable, ours or others'. */
+  learn(entries: readonly Entry[]): void;
+  stopped(kind: "suspended" | "ended" | "lost"): void;
+  failed(error: unknown): void;
+}
+
+export class Outbox {
+  readonly #journal: Journal;
+  readonly #world: World;
+  readonly #hold: Hold;
+  readonly #events: OutboxEvents;
+  #queue: WrittenFact[] = [];
+  #riders: WrittenFact[] = [];
+  #inFlight = false;
+
+  constructor(parts: { journal: Journal; world: World; hold: Hold }, events: OutboxEvents) {
+    this.#journal = parts.journal;
+    this.#world = parts.world;
+    this.#hold = parts.hold;
+    this.#events = events;
+  }
+
+  push(fact: Fact<Json>): void {
+    this.#queue.push(writeFact(fact, this.#world.now()));
+  }
+
+  ride(fact: Fact<Json>): void {
+    this.#riders.push(writeFact(fact, this.#world.now()));
+  }
+
+  get size(): number {
+    return this.#queue.length;
+  }
+
+  get inFlight(): boolean {
+    return this.#inFlight;
+  }
+
+  /** Something queued lets the workflow go on once it is durable: no time to park. */
+  get settles(): boolean {
+    return this.#queue.some(({ fact }) => !fact.kind.endsWith(".opened") && fact.kind !== "suspend.rejected");
+  }
+
+  /** The run is blocked: only work that was already paid for is still recorded. */
+  keepAttempts(): void {
+    this.#riders = [];
+    this.#queue = this.#queue.filter(({ fact }) => isAttempt(fact));
+  }
+
+  /** Appends in the background, after a turn in which what settles together is gathered. */
+  flush(): void {
+    if (this.#inFlight) return;
+    this.#inFlight = true;
+    void this.#world.turn().then(() => this.#send(null));
+  }
+
+  /** Appends now, with a stop if this is one. */
+  async append(stop: Fact<Json> | null): Promise<void> {
+    this.#inFlight = true;
+    await this.#send(stop);
+  }
+
+  async #send(stop: Fact<Json> | null): Promise<void> {
+    try {
+      await this.#write(stop);
+    } catch (error) {
+      this.#events.failed(error);
+    } finally {
+      this.#inFlight = false;
+      this.#events.learn([]);
+    }
+  }
+
+  async #write(stop: Fact<Json> | null): Promise<void> {
+    const facts = [...this.#riders, ...this.#take()];
+    this.#riders = [];
+    const batch = stop === null ? facts : [...facts, writeFact(stop, this.#world.now())];
+    if (batch.length === 0) return;
+    const appended = await this.#journal.append(batch, { lease: this.#hold.claim(stop !== null) });
+    if (appended.kind === "lost")
+      return this.#events.stopped(this.#journal.state.end === null ? "lost" : "ended");
+    if (appended.kind === "absorbed")
+      this.#queue.unshift(...facts.filter(({ fact }) => !this.#isStale(fact)));
+    this.#events.learn(appended.entries);
+    if (appended.kind === "absorbed" || stop === null) return;
+    this.#hold.released();
+    this.#events.stopped(stop.kind === "run.suspended" ? "suspended" : "ended");
+  }
+
+  #take(): WrittenFact[] {
+    let size = 0;
+    const end = this.#queue.findIndex(
+      ({ text }, i) => i >= limits.batchEntries || (i > 0 && (size += text.length) > limits.batchBytes),
+    );
+    return this.#queue.splice(0, end === -1 ? this.#queue.length : end);
+  }
+
+  /** A time-out that lost against an answer. */
+  #isStale(fact: Fact<Json>): boolean {
+    if (fact.kind !== "suspend.expired") return false;
+    const { answer, settled } = this.#journal.state.wait(fact.wait);
+    return answer !== null || settled !== null;
+  }
+}
