@@ -152,6 +152,8 @@ export class Journal {
     error: unknown,
   ): Promise<Appended | null> {
     if (DurableError.is(error, "storage-closed")) throw error;
+    if (DurableError.is(error, "conflict") && error.details["deleted"] === true)
+      throw deletedId(request.head.runId);
     let tail: TailBatch[];
     try {
       tail = await this.#tail();
@@ -159,12 +161,8 @@ export class Journal {
       if (DurableError.is(readError) && !isTransient(readError)) throw readError;
       return null;
     }
-    if (tail.length === 0) {
-      if (!DurableError.is(error, "conflict")) return null;
-      if (request.position === 0) throw deletedId(request.head.runId);
-      // The storage refused the position and yet has nothing there: it has fewer batches than we were told.
-      throw regressed(this.runId, request.position);
-    }
+    // A free slot, whatever the refusal meant: the same text is written again.
+    if (tail.length === 0) return null;
     const entries = tail.flatMap(({ entries: learned }) => learned);
     const ours = tail.some(({ batch }) => batch.writeId === writeId);
     const others = tail.filter(({ batch }) => !batch.outside && batch.driver !== this.driver);

@@ -5,6 +5,8 @@
 
 import { DurableError } from "../errors.ts";
 import { isWithin, waitOf } from "../keys.ts";
+import type { World } from "../world.ts";
+import { foreignWarning } from "./messages.ts";
 import type { CallKind, Fact, Replay, Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
@@ -47,10 +49,13 @@ export class Calls {
   readonly #byWait = new Map<string, Call>();
   readonly #inFlight = new Map<string, number>();
   readonly #closed: string[] = [];
+  readonly #world: World;
+  #foreignSeen = false;
 
-  constructor(runId: string, replay: Replay) {
+  constructor(runId: string, replay: Replay, world: World) {
     this.#runId = runId;
     this.#replay = replay;
+    this.#world = world;
   }
 
   /** Assigns the key and checks it against the record; a mismatch is returned, never thrown at user code. */
@@ -62,6 +67,10 @@ export class Calls {
     const fact = this.#replay.fact(key);
     if (fact !== undefined && (fact.kind !== kind || (fact.input !== asked.input && fact.input !== null))) {
       return this.#diverged(key, fact, asked);
+    }
+    if (!inTurn && !this.#foreignSeen) {
+      this.#foreignSeen = true;
+      this.#world.warn(foreignWarning(this.#runId, key));
     }
     this.#replay.call(key);
     return { key, after: this.#replay.delivered, fact };

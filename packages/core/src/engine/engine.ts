@@ -17,20 +17,13 @@ import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
 import type { Hold } from "./hold.ts";
-import { abortReason, foreignWarning, orphanWarning, vanishedWait } from "./messages.ts";
+import { orphanWarning, vanishedWait } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { Bell } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
+import { abortReason, type Finish, type Stop } from "./stop.ts";
 import { Timers } from "./timers.ts";
-
-/** Why a drive came to its end. What the run's outcome is, the journal says. */
-export type Stop =
-  | { readonly kind: "ended" | "suspended" | "lost" | "left" }
-  | { readonly kind: "blocked"; readonly error: DurableError };
-
-/** The end of the workflow function, encoded. */
-export type Finish = (orphans: readonly string[]) => Fact<Json>;
 
 /** Something done once, when replay has come to its end and before any work starts: placing an answer. */
 export type AtEdge = (engine: Engine) => Promise<"go on" | "leave">;
@@ -64,7 +57,6 @@ export class Engine {
   /** Work that will lead to an append: bodies, and answers being judged. */
   #busy = 0;
   #inTurn = true;
-  #foreignSeen = false;
   #graceSpent = false;
   #edgeReached = false;
   #finish: Finish | null = null;
@@ -77,7 +69,7 @@ export class Engine {
     this.#options = options;
     this.journal = options.journal;
     this.world = options.world;
-    this.calls = new Calls(this.journal.runId, this.replay);
+    this.calls = new Calls(this.journal.runId, this.replay, this.world);
     this.timers = new Timers(this.world, () => this.kick());
     this.#outbox = new Outbox(options, {
       learn: (entries) => this.learn(entries),
@@ -94,15 +86,9 @@ export class Engine {
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) return null;
     const entered = this.calls.enter(asked, this.#inTurn);
-    if (entered instanceof DurableError) {
-      this.block(entered);
-      return null;
-    }
-    if (!this.#inTurn && !this.#foreignSeen) {
-      this.#foreignSeen = true;
-      this.world.warn(foreignWarning(this.journal.runId, entered.key));
-    }
-    return entered;
+    if (!(entered instanceof DurableError)) return entered;
+    this.block(entered);
+    return null;
   }
 
   /** Makes a call known to the loop. */
@@ -193,9 +179,8 @@ export class Engine {
       hold.stop();
     }
     const stop = this.#stop;
-    if (stop.kind === "blocked") this.root.abort(stop.error);
-    else if (stop.kind !== "suspended")
-      this.root.abort(abortReason(this.journal.runId, stop.kind === "ended"));
+    const reason = abortReason(this.journal.runId, stop);
+    if (reason !== null) this.root.abort(reason);
     return stop;
   }
 
@@ -238,7 +223,8 @@ export class Engine {
     const { hold, atEdge } = this.#options;
     if (!this.#edgeReached) {
       this.#edgeReached = true;
-      if (atEdge !== undefined) return this.#atEdge(atEdge);
+      if ((await atEdge?.(this)) === "leave" && this.#blocked === null) this.#end({ kind: "left" });
+      if (atEdge !== undefined) return;
     }
     if (!hold.valid && !(await hold.renew())) return;
     this.#begin();
@@ -246,10 +232,6 @@ export class Engine {
     if (this.#busy === 0 && !this.#outbox.inFlight) return this.#rest();
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#bell.wait();
-  }
-
-  async #atEdge(place: AtEdge): Promise<void> {
-    if ((await place(this)) === "leave" && this.#blocked === null) this.#end({ kind: "left" });
   }
 
   /** Calls the journal says nothing of begin now, in the order they were made. */
@@ -268,16 +250,13 @@ export class Engine {
     const wakeAt = this.timers.earliest();
     const patient = wakeAt !== null && wakeAt - this.world.now() <= this.#options.patienceMs;
     const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
-    if (parks && size === 0 && this.#isParkedAt(wakeAt)) return this.#end({ kind: "suspended" });
+    const { status, wakeAt: parkedAt } = this.journal.state.summary;
+    if (parks && size === 0 && status === "suspended" && parkedAt === wakeAt)
+      return this.#end({ kind: "suspended" });
     if (parks && size < limits.batchEntries) return this.#outbox.append({ kind: "run.suspended", wakeAt });
     if (size > 0) return this.#outbox.append(null);
     if (this.timers.waiting > 0) this.#options.hold.watch();
     await this.#bell.wait();
-  }
-
-  #isParkedAt(wakeAt: number | null): boolean {
-    const { status, wakeAt: recorded } = this.journal.state.summary;
-    return status === "suspended" && recorded === wakeAt;
   }
 
   async #complete(finish: Finish): Promise<void> {

@@ -17,10 +17,3 @@ export function orphanWarning(runId: string, orphans: readonly string[]): string
 export function foreignWarning(runId: string, key: string): string {
   return `run ${runId} asked for "${key}" after waiting for something other than ctx. Put timers, fetches and other waits inside a step: replay cannot see them.`;
 }
-
-/** Why work that is still running was told to stop. */
-export function abortReason(runId: string, ended: boolean): DurableError {
-  return ended
-    ? new DurableError("cancelled", `Run ${runId} has ended; this work is no longer needed.`)
-    : new DurableError("conflict", `Run ${runId} is driven elsewhere; this driver has let go.`);
-}

@@ -1,0 +1,44 @@
+/** Counts what is asked of a storage, for budgets: round trips are promises, not details. */
+
+import type { Storage } from "@durable/core";
+
+export interface StorageCounts {
+  appends: number;
+  reads: number;
+  leases: number;
+  releases: number;
+  lists: number;
+  /** Characters appended. */
+  written: number;
+}
+
+export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
+  const counts: StorageCounts = { appends: 0, reads: 0, leases: 0, releases: 0, lists: 0, written: 0 };
+  const wrapped: Storage = {
+    append: (request) => {
+      counts.appends += 1;
+      counts.written += request.batch.length;
+      return storage.append(request);
+    },
+    read: (locator, from) => {
+      counts.reads += 1;
+      return storage.read(locator, from);
+    },
+    list: (query) => {
+      counts.lists += 1;
+      return storage.list(query);
+    },
+    lease: (locator, owner, ttlMs) => {
+      counts.leases += 1;
+      return storage.lease(locator, owner, ttlMs);
+    },
+    release: (locator, owner, quietMs) => {
+      counts.releases += 1;
+      return storage.release(locator, owner, quietMs);
+    },
+    delete: (locator) => storage.delete(locator),
+  };
+  if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
+  if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
+  return Object.assign(wrapped, { counts });
+}

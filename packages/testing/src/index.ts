@@ -1,0 +1,10 @@
+export { crashAtEveryAppend, withoutEnd } from "./crash.ts";
+export type { CrashCase, CrashOptions } from "./crash.ts";
+export { countingStorage } from "./counting.ts";
+export type { StorageCounts } from "./counting.ts";
+export { faultyStorage } from "./faults.ts";
+export type { Fault, FaultOptions, FaultyStorage, Operation } from "./faults.ts";
+export { seeded } from "./random.ts";
+export type { Random } from "./random.ts";
+export { virtualWorld } from "./world.ts";
+export type { VirtualWorld, VirtualWorldOptions } from "./world.ts";
