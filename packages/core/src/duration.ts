@@ -1,6 +1,6 @@
 /** Durations as people write them: "2s", "1.5h", "3 days", or milliseconds. */
 
-import { DurableError } from "./errors.ts";
+import { DurableError, show } from "./errors.ts";
 
 export type Duration = string | number;
 
@@ -22,10 +22,11 @@ export function toMs(duration: Duration, what = "duration"): number {
   if (!(ms >= 0) || ms > endOfTime) {
     throw new DurableError(
       "invalid-options",
-      `${what} is ${JSON.stringify(duration) ?? String(duration)}. Write milliseconds or a text such as "500ms", "2s", "15 minutes", "3 days", "1y".`,
+      `${what} is ${show(duration)}. Write milliseconds or a text such as "500ms", "2s", "15 minutes", "3 days", "1y".`,
     );
   }
-  return ms;
+  // A storage keeps times as integers. Adding 0 turns -0 into 0.
+  return Math.round(ms) + 0;
 }
 
 function parse(text: unknown): number {

@@ -86,5 +86,23 @@ export class RetryError extends Error {
 
 /** The text of anything that may be thrown, for use inside our own messages. */
 export function describeError(error: unknown): string {
-  return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  try {
+    if (error instanceof Error) return `${error.name}: ${error.message}`;
+  } catch {
+    // An error whose fields cannot be read is described like any other object.
+  }
+  return typeof error === "string" ? error : show(error);
 }
+
+/** Any value as a short text, for use inside our own messages: it may be hostile, huge or cyclic. */
+export function show(value: unknown): string {
+  try {
+    const start = typeof value === "string" ? value.slice(0, longestShown) : value;
+    const text = typeof value === "number" ? String(value) : (JSON.stringify(start) ?? String(value));
+    return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;
+  } catch {
+    return typeof value === "bigint" ? `${value}n` : `a value of type ${typeof value}`;
+  }
+}
+
+const longestShown = 200;

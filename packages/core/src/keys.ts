@@ -3,23 +3,26 @@
  * `plan`, `draft#2`, `parallel[credit]/pull`.
  */
 
-import { DurableError } from "./errors.ts";
+import { DurableError, show } from "./errors.ts";
 import { digest } from "./hash.ts";
 import { limits } from "./limits.ts";
 
-/** Checks a name that a user gave to a workflow, step, wait, group or branch. */
+/**
+ * Checks a name that a user gave to a workflow, step, wait, group or branch.
+ * Half a surrogate pair is refused because keys are hashed as UTF-8, where all halves are one.
+ */
 export function assertName(name: unknown, what: string): asserts name is string {
   if (
     typeof name === "string" &&
     name.length > 0 &&
     name.length <= limits.nameLength &&
-    !/[#/[\]\p{Cc}]/u.test(name)
+    !/[#/[\]\p{Cc}\p{Cs}]/u.test(name)
   ) {
     return;
   }
   throw new DurableError(
     "invalid-name",
-    `${what} is named ${JSON.stringify(name) ?? String(name)}. A name has 1 to ${limits.nameLength} characters and none of # / [ ].`,
+    `${what} is named ${show(name)}. A name has 1 to ${limits.nameLength} characters and none of # / [ ], control characters or halves of surrogate pairs.`,
   );
 }
 
@@ -27,7 +30,7 @@ export function assertRunId(id: unknown): asserts id is string {
   if (typeof id === "string" && /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(id)) return;
   throw new DurableError(
     "invalid-id",
-    `${JSON.stringify(id) ?? String(id)} is not a run id. Use 1 to 128 letters, digits, "-" and "_", beginning with a letter or a digit.`,
+    `${show(id)} is not a run id. Use 1 to 128 letters, digits, "-" and "_", beginning with a letter or a digit.`,
   );
 }
 

@@ -15,15 +15,16 @@ export interface Keyring {
   verify(token: string): { readonly locator: string; readonly wait: string } | null;
 }
 
-const shape = /^[a-z2-7]{55}$/;
+const shape = /^[a-z2-7]{55}$/i;
 
 export function keyring(secret: Secret): Keyring {
-  const { current, keys } = typeof secret === "string" ? { current: "a", keys: { a: secret } } : secret;
-  for (const [id, key] of Object.entries(keys)) {
+  const { current, keys } =
+    typeof secret === "string" ? { current: "a", keys: { a: secret } } : (secret ?? {});
+  for (const [id, key] of Object.entries(keys ?? {})) {
     if (!/^[a-z2-7]$/.test(id) || typeof key !== "string" || key === "") throw badSecret();
   }
-  const known: ReadonlyMap<string, string> = new Map(Object.entries(keys));
-  if (!known.has(current)) throw badSecret();
+  const known: ReadonlyMap<string, string> = new Map(Object.entries(keys ?? {}));
+  if (current === undefined || !known.has(current)) throw badSecret();
   const mac = (body: string): string => {
     const key = known.get(body[0] as string);
     return key === undefined ? "" : base32(hmac(key, joinParts(["durable resume token v1", body])), 26);
@@ -34,8 +35,11 @@ export function keyring(secret: Secret): Keyring {
       return body + mac(body);
     },
     verify: (token) => {
-      const text = typeof token === "string" ? token.trim().toLowerCase() : "";
-      if (!shape.test(text) || !equal(mac(text.slice(0, 29)), text.slice(29))) return null;
+      const given = typeof token === "string" ? token.trim() : "";
+      // Its shape first: in lower case the Kelvin sign would be a k.
+      if (!shape.test(given)) return null;
+      const text = given.toLowerCase();
+      if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;
       return { locator: text.slice(1, 19), wait: text.slice(19, 29) };
     },
   };
