@@ -8,7 +8,7 @@
 
 import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "./codec/tags.ts";
-import { waitOf } from "./keys.ts";
+import { locatorOf, waitOf } from "./keys.ts";
 import type { RunHead } from "./storage.ts";
 
 export type Summary = Omit<RunHead, "locator">;
@@ -44,7 +44,8 @@ export function summarize(before: Summary, { fact, at }: { fact: Fact<Json>; at:
       return { ...now, runId: fact.runId, workflow: fact.workflow, createdAt: at };
     case "run.forked": {
       const { runId, workflow, parent, label } = fact;
-      return { ...now, runId, workflow, parent, label, createdAt: at };
+      const ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
+      return { ...now, runId, workflow, parent, label, ancestors, createdAt: at };
     }
     case "step.completed":
     case "step.failed":

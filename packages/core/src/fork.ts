@@ -5,7 +5,7 @@
 
 import { encode } from "./codec/encode.ts";
 import type { Json } from "./codec/tags.ts";
-import { encodeInput, openRun, type Definition } from "./drive.ts";
+import { encodeInput, type Definition } from "./drive.ts";
 import { writeFact, type Ancestor, type Cut, type Edit, type Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
@@ -32,10 +32,10 @@ export interface ForkOptions<Input = unknown> {
 export async function createFork(
   host: Host,
   definition: Definition,
-  parentId: string,
+  parent: Journal,
   options: ForkOptions,
 ): Promise<string> {
-  const parent = await openRun(host, parentId);
+  const parentId = parent.runId;
   if (parent.state.summary.workflow !== definition.name) {
     throw new DurableError(
       "workflow-mismatch",
@@ -90,25 +90,20 @@ function checkedLabel(label: string | undefined): string | null {
   );
 }
 
-/** The parent's ancestors and the parent itself, each with the new cuts; ancestors that give nothing are left out. */
+/** The parent's ancestors and the parent itself, each with the new cuts. */
 function ancestryOf(parent: Journal, cuts: readonly Cut[]): Ancestor[] {
   const first = parent.entries.find((entry) => entry.kind === "run.forked");
-  const own = first?.seq ?? 1;
   const above = first?.kind === "run.forked" ? first.ancestry : [];
-  const kept = parent.entries.filter((entry) => "key" in entry && isKept(entry, cuts));
+  const base = (first?.seq ?? 1) - 1;
   const ancestors = above.map((ancestor) => ({ ...ancestor, cuts: [...ancestor.cuts, ...cuts] }));
-  return [...ancestors, { runId: parent.runId, length: parent.position, base: own - 1, cuts }].filter(
-    ({ base, runId }, index, all) =>
-      // The oldest has the input; a fork with edits or an input of its own shows them in its first entry.
-      index === 0 ||
-      (runId === parent.runId &&
-        first?.kind === "run.forked" &&
-        (first.edits.length > 0 || first.input !== undefined)) ||
-      runId !== parent.runId ||
-      kept.some(
-        (entry) => entry.seq > base && entry.seq <= (all[index + 1]?.base ?? Number.MAX_SAFE_INTEGER),
-      ),
-  );
+  const own = { runId: parent.runId, length: parent.position, base, cuts };
+  // A fork that gives nothing of its own is left out, so that depth costs no reads.
+  const gives =
+    first?.kind !== "run.forked" ||
+    first.edits.length > 0 ||
+    first.input !== undefined ||
+    parent.entries.some((entry) => entry.seq > base && "key" in entry && isKept(entry, cuts));
+  return gives ? [...ancestors, own] : ancestors;
 }
 
 /** The parent's keys, for finding what a user means. */
@@ -132,12 +127,12 @@ class Keys {
   cuts(options: ForkOptions): Cut[] {
     const from = [options.from ?? []].flat().map((name): Cut => {
       const key = this.#find(name);
-      return { key, at: Math.min(Number.MAX_SAFE_INTEGER, ...this.#positions(key)), keep: false };
+      return { key, at: this.#positions(key).reduce(lower, Number.MAX_SAFE_INTEGER), keep: false };
     });
     const after = [options.after ?? []].flat().map((name): Cut => {
       const key = this.#find(name);
       const positions = this.#positions(key);
-      if (positions.length > 0) return { key, at: Math.max(...positions), keep: true };
+      if (positions.length > 0) return { key, at: positions.reduce(higher), keep: true };
       throw new DurableError(
         "unknown-step",
         `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from: "${key}" }, or give it an output with { edit }.`,
@@ -194,6 +189,9 @@ class Keys {
     return scored.toSorted((a, b) => a.score - b.score).map(({ path }) => path);
   }
 }
+
+const lower = (a: number, b: number): number => Math.min(a, b);
+const higher = (a: number, b: number): number => Math.max(a, b);
 
 /** Edit distance, bounded in length: for near misses in messages. */
 function distance(a: string, b: string): number {

@@ -127,7 +127,7 @@ export class Journal {
       locator: this.locator,
       position: this.position,
       batch: writeBatch(writeId, outside, facts),
-      head: { locator: this.locator, ...summary, ancestors: ancestorsOf(facts) ?? summary.ancestors },
+      head: { locator: this.locator, ...summary },
       ...(options.lease === undefined ? {} : { lease: options.lease }),
     };
     for (let tries = 1; ; tries++) {
@@ -222,11 +222,6 @@ async function readAncestor(storage: Storage, locator: string, length: number): 
   const { batches } = await storage.read(locator);
   if (batches.length < length) throw incomplete(locator, batches.length, length);
   return batches.slice(0, length);
-}
-
-function ancestorsOf(facts: readonly WrittenFact[]): readonly string[] | undefined {
-  const first = facts[0]?.fact;
-  return first?.kind === "run.forked" ? first.ancestry.map(({ runId }) => locatorOf(runId)) : undefined;
 }
 
 function nothing(): void {}

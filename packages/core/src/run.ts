@@ -2,7 +2,7 @@
 
 import { decode } from "./codec/decode.ts";
 import type { Json } from "./codec/tags.ts";
-import { advance, cancel, definitionOf, grip, openRun, type Find } from "./drive.ts";
+import { advance, cancel, definitionOf, grip, openRun, type Definition, type Find } from "./drive.ts";
 import type { Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
@@ -10,14 +10,24 @@ import type { Host } from "./host.ts";
 import { pause, type Journal } from "./journal.ts";
 import { outcomeOf, type Outcome } from "./outcome.ts";
 
+/** A stop, and the journal as it was known then. */
+export interface Driven {
+  readonly outcome: Outcome<unknown>;
+  readonly journal: Journal;
+}
+
+async function driveOn(host: Host, definition: Definition, journal: Journal): Promise<Driven> {
+  return { outcome: await advance(host, definition, await grip(host, journal)), journal };
+}
+
 export class Run<Output = unknown, Input = unknown> {
   readonly id: string;
   readonly #host: Host;
   readonly #find: Find;
-  /** The drive this process started, until it stops. */
-  #driving: Promise<Outcome<unknown>> | null;
+  /** The drive this process started, until somebody has heard how it stopped. */
+  #driving: Promise<Driven> | null;
 
-  constructor(id: string, parts: { host: Host; find: Find; driving?: Promise<Outcome<unknown>> }) {
+  constructor(id: string, parts: { host: Host; find: Find; driving?: Promise<Driven> }) {
     this.id = id;
     this.#host = parts.host;
     this.#find = parts.find;
@@ -69,29 +79,26 @@ export class Run<Output = unknown, Input = unknown> {
   /** A new run that begins with recorded work of this one, and is driven in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
     const host = this.#host;
-    const definition = definitionOf(this.#find, await openRun(host, this.id));
-    const id = await createFork(host, definition, this.id, options);
-    const driving = openRun(host, id).then(async (journal) =>
-      advance(host, definition, await grip(host, journal)),
-    );
+    const parent = await openRun(host, this.id);
+    const definition = definitionOf(this.#find, parent);
+    const id = await createFork(host, definition, parent, options);
+    const driving = openRun(host, id).then((journal) => driveOn(host, definition, journal));
     host.background(`run ${id}`, driving);
     return new Run(id, { host, find: this.#find, driving });
   }
 
-  async #next(): Promise<{ outcome: Outcome<unknown>; journal: Journal }> {
+  /** How the drive under way stops; else what the journal says, driven on if it is due. */
+  async #next(): Promise<Driven> {
     const driving = this.#driving;
     this.#driving = null;
-    if (driving !== null) {
-      const outcome = await driving;
-      return { outcome, journal: await openRun(this.#host, this.id) };
-    }
-    const journal = await openRun(this.#host, this.id);
+    if (driving !== null) return driving;
+    const host = this.#host;
+    const journal = await openRun(host, this.id);
     const { status, wakeAt } = journal.state.summary;
     const due =
-      status === "running" || (status === "suspended" && wakeAt !== null && wakeAt <= this.#host.world.now());
-    if (!due) return { outcome: outcomeOf(journal, await this.#host.keyring(), true), journal };
-    const definition = definitionOf(this.#find, journal);
-    return { outcome: await advance(this.#host, definition, await grip(this.#host, journal)), journal };
+      status === "running" || (status === "suspended" && wakeAt !== null && wakeAt <= host.world.now());
+    if (due) return driveOn(host, definitionOf(this.#find, journal), journal);
+    return { outcome: outcomeOf(journal, await host.keyring(), true), journal };
   }
 
   /** Settles when the journal has grown, or at a time. */

@@ -94,9 +94,10 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       advance(host, definition, await begin(host, definition, input, id)),
     start: async (input?: unknown, { id }: RunOptions = {}) => {
       const begun = await begin(host, definition, input, id);
-      const driving = advance(host, definition, begun);
-      host.background(`run ${begun.journal.runId}`, driving);
-      return new Run(begun.journal.runId, { host, find, driving });
+      const { journal } = begun;
+      const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));
+      host.background(`run ${journal.runId}`, driving);
+      return new Run(journal.runId, { host, find, driving });
     },
     resume: (token, value, given = {}) => resume(host, find, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),

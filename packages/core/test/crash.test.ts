@@ -1,5 +1,5 @@
 import { crashAtEveryAppend, withoutEnd, type CrashCase } from "@durable/testing";
-import type { Outcome } from "@durable/core";
+import type { Outcome, Workflow } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { answers, everyOperation } from "./support/every-operation.ts";
 
@@ -28,7 +28,7 @@ function checkJournal({ batches }: CrashCase): void {
 describe.each(["sequence", "branches"] as const)("H10 crash at every append: %s", (name) => {
   test.each([undefined, 1, 2])("same output as the calm run, storage slowed by seed %s", async (slowSeed) => {
     const { effects, ...flows } = everyOperation();
-    const flow = flows[name];
+    const flow: Workflow<{ n: number }, unknown> = flows[name];
     const seen: { fault: string; counts: number[] }[] = [];
     const cases = await crashAtEveryAppend(flow, {
       input,
