@@ -150,8 +150,12 @@ export class Hold {
       if (this.#storage.changed === undefined) await sleep(this.#world, poll, abort.signal);
       else await this.#storage.changed(journal.locator, position, abort.signal);
       await journal.settled();
-      // Our own appends move the tail too: only what we did not write is worth a read.
-      if (this.#driving !== driving || journal.position !== position) continue;
+      // Our own appends move the tail too, and they would meet whatever comes from outside: no need to look.
+      if (journal.position !== position) {
+        await sleep(this.#world, firstLookMs, abort.signal);
+        continue;
+      }
+      if (this.#driving !== driving) return;
       const entries = await this.#look(journal);
       if (entries.length === 0) await sleep(this.#world, poll, abort.signal);
       if (this.#driving !== driving || entries.length === 0) continue;
@@ -171,16 +175,15 @@ export class Hold {
   }
 }
 
+/** Settles after a time, or on abort; leaves nothing behind either way. */
 function sleep(world: World, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = world.timer(ms, resolve);
-    signal.addEventListener(
-      "abort",
-      () => {
-        cancel();
-        resolve();
-      },
-      { once: true },
-    );
+    const done = (): void => {
+      cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = world.timer(ms, done);
+    signal.addEventListener("abort", done, { once: true });
   });
 }
