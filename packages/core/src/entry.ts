@@ -181,7 +181,7 @@ export function writeBatch(writeId: string, outside: boolean, facts: readonly Wr
   return `${head},"entries":[${facts.map((written) => written.text).join(",")}]}`;
 }
 
-type Raw = { readonly [key: string]: unknown };
+type Raw = { [key: string]: unknown };
 
 export interface ReadBatch {
   readonly driver: string;
@@ -205,9 +205,9 @@ export function readBatch(text: string, where: string): ReadBatch {
   return { driver: by.slice(0, by.lastIndexOf(".")), writeId: by, outside: raw["outside"] === true, facts };
 }
 
+/** The parsed object becomes the fact: a long replay reads many, and copies would be most of its cost. */
 function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
-  const { at, took, ...rest } = raw ?? {};
-  const { kind, key, after } = rest;
+  const { kind, key, after, at, attempt, took } = raw ?? {};
   const called = key !== undefined || after !== undefined;
   if (
     typeof kind !== "string" ||
@@ -217,11 +217,12 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   ) {
     throw corrupt(where);
   }
-  if (!kind.startsWith("step.") && kind !== "attempt.failed")
-    return { fact: rest as unknown as Fact<Json>, at };
-  const attempt = typeof rest["attempt"] === "number" ? rest["attempt"] : 1;
-  const startedAt = at - (typeof took === "number" ? took : 0);
-  return { fact: { ...rest, attempt, startedAt } as unknown as Fact<Json>, at };
+  const fact = raw as unknown as Fact<Json>;
+  if (isAttempt(fact)) {
+    raw["attempt"] = typeof attempt === "number" ? attempt : 1;
+    raw["startedAt"] = at - (typeof took === "number" ? took : 0);
+  }
+  return { fact, at };
 }
 
 function parse(text: string, where: string): Raw {

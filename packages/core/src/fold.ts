@@ -1,7 +1,7 @@
 /**
  * What a journal adds up to (law 2): pure folds over entries, shared by engine, resumers and lists.
  *
- * F1. `summarize` alone decides a run's status and head; nothing else stores them.
+ * F1. `summarize` alone decides a run's status and head.
  * F2. An end is final: entries after it change nothing.
  * F3. The first answer that stands settles a suspend point; what comes later is a duplicate.
  */
@@ -11,53 +11,42 @@ import type { Json } from "./codec/tags.ts";
 import { locatorOf, waitOf } from "./keys.ts";
 import type { RunHead } from "./storage.ts";
 
-export type Summary = Omit<RunHead, "locator">;
+export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead[K] };
 
-const empty: Summary = {
-  runId: "",
-  workflow: "",
-  status: "running",
-  wakeAt: null,
-  createdAt: 0,
-  updatedAt: 0,
-  steps: 0,
-  label: null,
-  parent: null,
-  ancestors: [],
-};
+function emptySummary(): Summary {
+  const none = { label: null, parent: null, ancestors: [], wakeAt: null };
+  return { ...none, runId: "", workflow: "", status: "running", createdAt: 0, updatedAt: 0, steps: 0 };
+}
 
 export function isEnd(kind: Fact<unknown>["kind"]): boolean {
   return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";
 }
 
-/** One entry further. */
-export function summarize(before: Summary, { fact, at }: { fact: Fact<Json>; at: number }): Summary {
-  if (before.status !== "running" && before.status !== "suspended") return before;
-  const now = {
-    ...before,
-    updatedAt: Math.max(before.updatedAt, at),
-    status: "running" as const,
-    wakeAt: at,
-  };
+/** Takes one fact into a summary, in place: a long replay folds many. */
+export function summarize(summary: Summary, fact: Fact<Json>, at: number): void {
+  if (summary.status !== "running" && summary.status !== "suspended") return;
+  // Due since it began to run: a time that stays put while it does, so that indexes do, too.
+  if (summary.status === "suspended" || summary.wakeAt === null) summary.wakeAt = at;
+  summary.status = "running";
+  summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
     case "run.started":
-      return { ...now, runId: fact.runId, workflow: fact.workflow, createdAt: at };
-    case "run.forked": {
-      const { runId, workflow, parent, label } = fact;
-      const ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
-      return { ...now, runId, workflow, parent, label, ancestors, createdAt: at };
-    }
+    case "run.forked":
+      return begin(summary, fact, at);
     case "step.completed":
     case "step.failed":
-      return { ...now, steps: before.steps + 1 };
+      summary.steps += 1;
+      return;
     case "run.suspended":
-      return { ...now, status: "suspended", wakeAt: fact.wakeAt };
+      summary.status = "suspended";
+      summary.wakeAt = fact.wakeAt;
+      return;
     case "run.completed":
-      return { ...now, status: "completed", wakeAt: null };
     case "run.failed":
-      return { ...now, status: "failed", wakeAt: null };
     case "run.cancelled":
-      return { ...now, status: "cancelled", wakeAt: null };
+      summary.status = endStatus[fact.kind];
+      summary.wakeAt = null;
+      return;
     case "attempt.failed":
     case "sleep.opened":
     case "sleep.fired":
@@ -69,8 +58,27 @@ export function summarize(before: Summary, { fact, at }: { fact: Fact<Json>; at:
     case "suspend.closed":
     case "parallel.opened":
     case "race.opened":
-      return now;
   }
+}
+
+const endStatus = {
+  "run.completed": "completed",
+  "run.failed": "failed",
+  "run.cancelled": "cancelled",
+} as const;
+
+function begin(
+  summary: Summary,
+  fact: Fact<Json> & { kind: "run.started" | "run.forked" },
+  at: number,
+): void {
+  summary.runId = fact.runId;
+  summary.workflow = fact.workflow;
+  summary.createdAt = at;
+  if (fact.kind === "run.started") return;
+  summary.parent = fact.parent;
+  summary.label = fact.label;
+  summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
 }
 
 /** One suspend point, as far as the journal knows it. */
@@ -85,14 +93,14 @@ export interface WaitState {
 
 /** The fold of one run's journal, grown entry by entry. */
 export class RunState {
-  summary: Summary = empty;
+  readonly summary: Readonly<Summary> = emptySummary();
   readonly waits = new Map<string, WaitState>();
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
   learn(entry: Entry): void {
     if (this.end !== null) return;
-    this.summary = summarize(this.summary, { fact: entry, at: entry.at });
+    summarize(this.summary, entry, entry.at);
     if (isEnd(entry.kind)) this.end = entry;
     if (entry.kind.startsWith("suspend.") && "wait" in entry) this.#learnWait(entry);
   }

@@ -122,7 +122,8 @@ export class Journal {
   async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
     const outside = options.outside === true;
     const writeId = `${this.driver}.${++this.#writes}`;
-    const summary = facts.reduce(summarize, this.state.summary);
+    const summary = { ...this.state.summary };
+    for (const { fact, at } of facts) summarize(summary, fact, at);
     const request: AppendRequest = {
       locator: this.locator,
       position: this.position,

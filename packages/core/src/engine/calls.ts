@@ -47,7 +47,6 @@ export class Calls {
   readonly #replay: Replay;
   readonly #byKey = new Map<string, Call>();
   readonly #byWait = new Map<string, Call>();
-  readonly #inFlight = new Map<string, number>();
   readonly #closed: string[] = [];
   readonly #world: World;
   #foreignSeen = false;
@@ -63,7 +62,7 @@ export class Calls {
     const { scope, kind, name } = asked;
     const { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
     const key = this.#recordedKey(own, count, asked);
-    if (!inTurn && this.#othersInFlight(scope, name)) return this.#foreign(key, name);
+    if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
     const fact = this.#replay.fact(key);
     if (fact !== undefined && (fact.kind !== kind || (fact.input !== asked.input && fact.input !== null))) {
       return this.#diverged(key, fact, asked);
@@ -78,7 +77,7 @@ export class Calls {
 
   add(call: Call, name: string): void {
     this.#byKey.set(call.key, call);
-    this.#flight(call.scope, name, 1);
+    call.scope.flight(name, 1);
   }
 
   addWait(call: Call): void {
@@ -87,7 +86,7 @@ export class Calls {
 
   /** The call has been answered: another one of its name is no longer beside it. */
   landed(call: Call, name: string): void {
-    this.#flight(call.scope, name, -1);
+    call.scope.flight(name, -1);
   }
 
   get(key: string): Call | undefined {
@@ -112,15 +111,6 @@ export class Calls {
     if (was === undefined || this.#replay.fact(own) !== undefined) return own;
     const old = scope.keyOf(was, count);
     return this.#replay.fact(old) !== undefined && !this.#replay.isCalled(old) ? old : own;
-  }
-
-  #flight(scope: Scope, name: string, by: 1 | -1): void {
-    const id = `${scope.path}/${name}`;
-    this.#inFlight.set(id, (this.#inFlight.get(id) ?? 0) + by);
-  }
-
-  #othersInFlight(scope: Scope, name: string): boolean {
-    return (this.#inFlight.get(`${scope.path}/${name}`) ?? 0) > 0;
   }
 
   #diverged(key: string, fact: Fact, asked: Asked): DurableError {

@@ -8,6 +8,7 @@ export class Scope {
   readonly path: string;
   readonly parent: Scope | null;
   readonly #counts = new Map<string, number>();
+  readonly #open = new Map<string, number>();
   readonly #branches = new Set<Scope>();
   readonly #closers = new Set<() => void>();
   #abort: AbortController | null = null;
@@ -49,6 +50,13 @@ export class Scope {
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
     return count;
+  }
+
+  /** Notes that a call of this name was made or answered; returns how many are open. */
+  flight(name: string, by: 1 | 0 | -1): number {
+    const open = (this.#open.get(name) ?? 0) + by;
+    if (by !== 0) this.#open.set(name, open);
+    return open;
   }
 
   keyOf(name: string, count: number): string {
