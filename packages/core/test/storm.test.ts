@@ -50,9 +50,7 @@ describe.each<[string, () => Lab]>([
     const outcomes = await world.run(
       Promise.all(Array.from({ length: 64 }, () => bound.run(undefined, { id: "r" }))),
     );
-    expect(
-      new Set(outcomes.map(({ status }) => status)).difference(new Set(["running", "suspended"])),
-    ).toEqual(new Set());
+    for (const { status } of outcomes) expect(["running", "suspended"]).toContain(status);
     expect((await storage.list()).runs).toHaveLength(1);
     await world.run(bound.resume(tokenOf(await bound.get("r").outcome()), "yes"));
     expect(bodies).toEqual({ before: 1, after: 1 });
@@ -164,8 +162,8 @@ test("H27 a resume at every storage operation of a driver is consumed once, and 
       if (before.status === "suspended") await world.run(plain.resume(token, "yes"));
       else await world.run(plain.run(undefined, { id: "r" }));
       const when = `${moment} operation ${at}: ${statuses.join()}`;
-      expect(outputOf(await plain.get("r").outcome()), when).toBe("yes");
-      expect(bodies.after, when).toBe(1);
+      expect(outputOf(await plain.get("r").outcome()), `${when}`).toBe("yes");
+      expect(bodies.after, `${when}`).toBe(1);
     }
   }
 });
