@@ -3,13 +3,14 @@
  *
  * Q1. A write settles only after the COMMIT that carries it.
  * Q2. A write that refuses (a conflict) changes nothing and does not disturb the others of its commit.
- * Q3. A commit that fails is rolled back whole, and every write in it is told.
- * Q4. A busy file is tried again without blocking the process, for a bounded time.
+ * Q3. A write that fails by its own fault is told so; the commit is rolled back and the others go again.
+ * Q4. A commit that fails otherwise is rolled back whole, and every write in it is told.
+ * Q5. A busy file is tried again without blocking the process, for a bounded time.
  */
 
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
-import { named, resultCode } from "./errors.ts";
+import { isBusy, isOwnFault, named } from "./errors.ts";
 
 interface Write {
   readonly work: () => unknown;
@@ -17,24 +18,34 @@ interface Write {
   readonly reject: (error: unknown) => void;
 }
 
-const longestBusyMs = 10_000;
+export interface CommitsOptions {
+  readonly path: string;
+  /** How long a busy file is tried. */
+  readonly busyMs: number;
+}
+
 const writesPerCommit = 2_000;
+
+/** A short while, another one each time, so that two who wait do not meet again. */
+export function shortWait(): number {
+  return 1 + Math.random() * 15;
+}
 
 export class Commits {
   readonly #database: DatabaseSync;
-  readonly #path: string;
-  #queue: Write[] = [];
+  readonly #options: CommitsOptions;
+  readonly #queue: Write[] = [];
   #scheduled = false;
   #busySince: number | null = null;
   /** Commits made, for those who count. */
   count = 0;
 
-  constructor(database: DatabaseSync, path: string) {
+  constructor(database: DatabaseSync, options: CommitsOptions) {
     this.#database = database;
-    this.#path = path;
+    this.#options = options;
   }
 
-  /** Runs `work` inside the next commit; it must check before it writes. */
+  /** Runs `work` inside the next commit; it must check before it writes, and may be run again. */
   write<T>(work: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
@@ -42,17 +53,21 @@ export class Commits {
     });
   }
 
-  #schedule(ms: number): void {
-    this.#scheduled = true;
-    if (ms === 0) setImmediate(() => this.flush());
-    else setTimeout(() => this.flush(), ms);
+  /** Settles when every write made so far has settled. */
+  async settled(): Promise<void> {
+    // Writes settle in order, so that one more, which does nothing, comes after all others.
+    if (this.#queue.length > 0) await this.write(() => {}).catch(() => {});
   }
 
-  /** Commits what is queued now. */
-  flush(): void {
+  #schedule(ms: number): void {
+    this.#scheduled = true;
+    if (ms === 0) setImmediate(() => this.#flush());
+    else setTimeout(() => this.#flush(), ms);
+  }
+
+  #flush(): void {
     this.#scheduled = false;
     const writes = this.#queue.splice(0, writesPerCommit);
-    if (writes.length === 0) return;
     try {
       this.#database.exec("BEGIN IMMEDIATE");
     } catch (error) {
@@ -65,21 +80,16 @@ export class Commits {
 
   #commit(writes: readonly Write[]): void {
     const settle: (() => void)[] = [];
+    let current: Write | undefined;
     try {
-      for (const { work, resolve, reject } of writes) {
-        try {
-          const value = work();
-          settle.push(() => resolve(value));
-        } catch (error) {
-          // A refusal is ours and has written nothing; anything else dooms the whole commit.
-          if (!DurableError.is(error)) throw error;
-          settle.push(() => reject(error));
-        }
-      }
+      for (current of writes) settle.push(run(current));
+      current = undefined;
       this.#database.exec("COMMIT");
     } catch (error) {
       this.#rollback();
-      for (const { reject } of writes) reject(named(error, this.#path));
+      const told = current !== undefined && isOwnFault(error) ? [current] : writes;
+      for (const { reject } of told) reject(named(error, this.#options.path));
+      this.#queue.unshift(...writes.filter((write) => !told.includes(write)));
       return;
     }
     this.count += 1;
@@ -94,16 +104,28 @@ export class Commits {
     }
   }
 
-  #refused(writes: Write[], error: unknown): void {
+  #refused(writes: readonly Write[], error: unknown): void {
     const now = performance.now();
-    const busy = resultCode(error) === 5 || resultCode(error) === 6;
     this.#busySince ??= now;
-    if (busy && now - this.#busySince < longestBusyMs) {
+    if (isBusy(error) && now - this.#busySince < this.#options.busyMs) {
       this.#queue.unshift(...writes);
-      return this.#schedule(1 + Math.random() * 20);
+      return this.#schedule(shortWait());
     }
     this.#busySince = null;
-    for (const { reject } of writes) reject(named(error, this.#path));
+    // Should an earlier rollback have failed, its transaction must not block all that follows.
+    this.#rollback();
+    for (const { reject } of writes) reject(named(error, this.#options.path));
     if (this.#queue.length > 0) this.#schedule(0);
+  }
+}
+
+/** Does one write, and returns the way to settle it once the commit has been made. */
+function run({ work, resolve, reject }: Write): () => void {
+  try {
+    const value = work();
+    return () => resolve(value);
+  } catch (error) {
+    if (!DurableError.is(error)) throw error;
+    return () => reject(error);
   }
 }

@@ -1,59 +1,97 @@
-/** Opens the file the way durability needs it, and checks by reading back that it is so. */
+/**
+ * Opens the file the way durability needs it.
+ *
+ * O1. WAL and synchronous=FULL are checked by reading back; where they do not hold, the file is refused.
+ * O2. A file that others are opening, migrating or closing is waited for, up to a limit.
+ * O3. A file that is refused is not left open.
+ */
 
-import { mkdirSync } from "node:fs";
+import { mkdirSync, statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import type { DatabaseSync } from "node:sqlite";
+import type * as Sqlite from "node:sqlite";
 import { DurableError } from "../errors.ts";
-import { named } from "./errors.ts";
+import { shortWait } from "./commits.ts";
+import { isBusy, named } from "./errors.ts";
 import { migrate } from "./schema.ts";
 
-/** While opening, waiting is all there is to do. */
-const openWaitMs = 10_000;
-/** Later a short wait in place is enough: commits are tried again without blocking the process. */
-const busyWaitMs = 20;
+/** A short wait in place is enough: whoever finds the file busy tries again without blocking the process. */
+const busyWaitMs = 5;
+/** The write-ahead log is cut back to this size when it was larger. */
+const walBytes = 64 * 1024 * 1024;
 
-export function openDatabase(path: string): DatabaseSync {
+export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync {
   const { DatabaseSync } = sqlite();
-  let database: DatabaseSync | undefined;
-  try {
-    mkdirSync(dirname(path), { recursive: true });
-    database = new DatabaseSync(path);
-    database.exec(`PRAGMA busy_timeout = ${openWaitMs}`);
-    set(database, path, "journal_mode", "wal", "wal");
-    set(database, path, "synchronous", "FULL", 2);
-    database.exec("PRAGMA foreign_keys = OFF; PRAGMA temp_store = MEMORY");
-    migrate(database, path);
-    database.exec(`PRAGMA busy_timeout = ${busyWaitMs}`);
-    return database;
-  } catch (error) {
-    database?.close();
-    throw named(error, path);
+  const until = performance.now() + waitMs;
+  for (;;) {
+    let database: Sqlite.DatabaseSync | undefined;
+    try {
+      mkdirSync(dirname(path), { recursive: true });
+      refuseNetwork(path, statfsSync(dirname(path)).type);
+      database = new DatabaseSync(path);
+      prepare(database, path);
+      return database;
+    } catch (error) {
+      database?.close();
+      // Switching to WAL, and the last one to close, lock the whole file for a moment.
+      if (!isBusy(error) || performance.now() > until) throw named(error, path);
+      sleep(shortWait());
+    }
   }
 }
 
+function prepare(database: Sqlite.DatabaseSync, path: string): void {
+  database.exec(`PRAGMA busy_timeout = ${busyWaitMs}`);
+  set(database, path, "journal_mode", "wal", "wal");
+  set(database, path, "synchronous", "FULL", 2);
+  database.exec(`PRAGMA foreign_keys = OFF; PRAGMA journal_size_limit = ${walBytes}`);
+  migrate(database, path);
+}
+
 function set(
-  database: DatabaseSync,
+  database: Sqlite.DatabaseSync,
   path: string,
   pragma: string,
-  value: string,
-  expected: string | number,
+  ...[value, expected]: [string, string | number]
 ): void {
   database.exec(`PRAGMA ${pragma} = ${value}`);
   const found = database.prepare(`PRAGMA ${pragma}`).get()?.[pragma];
-  if (found === expected) return;
-  throw new DurableError(
+  if (found !== expected) throw unfit(path, `${pragma} is ${String(found)} and must be ${value}`);
+}
+
+/** What Linux calls file systems that live on another machine: the log's shared memory does not reach there. */
+const networks: Readonly<Record<number, string>> = {
+  0x6969: "NFS",
+  0x517b: "SMB",
+  0xff534d42: "CIFS",
+  0xfe534d42: "SMB2",
+  0x5346414f: "AFS",
+  0x00c36400: "Ceph",
+};
+
+export function refuseNetwork(path: string, type: number): void {
+  const network = process.platform === "linux" ? networks[type >>> 0] : undefined;
+  if (network !== undefined) throw unfit(path, `it lies on a network file system (${network})`);
+}
+
+function unfit(path: string, why: string): DurableError {
+  return new DurableError(
     "storage-failed",
-    `The journal file ${path} cannot be used: ${pragma} is ${String(found)} and must be ${value}. Network file systems and in-memory databases cannot keep a journal; use a local disk, or MemoryStorage.`,
+    `The journal file ${path} cannot be used: ${why}. Network file systems and in-memory databases cannot keep a journal; use a local disk (DURABLE_DIR moves the default), or MemoryStorage.`,
   );
 }
 
+/** Opening is synchronous, so that a storage can be made where it is needed. */
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 /** Loaded when the first file is opened: other storages, and older Nodes, need not have it. */
-function sqlite(): typeof import("node:sqlite") {
-  const emit = process.emitWarning;
+function sqlite(): typeof Sqlite {
+  const emit = Reflect.get(process, "emitWarning");
   // Node 22 warns that its SQLite is experimental; users of this library have no use for that line.
-  process.emitWarning = ((warning: string | Error, ...rest: []) => {
-    if (!String(warning).includes("SQLite is an experimental feature")) emit.call(process, warning, ...rest);
-  }) as typeof process.emitWarning;
+  process.emitWarning = (...args: unknown[]) => {
+    if (!String(args[0]).includes("SQLite is an experimental feature")) Reflect.apply(emit, process, args);
+  };
   try {
     const module = process.getBuiltinModule?.("node:sqlite");
     if (module !== undefined) return module;

@@ -1,6 +1,8 @@
 /**
  * Who drives, on one host: boot, process namespace, process id and start time. With these a dead
  * process is known at once, and a process id that was given out again is not taken for the old one.
+ *
+ * P1. Whoever cannot be shown to be dead is believed to live, until the lease ends.
  */
 
 import { readFileSync, readlinkSync } from "node:fs";
@@ -20,14 +22,15 @@ const machine = [
   text(() => readlinkSync("/proc/self/ns/pid")),
 ].join("|");
 
-/** Field 22 of stat, counted after the command's closing parenthesis; empty where there is no /proc. */
-function startOf(pid: number): string {
+/** Fields 3 and 22 of stat, counted after the command's closing parenthesis; empty where there is no /proc. */
+function look(pid: number): { readonly state: string; readonly start: string } {
   const stat = text(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
-  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return { state: fields[0] ?? "", start: fields[19] ?? "" };
 }
 
 /** This process, as leases record it. */
-export const thisProcess = `${machine}|${process.pid}|${startOf(process.pid)}`;
+export const thisProcess = `${machine}|${process.pid}|${look(process.pid).start}`;
 
 /** True only when the process is known to be dead; one on another machine is believed until its lease ends. */
 export function isDead(recorded: string): boolean {
@@ -38,7 +41,10 @@ export function isDead(recorded: string): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    return (error as { code?: string }).code === "ESRCH";
+    if ((error as { code?: string }).code === "ESRCH") return true;
   }
-  return start !== startOf(pid);
+  const found = look(pid);
+  // A zombie has ended; where nobody collects it, it keeps its number.
+  if (found.state === "Z" || found.state === "X") return true;
+  return found.start !== "" && start !== "" && found.start !== start;
 }

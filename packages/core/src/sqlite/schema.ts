@@ -1,22 +1,28 @@
 /**
- * The tables, and how older files come to them. One migrator at a time: every step runs in one
- * exclusive transaction that begins by reading the version again.
+ * The tables, and how older files come to them.
+ *
+ * S1. One migrator at a time: all steps run in one exclusive transaction that begins by reading the version again.
+ * S2. The version changes in that same transaction: a process killed on the way leaves the file as it was.
+ * S3. A file of a newer build, or of another program, is refused and not touched.
  */
 
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
 
+/** Says in the file's header whose it is: "durb". */
+const applicationId = 0x64757262;
+
 /** Step n brings a file from version n to n + 1. Steps are never changed once released. */
-const migrations: readonly string[] = [
+export const migrations: readonly string[] = [
   `CREATE TABLE runs (
      id INTEGER PRIMARY KEY AUTOINCREMENT,
      locator TEXT NOT NULL UNIQUE,
      run_id TEXT NOT NULL,
      workflow TEXT NOT NULL,
      status TEXT NOT NULL,
-     wake_at INTEGER,
-     created_at INTEGER NOT NULL,
-     updated_at INTEGER NOT NULL,
+     wake_at REAL,
+     created_at REAL NOT NULL,
+     updated_at REAL NOT NULL,
      steps INTEGER NOT NULL,
      label TEXT,
      parent TEXT,
@@ -24,10 +30,10 @@ const migrations: readonly string[] = [
      length INTEGER NOT NULL,
      owner TEXT,
      process TEXT,
-     lease_until INTEGER,
+     lease_until REAL,
      starts INTEGER NOT NULL DEFAULT 0,
      starts_at INTEGER NOT NULL DEFAULT 0,
-     quiet_until INTEGER NOT NULL DEFAULT 0,
+     quiet_until REAL NOT NULL DEFAULT 0,
      deleted INTEGER NOT NULL DEFAULT 0
    ) STRICT;
    CREATE TABLE batches (
@@ -36,31 +42,56 @@ const migrations: readonly string[] = [
      body TEXT NOT NULL,
      PRIMARY KEY (locator, position)
    ) STRICT, WITHOUT ROWID;
+   CREATE TABLE readers (
+     ancestor TEXT NOT NULL,
+     reader TEXT NOT NULL,
+     PRIMARY KEY (ancestor, reader)
+   ) STRICT, WITHOUT ROWID;
    CREATE INDEX runs_due ON runs (wake_at) WHERE wake_at IS NOT NULL AND deleted = 0;
+   CREATE INDEX runs_by_status ON runs (status, id);
    CREATE INDEX runs_by_workflow ON runs (workflow, id);
    CREATE INDEX runs_by_parent ON runs (parent, id) WHERE parent IS NOT NULL;`,
 ];
 
-export function migrate(database: DatabaseSync, path: string): void {
-  if (versionOf(database) === migrations.length) return;
+export function migrate(database: DatabaseSync, path: string, steps = migrations): void {
+  if (versionOf(database, path, steps) === steps.length) return;
   database.exec("BEGIN EXCLUSIVE");
   try {
-    const version = versionOf(database);
-    if (version > migrations.length) {
-      throw new DurableError(
-        "newer-format",
-        `The journal file ${path} has schema ${version}, newer than this build knows (${migrations.length}). Upgrade @durable/core in this process.`,
-      );
-    }
-    for (const step of migrations.slice(version)) database.exec(step);
-    database.exec(`PRAGMA user_version = ${migrations.length}`);
+    for (const step of steps.slice(versionOf(database, path, steps))) database.exec(step);
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}`);
     database.exec("COMMIT");
   } catch (error) {
-    database.exec("ROLLBACK");
+    rollback(database);
     throw error;
   }
 }
 
-function versionOf(database: DatabaseSync): number {
-  return Number(database.prepare("PRAGMA user_version").get()?.["user_version"] ?? 0);
+/** How far the file has come; throws when it is not ours to go on with. */
+function versionOf(database: DatabaseSync, path: string, steps: readonly string[]): number {
+  const version = numberOf(database, "PRAGMA user_version");
+  const application = numberOf(database, "PRAGMA application_id");
+  if (application !== applicationId) {
+    if (version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return 0;
+    throw new DurableError(
+      "storage-failed",
+      `The SQLite file ${path} belongs to another program. Journals need a file of their own: choose another path.`,
+    );
+  }
+  if (version <= steps.length) return version;
+  throw new DurableError(
+    "newer-format",
+    `The journal file ${path} has schema ${version}, newer than this build knows (${steps.length}). Upgrade @durable/core in this process.`,
+  );
+}
+
+function numberOf(database: DatabaseSync, query: string): number {
+  return Number(Object.values(database.prepare(query).get() ?? {})[0]);
+}
+
+function rollback(database: DatabaseSync): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // SQLite has rolled back by itself; what it said first is what counts.
+  }
 }

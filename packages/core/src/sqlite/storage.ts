@@ -2,18 +2,21 @@
  * Journals in one SQLite file, shared by any number of processes on one host.
  *
  * Q0. An append is acknowledged after a commit with WAL and synchronous=FULL; head and lease go with it.
+ * Q6. What is read comes from one state of the file.
+ * Q7. Closing waits for the writes under way; whatever is asked for later is refused.
  */
 
+import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { conflict } from "../storage/memory.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, RunHead, RunStatus, Storage } from "../storage.ts";
-import { Commits } from "./commits.ts";
-import { named } from "./errors.ts";
+import { conflict, pageSize, writeCursor } from "../storage/memory.ts";
+import type { AppendRequest, Lease, ListPage, ListQuery, Storage } from "../storage.ts";
+import { Commits, shortWait } from "./commits.ts";
+import { isBusy, named } from "./errors.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
+import { headOf, listText, statements, type Row, type Statements, type Value } from "./statements.ts";
 import { Watch } from "./watch.ts";
 
 export interface SqliteOptions {
@@ -21,34 +24,41 @@ export interface SqliteOptions {
   readonly path: string;
   /** Clock of leases and due lists; the system's by default. */
   readonly now?: () => number;
+  /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
+  readonly busyMs?: number;
 }
-
-type Row = Record<string, string | number | null>;
 
 export class SqliteStorage implements Storage {
   readonly path: string;
   readonly #database: DatabaseSync;
+  readonly #sql: Statements;
   readonly #commits: Commits;
   readonly #watch: Watch;
   readonly #now: () => number;
-  readonly #sql: ReturnType<typeof statements>;
-  #closed = false;
+  readonly #busyMs: number;
+  #closing: Promise<void> | null = null;
 
   constructor(options: string | SqliteOptions) {
-    const { path, now = Date.now } = typeof options === "string" ? { path: options } : options;
-    this.path = path;
+    const {
+      path,
+      now = Date.now,
+      busyMs = 10_000,
+    } = typeof options === "string" ? { path: options } : options;
+    // The process may go to another folder later; the secret stays beside the file.
+    this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;
-    this.#database = openDatabase(path);
-    this.#commits = new Commits(this.#database, path);
+    this.#busyMs = busyMs;
+    this.#database = openDatabase(this.path, busyMs);
     this.#sql = statements(this.#database);
+    this.#commits = new Commits(this.#database, { path: this.path, busyMs });
     this.#watch = new Watch(
-      (locator) => this.#length(locator),
+      (locator) => Number(this.#sql.length.get(locator)?.["length"] ?? 0),
       () => Number(this.#sql.version.get()?.["data_version"]),
     );
   }
 
   get closed(): boolean {
-    return this.#closed;
+    return this.#closing !== null;
   }
 
   /** Commits made by this connection: what an fsync was paid for. */
@@ -62,60 +72,60 @@ export class SqliteStorage implements Storage {
   }
 
   #append({ locator, position, batch, head, lease }: AppendRequest): void {
-    const { status, wakeAt, updatedAt, steps } = head;
+    const fold: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
+    const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
+    const { create, grow, growAndLease, insert, addReader } = this.#sql;
     let changes: number | bigint;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
-      const about = [runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
-      changes = this.#sql.create.run(locator, status, wakeAt, updatedAt, steps, ...about).changes;
-    } else {
-      changes = this.#sql.update.run(status, wakeAt, updatedAt, steps, locator, position).changes;
-    }
+      const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
+      changes = create.run(...about, ...fold, ...claim).changes;
+    } else if (lease === undefined) changes = grow.run(...fold, locator, position).changes;
+    else changes = growAndLease.run(...fold, ...claim, locator, position).changes;
     if (Number(changes) === 0) throw conflict(head.runId, position);
-    this.#sql.insert.run(locator, position, batch);
-    if (lease === null) this.#sql.setLease.run(null, null, null, locator);
-    else if (lease !== undefined)
-      this.#sql.setLease.run(lease.owner, thisProcess, this.#now() + lease.ttlMs, locator);
+    insert.run(locator, position, batch);
+    if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
   }
 
   read(locator: string, from = 0): Promise<{ batches: readonly string[]; length: number }> {
-    return this.#try(() => {
-      const length = this.#length(locator);
-      const rows = this.#sql.read.all(locator, from, length) as unknown as { body: string }[];
-      return { batches: rows.map(({ body }) => body), length };
+    return this.#read(() => {
+      const rows = this.#sql.read.all(from, locator) as Row[];
+      const batches = rows.map(({ body }) => body as string | null).filter((body) => body !== null);
+      return { batches, length: Number(rows[0]?.["length"] ?? 0) };
     });
   }
 
   list(query: ListQuery = {}): Promise<ListPage> {
-    return this.#try(() => {
-      const limit = Math.min(query.limit ?? 100, limits.listPage);
-      const { text, values } = listQuery(query, query.dueAt === undefined ? [] : this.#deadProcesses());
-      const rows = this.#database.prepare(text).all(...values, limit + 1) as Row[];
+    return this.#read(() => {
+      const now = this.#now();
+      const dead = query.dueAt === undefined ? [] : this.#deadDrivers(query.dueAt, now);
+      const { text, values } = listText(query, { now, dead });
+      const limit = pageSize(query.limit);
+      const rows = this.#sql.list(text, [...values, limit + 1]);
       const page = rows.slice(0, limit);
-      const last = page.at(-1);
-      const next = rows.length > limit && last !== undefined ? `${last["wake_at"] ?? 0}.${last["id"]}` : null;
+      const last = rows.length > limit ? page.at(-1) : undefined;
+      const next = last === undefined ? null : writeCursor(Number(last["wake_at"]), Number(last["id"]));
       return { runs: page.map(headOf), next };
     });
   }
 
-  #deadProcesses(): string[] {
-    const rows = this.#sql.processes.all(this.#now()) as unknown as { process: string }[];
-    return rows.map(({ process }) => process).filter(isDead);
+  #deadDrivers(dueAt: number, now: number): string[] {
+    const rows = this.#sql.drivers.all(dueAt, now) as Row[];
+    return rows.map(({ process }) => String(process)).filter(isDead);
   }
 
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
     return this.#write(() => {
       const now = this.#now();
-      const run = this.#sql.run.get(locator) as Row | undefined;
-      if (run === undefined || run["deleted"] === 1) return null;
-      const live =
-        run["owner"] !== null && Number(run["lease_until"]) > now && !isDead(String(run["process"]));
-      if (live && run["owner"] !== owner) return null;
+      const run = this.#sql.lease.get(locator) as Row | undefined;
+      if (run === undefined) return null;
+      const again = run["owner"] === owner;
+      if (!again && Number(run["lease_until"]) > now && !isDead(String(run["process"]))) return null;
       const length = Number(run["length"]);
       const since = run["starts_at"] === length ? Number(run["starts"]) : 0;
-      const starts = run["owner"] === owner ? Math.max(since, 1) : since + 1;
+      const starts = again ? since : since + 1;
       this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, starts, length, locator);
-      return { starts, length };
+      return { starts: Math.max(starts, 1), length };
     });
   }
 
@@ -126,48 +136,56 @@ export class SqliteStorage implements Storage {
   delete(locator: string): Promise<void> {
     return this.#write(() => {
       this.#sql.hide.run(locator);
-      // Whoever is read by nobody goes; that may free its own ancestors.
-      for (let gone: Row[]; (gone = this.#sql.unread.all() as Row[]).length > 0;) {
-        for (const { locator: free } of gone) {
-          this.#sql.dropBatches.run(free ?? null);
-          this.#sql.drop.run(free ?? null);
-        }
+      const candidates = [locator];
+      for (const candidate of candidates) {
+        const free = this.#sql.free.get(candidate) as Row | undefined;
+        if (free === undefined) continue;
+        this.#sql.dropBatches.run(candidate);
+        this.#sql.drop.run(candidate);
+        // It reads nobody any more, which may free those it read.
+        const ancestors = JSON.parse(String(free["ancestors"])) as string[];
+        for (const ancestor of ancestors) this.#sql.dropReader.run(ancestor, candidate);
+        candidates.push(...ancestors);
       }
     });
   }
 
-  changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
-    return this.#watch.changed(locator, length, signal);
+  async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
+    if (this.closed) throw this.#closedError();
+    await this.#watch.changed(locator, length, signal);
   }
 
   secret(): Promise<string> {
-    return this.#try(() => secretBeside(this.path));
+    return this.#read(() => secretBeside(this.path));
   }
 
   /** Commits what is under way, then closes the file. */
   close(): Promise<void> {
-    return this.#try(() => {
-      this.#commits.flush();
-      this.#closed = true;
-      this.#watch.close();
-      this.#database.close();
-    });
+    this.#closing ??= this.#close();
+    return this.#closing;
   }
 
-  #length(locator: string): number {
-    return this.#closed ? 0 : Number((this.#sql.length.get(locator) as Row | undefined)?.["length"] ?? 0);
+  async #close(): Promise<void> {
+    await this.#commits.settled();
+    this.#watch.close();
+    this.#database.close();
   }
 
-  #write<T>(work: () => T): Promise<T> {
-    return this.#closed ? Promise.reject(this.#closedError()) : this.#commits.write(work);
+  async #write<T>(work: () => T): Promise<T> {
+    if (this.closed) throw this.#closedError();
+    return this.#commits.write(work);
   }
 
-  async #try<T>(work: () => T): Promise<T> {
-    if (this.#closed) throw this.#closedError();
-    try {
-      return work();
-    } catch (error) {
-      throw named(error, this.path);
+  async #read<T>(work: () => T): Promise<T> {
+    const until = performance.now() + this.#busyMs;
+    for (;;) {
+      if (this.closed) throw this.#closedError();
+      try {
+        return work();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > until) throw named(error, this.path);
+      }
+      await new Promise((resolve) => setTimeout(resolve, shortWait()));
     }
   }
 
@@ -177,83 +195,4 @@ export class SqliteStorage implements Storage {
       `The journal file ${this.path} was closed by this process. Open a new SqliteStorage.`,
     );
   }
-}
-
-function statements(database: DatabaseSync) {
-  return {
-    create: database.prepare(
-      `INSERT INTO runs (locator, status, wake_at, updated_at, steps, run_id, workflow, created_at, label, parent, ancestors, length)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
-    ),
-    update: database.prepare(
-      `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, length = length + 1, quiet_until = 0
-       WHERE locator = ? AND length = ? AND deleted = 0`,
-    ),
-    insert: database.prepare("INSERT INTO batches (locator, position, body) VALUES (?, ?, ?)"),
-    setLease: database.prepare("UPDATE runs SET owner = ?, process = ?, lease_until = ? WHERE locator = ?"),
-    takeLease: database.prepare(
-      "UPDATE runs SET owner = ?, process = ?, lease_until = ?, starts = ?, starts_at = ? WHERE locator = ?",
-    ),
-    release: database.prepare(
-      "UPDATE runs SET owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
-    ),
-    length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
-    run: database.prepare(
-      "SELECT length, owner, process, lease_until, starts, starts_at, deleted FROM runs WHERE locator = ?",
-    ),
-    read: database.prepare(
-      "SELECT body FROM batches WHERE locator = ? AND position >= ? AND position < ? ORDER BY position",
-    ),
-    processes: database.prepare(
-      "SELECT DISTINCT process FROM runs WHERE process IS NOT NULL AND lease_until > ?",
-    ),
-    hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL WHERE locator = ?"),
-    unread: database.prepare(
-      `SELECT locator FROM runs WHERE deleted = 1 AND locator NOT IN (SELECT value FROM runs AS r, json_each(r.ancestors))`,
-    ),
-    dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
-    drop: database.prepare("DELETE FROM runs WHERE locator = ?"),
-    version: database.prepare("PRAGMA data_version"),
-  };
-}
-
-function listQuery(query: ListQuery, dead: readonly string[]): { text: string; values: (string | number)[] } {
-  const where = ["deleted = 0"];
-  const values: (string | number)[] = [];
-  const and = (text: string, ...more: (string | number)[]): void => {
-    where.push(text);
-    values.push(...more);
-  };
-  if (query.workflow !== undefined) and("workflow = ?", query.workflow);
-  if (query.status !== undefined) and("status = ?", query.status);
-  if (query.parent !== undefined) and("parent = ?", query.parent);
-  const [wakeAt = "0", id = "0"] = (query.cursor ?? "").split(".");
-  if (query.dueAt === undefined) {
-    if (query.cursor !== undefined) and("id < ?", Number(id));
-    return { text: `SELECT * FROM runs WHERE ${where.join(" AND ")} ORDER BY id DESC LIMIT ?`, values };
-  }
-  and("wake_at IS NOT NULL AND wake_at <= ? AND quiet_until <= ?", query.dueAt, query.dueAt);
-  and(
-    "(lease_until IS NULL OR lease_until <= ? OR process IN (SELECT value FROM json_each(?)))",
-    query.dueAt,
-    JSON.stringify(dead),
-  );
-  if (query.cursor !== undefined) and("(wake_at, id) > (?, ?)", Number(wakeAt), Number(id));
-  return { text: `SELECT * FROM runs WHERE ${where.join(" AND ")} ORDER BY wake_at, id LIMIT ?`, values };
-}
-
-function headOf(row: Row): RunHead {
-  return {
-    locator: String(row["locator"]),
-    runId: String(row["run_id"]),
-    workflow: String(row["workflow"]),
-    status: String(row["status"]) as RunStatus,
-    wakeAt: row["wake_at"] as number | null,
-    createdAt: Number(row["created_at"]),
-    updatedAt: Number(row["updated_at"]),
-    steps: Number(row["steps"]),
-    label: row["label"] as string | null,
-    parent: row["parent"] as string | null,
-    ancestors: JSON.parse(String(row["ancestors"])) as string[],
-  };
 }

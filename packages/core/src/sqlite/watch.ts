@@ -1,4 +1,9 @@
-/** Tells who waits for a journal that it has grown: at once for this process's writes, by polling for others'. */
+/**
+ * Tells who waits for a journal that it has grown: at once for this process's writes, by polling for others'.
+ *
+ * W1. The timer runs only while somebody waits, and nothing is thrown out of it.
+ * W2. Who waits is let go exactly once: grown, aborted, closed, or the file cannot be asked any more.
+ */
 
 interface Watcher {
   readonly locator: string;
@@ -27,15 +32,15 @@ export class Watch {
       const done = (): void => {
         this.#watchers.delete(watcher);
         signal.removeEventListener("abort", done);
-        if (this.#watchers.size === 0) this.stop();
+        if (this.#watchers.size === 0) this.#stop();
         resolve();
       };
       const watcher: Watcher = { locator, length, done };
       this.#watchers.add(watcher);
       signal.addEventListener("abort", done, { once: true });
+      this.#timer ??= setInterval(() => this.#poll(), pollMs);
       // Read after the watcher stands, so that nothing falls between.
-      if (this.#timer === null) this.#start();
-      if (this.#lengthOf(locator) > length) done();
+      this.#look([watcher]);
     });
   }
 
@@ -45,24 +50,34 @@ export class Watch {
       if (watcher.locator === locator && length > watcher.length) watcher.done();
   }
 
-  stop(): void {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    this.#timer = null;
-  }
-
   close(): void {
     for (const { done } of this.#watchers) done();
   }
 
-  #start(): void {
-    this.#seen = this.#version();
-    this.#timer = setInterval(() => this.#poll(), pollMs);
+  #stop(): void {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    this.#timer = null;
   }
 
   #poll(): void {
-    const version = this.#version();
-    if (version === this.#seen) return;
-    this.#seen = version;
-    for (const { locator, length, done } of this.#watchers) if (this.#lengthOf(locator) > length) done();
+    try {
+      const version = this.#version();
+      if (version === this.#seen) return;
+      this.#seen = version;
+    } catch {
+      // Not to be told whether anything changed: look.
+    }
+    this.#look(this.#watchers);
+  }
+
+  #look(watchers: Iterable<Watcher>): void {
+    for (const { locator, length, done } of watchers) {
+      try {
+        if (this.#lengthOf(locator) > length) done();
+      } catch {
+        // Whoever waits finds out by reading, which has a way to say why.
+        done();
+      }
+    }
   }
 }

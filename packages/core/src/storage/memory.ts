@@ -1,4 +1,9 @@
-/** Journals in this process's memory: for tests, demos, and as the reference every other storage is compared with. */
+/**
+ * Journals in this process's memory: for tests, demos, and as the reference every other storage is compared with.
+ *
+ * M1. Every method does its work at once, in one turn: what is refused has changed nothing.
+ * M2. A hidden run is kept while `#readers` counts forks that read it; the last one to go takes it along.
+ */
 
 import { DurableError } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -10,6 +15,7 @@ interface Kept {
   /** Order of creation, for lists. */
   readonly order: number;
   lease: { owner: string; until: number } | null;
+  /** Leases taken when the journal had `startsAt` batches. */
   starts: number;
   startsAt: number;
   quietUntil: number;
@@ -18,6 +24,7 @@ interface Kept {
 
 export class MemoryStorage implements Storage {
   readonly #runs = new Map<string, Kept>();
+  readonly #readers = new Map<string, number>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #now: () => number;
   #order = 0;
@@ -31,7 +38,18 @@ export class MemoryStorage implements Storage {
     const kept = this.#runs.get(locator);
     if (kept?.deleted === true || (kept?.batches.length ?? 0) !== position)
       return Promise.reject(conflict(head.runId, position));
-    const run = kept ?? {
+    const run = kept ?? this.#create(locator, head);
+    run.batches.push(batch);
+    run.head = head;
+    run.quietUntil = 0;
+    if (lease !== undefined)
+      run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
+    for (const tell of this.#watchers.get(locator) ?? []) tell();
+    return Promise.resolve();
+  }
+
+  #create(locator: string, head: RunHead): Kept {
+    const run: Kept = {
       head,
       batches: [],
       order: ++this.#order,
@@ -42,13 +60,8 @@ export class MemoryStorage implements Storage {
       deleted: false,
     };
     this.#runs.set(locator, run);
-    run.batches.push(batch);
-    run.head = head;
-    run.quietUntil = 0;
-    if (lease !== undefined)
-      run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
-    for (const tell of this.#watchers.get(locator) ?? []) tell();
-    return Promise.resolve();
+    for (const ancestor of head.ancestors) this.#read(ancestor, 1);
+    return run;
   }
 
   read(locator: string, from = 0): Promise<{ batches: readonly string[]; length: number }> {
@@ -56,30 +69,22 @@ export class MemoryStorage implements Storage {
     return Promise.resolve({ batches: batches.slice(from), length: batches.length });
   }
 
-  list(query: ListQuery = {}): Promise<ListPage> {
-    const { workflow, status, parent, dueAt, limit = 100, cursor } = query;
+  async list(query: ListQuery = {}): Promise<ListPage> {
+    const { workflow, status, parent, dueAt } = query;
+    const due = dueAt !== undefined;
     const found = [...this.#runs.values()]
-      .filter((run) => !run.deleted && (workflow === undefined || run.head.workflow === workflow))
-      .filter(
-        ({ head }) =>
-          (status === undefined || head.status === status) &&
-          (parent === undefined || head.parent === parent),
-      )
-      .filter((run) => dueAt === undefined || this.#isDue(run, dueAt))
-      .sort((a, b) =>
-        dueAt === undefined
-          ? b.order - a.order
-          : (a.head.wakeAt ?? 0) - (b.head.wakeAt ?? 0) || a.order - b.order,
-      );
-    const start = cursor === undefined ? 0 : found.findIndex(({ head }) => head.locator === cursor) + 1;
-    const page = found.slice(start, start + Math.min(limit, limits.listPage)).map(({ head }) => head);
-    const more = start + page.length < found.length;
-    return Promise.resolve({ runs: page, next: more ? (page.at(-1)?.locator ?? null) : null });
+      .filter(({ head, deleted }) => !deleted && (workflow === undefined || head.workflow === workflow))
+      .filter(({ head }) => status === undefined || head.status === status)
+      .filter(({ head }) => parent === undefined || head.parent === parent)
+      .filter((run) => !due || this.#isDue(run, dueAt))
+      .toSorted((a, b) => (due ? wakeAt(a) - wakeAt(b) || a.order - b.order : b.order - a.order));
+    return page(found, query);
   }
 
   #isDue({ head, lease, quietUntil }: Kept, dueAt: number): boolean {
-    if (head.wakeAt === null || head.wakeAt > dueAt || quietUntil > dueAt) return false;
-    return lease === null || lease.until <= this.#now();
+    const now = this.#now();
+    if (head.wakeAt === null || head.wakeAt > dueAt || quietUntil > now) return false;
+    return lease === null || lease.until <= now;
   }
 
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
@@ -89,10 +94,11 @@ export class MemoryStorage implements Storage {
     if (run.lease !== null && run.lease.owner !== owner && run.lease.until > now)
       return Promise.resolve(null);
     const length = run.batches.length;
-    if (run.lease?.owner !== owner) run.starts = run.startsAt === length ? run.starts + 1 : 1;
+    if (run.startsAt !== length) run.starts = 0;
+    if (run.lease?.owner !== owner) run.starts += 1;
     run.startsAt = length;
     run.lease = { owner, until: now + ttlMs };
-    return Promise.resolve({ starts: run.starts, length });
+    return Promise.resolve({ starts: Math.max(run.starts, 1), length });
   }
 
   release(locator: string, owner: string, quietMs = 0): Promise<void> {
@@ -105,33 +111,83 @@ export class MemoryStorage implements Storage {
   }
 
   delete(locator: string): Promise<void> {
-    const run = this.#runs.get(locator);
-    if (run !== undefined) run.deleted = true;
-    // Whoever is read by nobody goes; that may free its own ancestors.
-    for (let found = true; found;) {
-      const read = new Set([...this.#runs.values()].flatMap(({ head }) => head.ancestors));
-      const gone = [...this.#runs].filter(([key, { deleted }]) => deleted && !read.has(key));
-      for (const [key] of gone) this.#runs.delete(key);
-      found = gone.length > 0;
+    const hidden = this.#runs.get(locator);
+    if (hidden !== undefined) hidden.deleted = true;
+    const candidates = [locator];
+    for (const candidate of candidates) {
+      const run = this.#runs.get(candidate);
+      if (run?.deleted !== true || this.#readers.has(candidate)) continue;
+      this.#runs.delete(candidate);
+      for (const ancestor of run.head.ancestors) this.#read(ancestor, -1);
+      candidates.push(...run.head.ancestors);
     }
     return Promise.resolve();
   }
 
+  /** One reader more, or one less. */
+  #read(ancestor: string, by: 1 | -1): void {
+    const readers = (this.#readers.get(ancestor) ?? 0) + by;
+    if (readers === 0) this.#readers.delete(ancestor);
+    else this.#readers.set(ancestor, readers);
+  }
+
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      if (signal.aborted || (this.#runs.get(locator)?.batches.length ?? 0) > length) return resolve();
+      const isLonger = (): boolean => (this.#runs.get(locator)?.batches.length ?? 0) > length;
+      if (signal.aborted || isLonger()) return resolve();
       const watchers = this.#watchers.get(locator) ?? new Set();
       this.#watchers.set(locator, watchers);
       const done = (): void => {
-        watchers.delete(done);
+        watchers.delete(tell);
         if (watchers.size === 0) this.#watchers.delete(locator);
         signal.removeEventListener("abort", done);
         resolve();
       };
-      watchers.add(done);
+      const tell = (): void => {
+        if (isLonger()) done();
+      };
+      watchers.add(tell);
       signal.addEventListener("abort", done, { once: true });
     });
   }
+}
+
+function wakeAt({ head }: Kept): number {
+  return head.wakeAt ?? 0;
+}
+
+/** What comes after the cursor, which says where its page ended whatever became of that run since. */
+function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): ListPage {
+  const after = readCursor(cursor);
+  const rest = found.filter((run) => {
+    if (after === null) return true;
+    if (dueAt === undefined) return run.order < after.id;
+    return wakeAt(run) > after.wakeAt || (wakeAt(run) === after.wakeAt && run.order > after.id);
+  });
+  const runs = rest.slice(0, pageSize(limit));
+  const last = runs.at(-1);
+  const next =
+    last === undefined || runs.length === rest.length ? null : writeCursor(wakeAt(last), last.order);
+  return { runs: runs.map(({ head }) => head), next };
+}
+
+export function pageSize(limit = 100): number {
+  return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
+}
+
+/** Where a page ended, for storages that number their runs in the order of creation. */
+export function writeCursor(wakeAt: number, id: number): string {
+  return `${wakeAt}:${id}`;
+}
+
+export function readCursor(cursor: string | undefined): { wakeAt: number; id: number } | null {
+  if (cursor === undefined) return null;
+  const [wakeAt, id] = cursor.split(":").map(Number);
+  if (Number.isFinite(wakeAt) && Number.isInteger(id)) return { wakeAt: wakeAt as number, id: id as number };
+  throw new DurableError(
+    "invalid-options",
+    `${JSON.stringify(cursor)} is not a cursor. Pass the \`next\` of the page before, unchanged.`,
+  );
 }
 
 /** What every storage answers when a journal has moved. */

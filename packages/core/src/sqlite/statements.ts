@@ -1,0 +1,112 @@
+/** Every statement the storage runs. Values are bound, never written into the text (H65). */
+
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { readCursor } from "../storage/memory.ts";
+import type { ListQuery, RunHead, RunStatus } from "../storage.ts";
+
+export type Value = string | number | null;
+export type Row = Record<string, Value>;
+export type Statements = ReturnType<typeof statements>;
+
+const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, length = length + 1, quiet_until = 0`;
+/** The index of what has a wake time, in its order: a list never walks over runs that are asleep or over. */
+const dueRuns = "runs INDEXED BY runs_due";
+const unmoved = "WHERE locator = ? AND length = ? AND deleted = 0";
+
+export function statements(database: DatabaseSync) {
+  return {
+    create: database.prepare(
+      `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
+         status, wake_at, updated_at, steps, owner, process, lease_until, length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
+    ),
+    grow: database.prepare(`${grown} ${unmoved}`),
+    growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
+    insert: database.prepare("INSERT INTO batches (locator, position, body) VALUES (?, ?, ?)"),
+    length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
+    // One statement sees one state of the file: length and batches belong together.
+    read: database.prepare(
+      `SELECT length, body FROM runs LEFT JOIN batches
+         ON batches.locator = runs.locator AND position >= ? AND position < length
+       WHERE runs.locator = ? ORDER BY position`,
+    ),
+    lease: database.prepare(
+      "SELECT length, owner, process, lease_until, starts, starts_at FROM runs WHERE locator = ? AND deleted = 0",
+    ),
+    takeLease: database.prepare(
+      "UPDATE runs SET owner = ?, process = ?, lease_until = ?, starts = ?, starts_at = ? WHERE locator = ?",
+    ),
+    release: database.prepare(
+      "UPDATE runs SET owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
+    ),
+    drivers: database.prepare(
+      `SELECT DISTINCT process FROM ${dueRuns} WHERE wake_at <= ? AND deleted = 0 AND lease_until > ?`,
+    ),
+    hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL WHERE locator = ?"),
+    free: database.prepare(
+      `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
+         AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,
+    ),
+    addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
+    dropReader: database.prepare("DELETE FROM readers WHERE ancestor = ? AND reader = ?"),
+    dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
+    drop: database.prepare("DELETE FROM runs WHERE locator = ?"),
+    version: database.prepare("PRAGMA data_version"),
+    list: lists(database),
+  };
+}
+
+/** The few texts a list can have are prepared once each. */
+function lists(database: DatabaseSync): (text: string, values: readonly Value[]) => Row[] {
+  const known = new Map<string, StatementSync>();
+  return (text, values) => {
+    const statement = known.get(text) ?? database.prepare(text);
+    known.set(text, statement);
+    return statement.all(...values) as Row[];
+  };
+}
+
+export interface DueNow {
+  readonly now: number;
+  /** Processes whose leases count no more. */
+  readonly dead: readonly string[];
+}
+
+export function listText(query: ListQuery, due: DueNow): { text: string; values: Value[] } {
+  const where = ["deleted = 0"];
+  const values: Value[] = [];
+  const and = (text: string, ...more: Value[]): void => {
+    where.push(text);
+    values.push(...more);
+  };
+  const after = readCursor(query.cursor);
+  if (query.workflow !== undefined) and("workflow = ?", query.workflow);
+  if (query.status !== undefined) and("status = ?", query.status);
+  if (query.parent !== undefined) and("parent = ?", query.parent);
+  if (query.dueAt === undefined) {
+    if (after !== null) and("id < ?", after.id);
+  } else {
+    and("wake_at <= ? AND quiet_until <= ?", query.dueAt, due.now);
+    and("(lease_until IS NULL OR lease_until <= ? OR process IN (SELECT value FROM json_each(?)))");
+    values.push(due.now, JSON.stringify(due.dead));
+    if (after !== null) and("(wake_at, id) > (?, ?)", after.wakeAt, after.id);
+  }
+  const [from, order] = query.dueAt === undefined ? ["runs", "id DESC"] : [dueRuns, "wake_at, id"];
+  return { text: `SELECT * FROM ${from} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`, values };
+}
+
+export function headOf(row: Row): RunHead {
+  return {
+    locator: String(row["locator"]),
+    runId: String(row["run_id"]),
+    workflow: String(row["workflow"]),
+    status: String(row["status"]) as RunStatus,
+    wakeAt: row["wake_at"] as number | null,
+    createdAt: Number(row["created_at"]),
+    updatedAt: Number(row["updated_at"]),
+    steps: Number(row["steps"]),
+    label: row["label"] as string | null,
+    parent: row["parent"] as string | null,
+    ancestors: JSON.parse(String(row["ancestors"])) as string[],
+  };
+}

@@ -1,0 +1,45 @@
+/** Every test of the contract by its name, and how one is run. */
+
+import { appendChecks } from "./append.ts";
+import { changedChecks } from "./changed.ts";
+import { deleteChecks } from "./delete.ts";
+import { dueChecks } from "./due.ts";
+import { handleChecks } from "./handles.ts";
+import { headChecks } from "./heads.ts";
+import { hostileChecks } from "./hostile.ts";
+import { leaseChecks } from "./leases.ts";
+import { readChecks } from "./read.ts";
+import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
+
+export interface OpenOptions {
+  /** The clock of leases and quiet times; the suite moves it. */
+  readonly now: () => number;
+}
+
+/** Opens a fresh, empty storage. */
+export type Open = (options: OpenOptions) => Promise<ConformanceHandle>;
+
+export const checks: ReadonlyMap<string, Check> = new Map(
+  [
+    appendChecks,
+    readChecks,
+    headChecks,
+    dueChecks,
+    leaseChecks,
+    deleteChecks,
+    changedChecks,
+    handleChecks,
+    hostileChecks,
+  ].flatMap((group) => Object.entries(group)),
+);
+
+/** Runs one test on a storage of its own. */
+export async function runCheck(check: Check, open: Open, skip: (reason: string) => never): Promise<void> {
+  const clock = { now: 1_800_000_000_000 };
+  const handle = await open({ now: () => clock.now });
+  try {
+    await check(new Subject({ handle, clock, skip }));
+  } finally {
+    await handle.close();
+  }
+}

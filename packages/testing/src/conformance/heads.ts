@@ -1,0 +1,110 @@
+/** `list`: heads as they were last appended, newest first, filtered and paged. */
+
+import { expect } from "vitest";
+import { headOf, request, type Checks, type Subject } from "./subject.ts";
+
+async function createMany(subject: Subject, count: number): Promise<string[]> {
+  const made: string[] = [];
+  for (let n = 0; n < count; n++) made.push((await subject.create()).locator);
+  return made.toReversed();
+}
+
+export const headChecks: Checks = {
+  "list is empty at first": async (subject) => {
+    expect(await subject.list()).toEqual({ runs: [], next: null });
+    expect(await subject.list({ dueAt: subject.clock.now })).toEqual({ runs: [], next: null });
+  },
+
+  "list gives the head that was last appended": async (subject) => {
+    const { storage } = subject;
+    const parent = await subject.create();
+    const made = await subject.create({
+      label: "second try",
+      parent: parent.runId,
+      ancestors: [parent.locator, headOf(0).locator],
+    });
+    expect((await subject.list()).runs[0]).toEqual(made);
+    const stops = [
+      { status: "running", wakeAt: made.createdAt + 0.5, updatedAt: made.createdAt + 0.25, steps: 1 },
+      { status: "suspended", wakeAt: 4_000_000_000_000, updatedAt: made.createdAt + 7, steps: 2 },
+      { status: "suspended", wakeAt: null, updatedAt: made.createdAt + 8, steps: 2 },
+      { status: "completed", wakeAt: null, updatedAt: made.createdAt + 9, steps: 3 },
+    ] as const;
+    for (const [index, stop] of stops.entries()) {
+      await storage.append(request({ ...made, ...stop }, index + 1));
+      expect((await subject.list()).runs).toEqual([{ ...made, ...stop }, parent]);
+    }
+  },
+
+  "list gives the newest run first, whatever was appended since": async (subject) => {
+    const first = await subject.create();
+    const second = await subject.create();
+    const third = await subject.create();
+    await subject.storage.append(request({ ...first, updatedAt: (subject.clock.now += 5) }, 1));
+    expect(await subject.locators()).toEqual([third.locator, second.locator, first.locator]);
+  },
+
+  "list filters by workflow, status and parent, apart and together": async (subject) => {
+    const root = await subject.create({ workflow: "root" });
+    const all = [root];
+    for (const workflow of ["loan", "deploy"])
+      for (const status of ["running", "suspended", "completed", "failed", "cancelled"] as const)
+        for (const parent of [null, root.runId])
+          all.unshift(await subject.create({ workflow, status, parent }));
+    const queries = [
+      { workflow: "loan" },
+      { workflow: "nobody" },
+      { status: "suspended" },
+      { status: "failed", workflow: "deploy" },
+      { parent: root.runId },
+      { parent: "run-nobody" },
+      { parent: root.runId, status: "completed" },
+      { parent: root.runId, status: "cancelled", workflow: "loan" },
+    ] as const;
+    for (const query of queries) {
+      const expected = all.filter((head) =>
+        Object.entries(query).every(([field, value]) => head[field as "workflow"] === value),
+      );
+      expect((await subject.list(query)).runs, `of ${JSON.stringify(query)}`).toEqual(expected);
+    }
+  },
+
+  "list follows a run from one status to the next": async (subject) => {
+    const head = await subject.create();
+    await subject.storage.append(request({ ...head, status: "suspended", wakeAt: null }, 1));
+    expect(await subject.locators({ status: "running" })).toEqual([]);
+    expect(await subject.locators({ status: "suspended" })).toEqual([head.locator]);
+  },
+
+  "list keeps to the limit": async (subject) => {
+    const made = await createMany(subject, 5);
+    expect(await subject.locators({ limit: 2 })).toEqual(made.slice(0, 2));
+    expect(await subject.list({ limit: 5, workflow: "loan" })).toMatchObject({ next: null });
+    expect(await subject.locators({ limit: 50 })).toEqual(made);
+  },
+
+  "list pages through every run once while others are added": async (subject) => {
+    const made = await createMany(subject, 23);
+    const found = await subject.pages({ limit: 5, workflow: "loan" }, async () => {
+      await subject.create();
+      await subject.create({ workflow: "deploy" });
+    });
+    const seen = found.map(({ locator }) => locator);
+    expect(new Set(seen).size, "none twice").toBe(seen.length);
+    expect(seen.filter((locator) => made.includes(locator))).toEqual(made);
+  },
+
+  "list pages on when the run a page ended with has changed or gone": async (subject) => {
+    const made = await createMany(subject, 12);
+    let pages = 0;
+    const found = await subject.pages({ limit: 4, status: "running" }, async ({ runs }) => {
+      const last = runs.at(-1);
+      if (last === undefined) return;
+      pages += 1;
+      if (pages % 2 === 0) await subject.storage.delete(last.locator);
+      else await subject.storage.append(request({ ...last, status: "completed", wakeAt: null }, 1));
+    });
+    expect(found.map(({ locator }) => locator)).toEqual(made);
+    expect(pages).toBe(3);
+  },
+};

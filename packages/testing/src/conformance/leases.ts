@@ -1,0 +1,137 @@
+/** Leases: advisory, one owner at a time, by the storage's clock. They save work and never decide truth. */
+
+import { expect } from "vitest";
+import { request, type Checks } from "./subject.ts";
+
+export const leaseChecks: Checks = {
+  "lease of an unknown run is null": async ({ storage }) => {
+    expect(await storage.lease("nobodynobodynobody", "a", 1_000)).toBeNull();
+    await storage.release("nobodynobodynobody", "a");
+    expect(await storage.read("nobodynobodynobody")).toEqual({ batches: [], length: 0 });
+  },
+
+  "lease is given to one owner at a time": async (subject) => {
+    const { storage } = subject;
+    const { locator } = await subject.create();
+    expect(await storage.lease(locator, "a", 1_000)).toEqual({ starts: 1, length: 1 });
+    expect(await storage.lease(locator, "b", 1_000)).toBeNull();
+    expect(await storage.lease(locator, "a", 1_000)).toEqual({ starts: 1, length: 1 });
+    expect(await storage.lease((await subject.create()).locator, "b", 1_000)).not.toBeNull();
+  },
+
+  "lease is given to one of 32 who ask at once": async (subject) => {
+    const { storage } = subject;
+    const { locator } = await subject.create();
+    const asked = Array.from({ length: 32 }, (_, n) => storage.lease(locator, `owner ${n}`, 1_000));
+    expect((await Promise.all(asked)).filter((lease) => lease !== null)).toHaveLength(1);
+  },
+
+  "lease is refused to the owner of another handle": async (subject) => {
+    const second = await subject.second();
+    const { locator } = await subject.create();
+    await subject.storage.lease(locator, "a", 1_000);
+    expect(await second.lease(locator, "b", 1_000)).toBeNull();
+    await subject.storage.release(locator, "a");
+    expect(await second.lease(locator, "b", 1_000)).not.toBeNull();
+    expect(await subject.storage.lease(locator, "a", 1_000)).toBeNull();
+  },
+
+  "lease ends by the clock, and can be extended before": async (subject) => {
+    const { storage, clock } = subject;
+    const { locator } = await subject.create();
+    await storage.lease(locator, "a", 1_000);
+    clock.now += 900;
+    expect(await storage.lease(locator, "a", 1_000)).not.toBeNull();
+    clock.now += 999;
+    expect(await storage.lease(locator, "b", 1_000)).toBeNull();
+    clock.now += 1;
+    expect(await storage.lease(locator, "b", 1_000)).not.toBeNull();
+    expect(await storage.lease(locator, "a", 1_000), "the late owner").toBeNull();
+  },
+
+  "lease is given back by its owner alone": async (subject) => {
+    const { storage } = subject;
+    const head = await subject.create();
+    await storage.lease(head.locator, "a", 1_000);
+    await storage.release(head.locator, "b", 60_000);
+    expect(await storage.lease(head.locator, "b", 1_000)).toBeNull();
+    await storage.release(head.locator, "a");
+    expect(await subject.due(), "and nobody else made it quiet").toEqual([head.locator]);
+    expect(await storage.lease(head.locator, "b", 1_000)).not.toBeNull();
+    await storage.release(head.locator, "a");
+    expect(await storage.lease(head.locator, "a", 1_000), "a late release").toBeNull();
+  },
+
+  "lease tells how many batches there are": async (subject) => {
+    const { storage } = subject;
+    const head = await subject.createLong(7);
+    expect(await storage.lease(head.locator, "a", 1_000)).toMatchObject({ length: 7 });
+    await storage.append(request(head, 7));
+    expect(await storage.lease(head.locator, "a", 1_000)).toMatchObject({ length: 8 });
+  },
+
+  "starts count the leases since the journal last grew": async (subject) => {
+    const { storage, clock } = subject;
+    const head = await subject.create();
+    const starts = async (owner: string): Promise<number | undefined> => {
+      const lease = await storage.lease(head.locator, owner, 1_000);
+      return lease?.starts;
+    };
+    const counted: (number | undefined)[] = [];
+    for (const owner of ["a", "b", "c"]) {
+      counted.push(await starts(owner));
+      clock.now += 500;
+      counted.push(await starts(owner));
+      clock.now += 1_000;
+    }
+    expect(counted, "the same owner again does not count").toEqual([1, 1, 2, 2, 3, 3]);
+    await storage.release(head.locator, "c");
+    expect(await starts("c"), "given back and taken again").toBe(4);
+    await storage.append(request(head, 1));
+    expect(await starts("c"), "after an append").toBe(1);
+    clock.now += 1_000;
+    expect(await starts("d")).toBe(1);
+    clock.now += 1_000;
+    expect(await starts("e")).toBe(2);
+  },
+
+  "starts begin at one for whoever takes over from the run's creator": async (subject) => {
+    const { storage, clock } = subject;
+    const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
+    clock.now += 1_000;
+    expect(await storage.lease(head.locator, "b", 1_000)).toEqual({ starts: 1, length: 1 });
+    await storage.append(request(head, 1, { owner: "b", ttlMs: 1_000 }));
+    clock.now += 1_000;
+    expect(await storage.lease(head.locator, "c", 1_000)).toEqual({ starts: 1, length: 2 });
+  },
+
+  "an append takes the lease for its owner": async (subject) => {
+    const { storage, clock } = subject;
+    const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
+    expect(await storage.lease(head.locator, "b", 1_000), "with the first batch").toBeNull();
+    clock.now += 900;
+    await storage.append(request(head, 1, { owner: "a", ttlMs: 1_000 }));
+    clock.now += 900;
+    expect(await storage.lease(head.locator, "b", 1_000), "extended").toBeNull();
+    // Whoever appended has the run: the lease follows the journal.
+    await storage.append(request(head, 2, { owner: "c", ttlMs: 1_000 }));
+    expect(await storage.lease(head.locator, "a", 1_000)).toBeNull();
+    expect(await storage.lease(head.locator, "c", 1_000)).not.toBeNull();
+  },
+
+  "an append with a lease of null gives it back, whoever had it": async (subject) => {
+    const { storage } = subject;
+    const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
+    await storage.append(request(head, 1, null));
+    expect(await storage.lease(head.locator, "b", 1_000)).not.toBeNull();
+  },
+
+  "an append without a lease leaves it alone": async (subject) => {
+    const { storage, clock } = subject;
+    const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
+    await storage.append(request(head, 1));
+    expect(await storage.lease(head.locator, "b", 1_000)).toBeNull();
+    clock.now += 1_000;
+    expect(await storage.lease(head.locator, "b", 1_000)).not.toBeNull();
+  },
+};

@@ -1,0 +1,63 @@
+/** `read`: dense, in order, and the very text that was written. */
+
+import { expect } from "vitest";
+import { headOf, request, text, type Checks, type Subject } from "./subject.ts";
+
+async function expectKept(subject: Subject, texts: readonly string[]): Promise<void> {
+  const { storage, clock } = subject;
+  const head = headOf(clock.now);
+  for (const [position, batch] of texts.entries())
+    await storage.append({ ...request(head, position), batch });
+  const { batches, length } = await storage.read(head.locator);
+  expect(length).toBe(texts.length);
+  // Compared one by one and by ===, so that a failure does not print megabytes.
+  expect(batches.map((batch, position) => batch === texts[position])).toEqual(texts.map(() => true));
+}
+
+export const readChecks: Checks = {
+  "read gives nothing and 0 for an unknown run": async ({ storage, clock }) => {
+    const { locator } = headOf(clock.now);
+    expect(await storage.read(locator)).toEqual({ batches: [], length: 0 });
+    expect(await storage.read(locator, 7)).toEqual({ batches: [], length: 0 });
+  },
+
+  "read gives batches in order from any position": async (subject) => {
+    const head = await subject.createLong(12);
+    await subject.createLong(3);
+    const all = Array.from({ length: 12 }, (_, position) => text(position));
+    for (const from of [0, 1, 5, 11, 12, 13, 40])
+      expect(await subject.storage.read(head.locator, from)).toEqual({
+        batches: all.slice(from),
+        length: 12,
+      });
+  },
+
+  "read gives more than a thousand batches": async (subject) => {
+    const head = await subject.createLong(1_005);
+    const { batches, length } = await subject.storage.read(head.locator);
+    expect(length).toBe(1_005);
+    expect(batches).toEqual(Array.from({ length: 1_005 }, (_, position) => text(position)));
+  },
+
+  "read gives texts back byte for byte": (subject) =>
+    expectKept(subject, [
+      "0",
+      "{}",
+      "[]",
+      "null",
+      " ",
+      "\"quoted\" 'single' `back` \\ \\u0000 %s $1 ? :name",
+      "line\nfeed\r\ncarriage\ttab\u2028\u2029",
+      "\uFEFFbyte order mark",
+      "é and e\u0301, ﬁ and fi, ẞ and SS, \u200B\u200D\u202E",
+      "日本語 العربية 🧑‍🚀👩🏽‍🔬 𝒳 \u{10FFFF}",
+      "\u0001\u0008\u001B\u007F\u0085\uFFFD",
+      "1e400 9007199254740993 0.1",
+      "'); DROP TABLE runs; --",
+    ]),
+
+  "read keeps a NUL character": (subject) => expectKept(subject, ["a\u0000b", "\u0000", "end\u0000"]),
+
+  "read keeps a batch of 1 MiB, in bytes and in characters": (subject) =>
+    expectKept(subject, ["x".repeat(2 ** 20), "ü€🚀".repeat(2 ** 17), `${"[".repeat(50)}small after large`]),
+};

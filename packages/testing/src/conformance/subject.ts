@@ -1,0 +1,135 @@
+/** What one test of the suite works with: a fresh storage, its clock, and short ways to write runs into it. */
+
+import type { AppendRequest, ListPage, ListQuery, RunHead, Storage } from "@durable/core";
+import { expect } from "vitest";
+
+/** What an adapter's `open` gives to each test. */
+export interface ConformanceHandle {
+  readonly storage: Storage;
+  /** A second handle on the same data, as another process would have. Without it, tests of two handles are skipped. */
+  reopen?(): Promise<Storage>;
+  /** For storages whose lists lag behind: settles once they show all that was appended. */
+  settled?(): Promise<void>;
+  /** Closes every handle that was given out, and removes the data. */
+  close(): Promise<void>;
+}
+
+/** One test: rejects when the storage breaks the contract. */
+export type Check = (subject: Subject) => Promise<void>;
+export type Checks = Readonly<Record<string, Check>>;
+
+type Lease = NonNullable<AppendRequest["lease"]> | null;
+
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+
+/** A name such as core gives: 18 base32 characters. */
+export function randomLocator(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(18)), (byte) => alphabet[byte % 32]).join("");
+}
+
+/** What core writes as the first append of a run, unless told otherwise. */
+export function headOf(now: number, changes: Partial<RunHead> = {}): RunHead {
+  const locator = changes.locator ?? randomLocator();
+  return {
+    locator,
+    runId: `run-${locator}`,
+    workflow: "loan",
+    status: "running",
+    wakeAt: now,
+    createdAt: now,
+    updatedAt: now,
+    steps: 0,
+    label: null,
+    parent: null,
+    ancestors: [],
+    ...changes,
+  };
+}
+
+export class Subject {
+  readonly storage: Storage;
+  readonly clock: { now: number };
+  readonly #handle: ConformanceHandle;
+  readonly #skip: (reason: string) => never;
+
+  constructor(parts: { handle: ConformanceHandle; clock: { now: number }; skip: (reason: string) => never }) {
+    this.storage = parts.handle.storage;
+    this.clock = parts.clock;
+    this.#handle = parts.handle;
+    this.#skip = parts.skip;
+  }
+
+  /** Another process's view of the same data; skips the test where the adapter has none. */
+  second(): Promise<Storage> {
+    return this.#handle.reopen?.() ?? this.#skip("this storage has no second handle");
+  }
+
+  /** An optional method of the port; skips the test where the adapter lacks it. */
+  optional<K extends "changed" | "secret" | "close">(name: K): NonNullable<Storage[K]> {
+    const method = this.storage[name];
+    if (method === undefined) return this.#skip(`this storage has no ${name}()`);
+    return method.bind(this.storage) as NonNullable<Storage[K]>;
+  }
+
+  /** Appends the first batch of a new run. Time goes on by one, so that creation has an order. */
+  async create(changes: Partial<RunHead> = {}, lease?: Lease): Promise<RunHead> {
+    const head = headOf((this.clock.now += 1), changes);
+    await this.storage.append(request(head, 0, lease));
+    return head;
+  }
+
+  /** A run with so many batches; `text(n)` is the text of each. */
+  async createLong(length: number, changes: Partial<RunHead> = {}): Promise<RunHead> {
+    const head = await this.create(changes);
+    for (let position = 1; position < length; position++) await this.storage.append(request(head, position));
+    return head;
+  }
+
+  async list(query: ListQuery = {}, storage: Storage = this.storage): Promise<ListPage> {
+    await this.#handle.settled?.();
+    return storage.list(query);
+  }
+
+  /** The locators of one page. */
+  async locators(query: ListQuery = {}): Promise<string[]> {
+    return (await this.list(query)).runs.map(({ locator }) => locator);
+  }
+
+  due(query: ListQuery = {}): Promise<string[]> {
+    return this.locators({ dueAt: this.clock.now, ...query });
+  }
+
+  /** Every page, one after the other; `between` runs after each. */
+  async pages(query: ListQuery, between: (page: ListPage) => Promise<void>): Promise<RunHead[]> {
+    const runs: RunHead[] = [];
+    for (let page = await this.list(query); ; page = await this.list({ ...query, cursor: page.next })) {
+      runs.push(...page.runs);
+      await between(page);
+      if (page.next === null) return runs;
+    }
+  }
+}
+
+/** The text of the batch that `request` puts at a position. */
+export const text = (position: number): string => `[1,"w${position}"]`;
+
+export function request(head: RunHead, position: number, lease?: Lease): AppendRequest {
+  const { locator } = head;
+  return { locator, position, batch: text(position), head, ...(lease === undefined ? {} : { lease }) };
+}
+
+/** Expects a refusal with this code. */
+export async function refused(work: Promise<unknown>, code: string): Promise<void> {
+  await expect(work).rejects.toMatchObject({ name: "DurableError", code });
+}
+
+/** Expects exactly one to win and all others to be refused with `conflict`. */
+export async function expectOneWinner(appends: readonly Promise<unknown>[]): Promise<number> {
+  const settled = await Promise.allSettled(appends);
+  const codes = settled.map((result) =>
+    result.status === "fulfilled" ? "won" : ((result.reason as { code?: string }).code ?? result.reason),
+  );
+  expect(codes.filter((code) => code !== "won" && code !== "conflict")).toEqual([]);
+  expect(codes.filter((code) => code === "won")).toHaveLength(1);
+  return codes.indexOf("won");
+}
