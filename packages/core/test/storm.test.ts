@@ -162,8 +162,8 @@ test("H27 a resume at every storage operation of a driver is consumed once, and 
       if (before.status === "suspended") await world.run(plain.resume(token, "yes"));
       else await world.run(plain.run(undefined, { id: "r" }));
       const when = `${moment} operation ${at}: ${statuses.join()}`;
-      expect(outputOf(await plain.get("r").outcome()), `${when}`).toBe("yes");
-      expect(bodies.after, `${when}`).toBe(1);
+      expect(outputOf(await plain.get("r").outcome()), `resumed ${when}`).toBe("yes");
+      expect(bodies.after, `resumed ${when}`).toBe(1);
     }
   }
 });
