@@ -8,8 +8,8 @@
 
 import { assertSize, encode } from "./codec/encode.ts";
 import { definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
-import type { AtEdge, Engine } from "./engine/engine.ts";
 import { vanishedWait } from "./engine/messages.ts";
+import type { AtEdge, Edge } from "./engine/options.ts";
 import { SuspendCall } from "./engine/suspend.ts";
 import { writeFact, type Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
@@ -91,7 +91,7 @@ export async function resume(
 
 /** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
 async function place(
-  engine: Engine,
+  engine: Edge,
   answer: Answer,
   host: Host,
 ): Promise<Pick<ResumeResult, "status" | "issues"> | null> {

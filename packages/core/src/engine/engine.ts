@@ -16,35 +16,20 @@ import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
-import type { Hold } from "./hold.ts";
 import { orphanWarning, vanishedWait } from "./messages.ts";
+import { abortReason, type Edge, type EngineOptions, type Finish, type Stop } from "./options.ts";
 import { Outbox } from "./outbox.ts";
 import { Bell } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
-import { abortReason, type Finish, type Stop } from "./stop.ts";
 import { Timers } from "./timers.ts";
-
-/** Something done once, when replay has come to its end and before any work starts: placing an answer. */
-export type AtEdge = (engine: Engine) => Promise<"go on" | "leave">;
-
-export interface EngineOptions {
-  readonly journal: Journal;
-  readonly world: World;
-  /** The lease, kept alive while driving. */
-  readonly hold: Hold;
-  readonly patienceMs: number;
-  readonly atEdge?: AtEdge | undefined;
-  /** A call on a parked run: told so that somebody may drive it on. */
-  readonly revive: (drive: () => Promise<Stop>) => void;
-}
 
 /** How long a recorded entry that nobody asked for is waited for, once per drive. */
 const graceMs = 30;
 /** After so many rounds the event loop gets a turn, so that a long replay starves nobody. */
 const roundsPerTurn = 512;
 
-export class Engine {
+export class Engine implements Edge {
   readonly journal: Journal;
   readonly world: World;
   readonly replay = new Replay();
@@ -59,6 +44,7 @@ export class Engine {
   #inTurn = true;
   #graceSpent = false;
   #edgeReached = false;
+  #leaving = false;
   #finish: Finish | null = null;
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
@@ -131,13 +117,19 @@ export class Engine {
     this.kick();
   }
 
+  /** Hands the run on: no further work begins here, and what is under way is recorded first. */
+  leave(): void {
+    this.#leaving = true;
+    this.kick();
+  }
+
   get finished(): boolean {
     return this.#finish !== null;
   }
 
   /** No further attempt may start: the run is over, or this driver is. */
   get closing(): boolean {
-    return this.#finish !== null || this.#stop !== null || this.#blocked !== null;
+    return this.#finish !== null || this.#stop !== null || this.#blocked !== null || this.#leaving;
   }
 
   /** Takes in entries that came from outside, or our own that have become durable. */
@@ -227,6 +219,7 @@ export class Engine {
       if (atEdge !== undefined) return;
     }
     if (!hold.valid && !(await hold.renew())) return;
+    if (this.#leaving && this.#finish === null) return this.#settleWork({ kind: "left" });
     this.#begin();
     this.timers.fire();
     if (this.#busy === 0 && !this.#outbox.inFlight) return this.#rest();
@@ -271,8 +264,12 @@ export class Engine {
 
   async #settleBlocked(error: DurableError): Promise<void> {
     this.#outbox.keepAttempts();
-    if (this.#busy === 0 && !this.#outbox.inFlight && this.#outbox.size === 0)
-      return this.#end({ kind: "blocked", error });
+    await this.#settleWork({ kind: "blocked", error });
+  }
+
+  /** Stops once the work that is under way has been recorded. */
+  async #settleWork(stop: Stop): Promise<void> {
+    if (this.#busy === 0 && !this.#outbox.inFlight && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#bell.wait();
   }

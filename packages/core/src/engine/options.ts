@@ -1,0 +1,54 @@
+/** What a drive is given, and how it ends. */
+
+import type { Json } from "../codec/tags.ts";
+import type { Entry, Fact } from "../entry.ts";
+import { DurableError } from "../errors.ts";
+import type { Journal } from "../journal.ts";
+import type { World } from "../world.ts";
+import type { Calls } from "./calls.ts";
+import type { Hold } from "./hold.ts";
+
+/** Why a drive came to its end. What the run's outcome is, the journal says. */
+export type Stop =
+  | { readonly kind: "ended" | "suspended" | "lost" | "left" }
+  | { readonly kind: "blocked"; readonly error: DurableError };
+
+/** The end of the workflow function, encoded. */
+export type Finish = (orphans: readonly string[]) => Fact<Json>;
+
+/** What may be done once, when replay has come to its end and before any work starts. */
+export interface Edge {
+  readonly journal: Journal;
+  readonly calls: Calls;
+  readonly finished: boolean;
+  learn(entries: readonly Entry[]): void;
+  block(error: DurableError): void;
+}
+export type AtEdge = (edge: Edge) => Promise<"go on" | "leave">;
+
+export interface EngineOptions {
+  readonly journal: Journal;
+  readonly world: World;
+  /** The lease, kept alive while driving. */
+  readonly hold: Hold;
+  readonly patienceMs: number;
+  /** For placing an answer. */
+  readonly atEdge?: AtEdge | undefined;
+  /** A call on a parked run: told so that somebody may drive it on. */
+  readonly revive: (drive: () => Promise<Stop>) => void;
+}
+
+/** What work that is still running is told; `null` when there can be none. */
+export function abortReason(runId: string, stop: Stop): DurableError | null {
+  switch (stop.kind) {
+    case "suspended":
+      return null;
+    case "blocked":
+      return stop.error;
+    case "ended":
+      return new DurableError("cancelled", `Run ${runId} has ended; this work is no longer needed.`);
+    case "lost":
+    case "left":
+      return new DurableError("conflict", `Run ${runId} is driven elsewhere; this driver has let go.`);
+  }
+}
