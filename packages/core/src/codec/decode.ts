@@ -3,9 +3,10 @@
  * function is looked up by a name from the data, and no key is ever assigned through a setter.
  */
 
-import { DurableError, FatalError, RetryError } from "../errors.ts";
+import { DurableError, show } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { arrayTypes, fromBase64, type Json, type Tag, type Where } from "./tags.ts";
+import { makeError, typeOfRecord } from "./error-types.ts";
+import { arrayTypes, bigintDigits, fromBase64, type Json, type Tag, type Where } from "./tags.ts";
 
 type Tagged = { readonly [key: string]: Json };
 
@@ -14,14 +15,12 @@ export function decode(json: Json, where: Where): unknown {
   return new Decoder(where).value(json, 0);
 }
 
-const errorClasses: Readonly<Record<string, new (message: string) => Error>> = {
-  EvalError,
-  RangeError,
-  ReferenceError,
-  SyntaxError,
-  TypeError,
-  URIError,
-};
+const numbers: ReadonlyMap<string, number> = new Map([
+  ["-0", -0],
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+]);
 
 class Decoder {
   readonly #where: Where;
@@ -55,9 +54,9 @@ class Decoder {
       case "undefined":
         return undefined;
       case "number":
-        return Number(this.#text(v));
+        return numbers.get(this.#text(v)) ?? this.#corrupt(tag);
       case "bigint":
-        return /^-?\d{1,100000}$/.test(this.#text(v)) ? BigInt(this.#text(v)) : this.#corrupt(tag);
+        return this.#bigint(this.#text(v));
       case "date":
         return this.#keep(new Date(v === null ? Number.NaN : this.#number(v)));
       case "map":
@@ -74,10 +73,14 @@ class Decoder {
       case "bytes":
         return this.#bytes(this.#text(json["t"]), this.#text(v));
       case "ref":
-        return this.#number(v) < this.#made.length ? this.#made[this.#number(v)] : this.#corrupt(tag);
+        return this.#made[this.#index(v, this.#made.length)];
       default:
-        return this.#corrupt(`tag ${JSON.stringify(tag)}`);
+        return this.#corrupt(`tag ${show(tag)}`);
     }
+  }
+
+  #bigint(digits: string): bigint {
+    return digits.length <= bigintDigits && /^-?\d+$/.test(digits) ? BigInt(digits) : this.#corrupt("bigint");
   }
 
   #collection(tag: "map" | "set" | "sparse" | "object", json: Tagged, depth: number): unknown {
@@ -102,12 +105,13 @@ class Decoder {
         define(object, this.#text(this.#pair(pair)[0]), this.value(this.#pair(pair)[1], depth + 1));
       return object;
     }
-    const length = this.#number(json["n"]);
-    if (length > limits.valueBytes) return this.#corrupt("array length");
-    const list = this.#keep(new Array<unknown>(length));
+    const list: unknown[] = this.#keep([]);
+    const length = this.#index(json["n"], limits.valueBytes + 1);
+    // Reached by its last item, not allocated: a short record of a long empty list must stay small in memory.
+    if (length > 0) list[length - 1] = undefined;
+    Reflect.deleteProperty(list, length - 1);
     for (const pair of items) {
-      const index = this.#number(this.#pair(pair)[0]);
-      if (index >= length) this.#corrupt("array index");
+      const index = this.#index(this.#pair(pair)[0], length);
       list[index] = this.value(this.#pair(pair)[1], depth + 1);
     }
     return list;
@@ -138,9 +142,11 @@ class Decoder {
       const from = (globalThis as { Buffer?: { from(buffer: ArrayBuffer): Uint8Array } }).Buffer;
       return this.#keep(from === undefined ? bytes : from.from(bytes.buffer));
     }
-    const View = globalThis[known] as new (buffer: ArrayBuffer) => ArrayBufferView;
+    const View = (globalThis as unknown as Record<string, new (buffer: ArrayBuffer) => ArrayBufferView>)[
+      known
+    ];
     try {
-      return this.#keep(new View(bytes.buffer));
+      return this.#keep(new (View ?? this.#corrupt(known))(bytes.buffer));
     } catch {
       return this.#corrupt(known);
     }
@@ -151,15 +157,15 @@ class Decoder {
     this.#made.push(undefined);
     const name = this.#text(json["name"]);
     const message = this.#text(json["message"]);
-    const type = typeof json["type"] === "string" ? json["type"] : name;
-    const error = makeError(type, name, message);
+    const type = typeOfRecord(json["type"], name);
+    const error = makeError(type, message, name);
     this.#made[index] = error;
     hide(error, "stack", typeof json["stack"] === "string" ? json["stack"] : `${name}: ${message}`);
     if (type === "DOMException") return error;
     if (error.name !== name) hide(error, "name", name);
     // Order matters: references count objects in the order the encoder met them.
-    if ("cause" in json) hide(error, "cause", this.value(json["cause"] as Json, depth + 1));
-    if ("errors" in json) hide(error, "errors", this.value(json["errors"] as Json, depth + 1));
+    if ("cause" in json) hide(error, "cause", this.value(json["cause"], depth + 1));
+    if ("errors" in json) hide(error, "errors", this.value(json["errors"], depth + 1));
     for (const pair of "own" in json ? this.#list(json["own"]) : []) {
       const [key, value] = this.#pair(pair);
       define(error, this.#text(key), this.value(value, depth + 1));
@@ -180,6 +186,11 @@ class Decoder {
     return typeof json === "number" ? json : this.#corrupt("number");
   }
 
+  #index(json: Json | undefined, end: number): number {
+    const index = this.#number(json);
+    return Number.isInteger(index) && index >= 0 && index < end ? index : this.#corrupt("index");
+  }
+
   #list(json: Json | undefined): readonly Json[] {
     return isArray(json) ? json : this.#corrupt("list");
   }
@@ -195,17 +206,6 @@ class Decoder {
       `The ${this.#where} cannot be read: ${what} is not what this library writes. The journal was changed by something else; restore it from a backup.`,
     );
   }
-}
-
-function makeError(type: string, name: string, message: string): Error {
-  if (type === "AggregateError") return new AggregateError([], message);
-  if (type === "FatalError") return new FatalError(message);
-  if (type === "RetryError") return new RetryError(message, { after: 0 });
-  // The code is an own field of the record and is put back with the others.
-  if (type === "DurableError") return new DurableError("corrupt", message);
-  if (type === "DOMException" && typeof DOMException === "function") return new DOMException(message, name);
-  const Known = Object.hasOwn(errorClasses, type) ? errorClasses[type] : undefined;
-  return Known === undefined ? new Error(message) : new Known(message);
 }
 
 function isArray(json: Json | undefined): json is readonly Json[] {

@@ -2,59 +2,72 @@
  * From a value to what the journal keeps.
  *
  * C1. What decodes is equal to what was encoded, or encoding throws `not-serializable` with its path.
+ *     An error of a user's class comes back under its name; a subclass of Date comes back as a Date
+ *     (the fake clocks of tests are such).
  * C2. Objects are numbered in the order they are met; a second meeting is a reference, so cycles and
  *     shared parts keep their shape. The decoder counts in the same order.
  * C3. The tree shares nothing with the value: changing the value later changes no record.
  */
 
-import { DurableError } from "../errors.ts";
+import { DurableError, describeError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { overBytes, toBase64, type ArrayType, type Json, type Where } from "./tags.ts";
+import { className, isError, typeOfError, typeOfRecord } from "./error-types.ts";
+import { reduceThrown } from "./thrown.ts";
+import { arrayTypes, bigintDigits, overBytes, toBase64, type Json, type Where } from "./tags.ts";
 
 /** Encodes one value, refusing what cannot be kept; `where` names it in the message. */
 export function encode(value: unknown, where: Where): Json {
   return new Encoder(where, false).run(value);
 }
 
-/**
- * Encodes something thrown. Never refuses: an error must be recorded whatever hangs on it, so own
- * fields are kept only if they are primitives (request bodies and headers stay out of the journal).
- */
+/** Encodes one value with the fields of its objects in one order: for comparing, not for keeping. */
+export function encodeSorted(value: unknown, where: Where): Json {
+  return new Encoder(where, true).run(value);
+}
+
+/** Encodes something thrown. Never refuses: an error must be recorded whatever hangs on it. */
 export function encodeThrown(thrown: unknown, where: Where): Json {
+  let reason = "it is too large";
   try {
-    return new Encoder(where, true).run(thrown);
+    const json = encode(reduceThrown(thrown), where);
+    if (!overBytes(JSON.stringify(json), limits.valueBytes)) return json;
   } catch (error) {
-    const kind = Object.prototype.toString.call(thrown).slice(8, -1);
-    return new Encoder(where, true).run(
-      new Error(`A thrown ${kind} could not be kept (${error instanceof Error ? error.message : "unknown"})`),
-    );
+    reason = describeError(error);
   }
+  return encode(new Error(`A thrown ${kindOf(thrown)} could not be kept (${reason})`), where);
 }
 
 /** Throws `too-large` when the written form of a value passes the limit. */
 export function assertSize(text: string, where: Where): void {
   if (overBytes(text, limits.valueBytes)) {
+    const size = new TextEncoder().encode(text).length;
     throw new DurableError(
       "too-large",
-      `The ${where} takes ${text.length} characters; a value may take ${limits.valueBytes} bytes. Keep the large part outside (a file, a bucket) and return its address.`,
-      { details: { size: text.length, limit: limits.valueBytes } },
+      `The ${where} takes ${size} bytes; a value may take ${limits.valueBytes}. Keep the large part outside (a file, a bucket) and return its address.`,
+      { details: { size, limit: limits.valueBytes } },
     );
   }
 }
 
 class Encoder {
   readonly #where: Where;
-  readonly #lenient: boolean;
+  readonly #sorted: boolean;
   readonly #seen = new Map<object, number>();
   readonly #path: (string | number)[] = [];
 
-  constructor(where: Where, lenient: boolean) {
+  constructor(where: Where, sorted: boolean) {
     this.#where = where;
-    this.#lenient = lenient;
+    this.#sorted = sorted;
   }
 
   run(value: unknown): Json {
-    return this.#value(value);
+    try {
+      return this.#value(value);
+    } catch (error) {
+      if (error instanceof DurableError) throw error;
+      // A getter that throws, a detached buffer, a revoked proxy.
+      return this.#refuse(`something that cannot be read (${describeError(error)})`, { cause: error });
+    }
   }
 
   #value(value: unknown): Json {
@@ -69,7 +82,7 @@ class Encoder {
       case "undefined":
         return { $: "undefined" };
       case "bigint":
-        return { $: "bigint", v: String(value) };
+        return this.#bigint(String(value));
       case "object":
         return value === null ? null : this.#object(value);
       case "function":
@@ -77,6 +90,11 @@ class Encoder {
       case "symbol":
         return this.#refuse(`a symbol (${String(value)})`);
     }
+  }
+
+  #bigint(digits: string): Json {
+    if (digits.length > bigintDigits) this.#refuse(`a BigInt of ${digits.length} digits`);
+    return { $: "bigint", v: digits };
   }
 
   #object(value: object): Json {
@@ -89,21 +107,26 @@ class Encoder {
         `The ${this.#where} is nested deeper than ${limits.valueDepth} levels at ${this.#pathText().slice(0, 80)}. Flatten it before you hand it over.`,
       );
     }
-    if (Array.isArray(value)) return this.#array(value);
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null) return this.#plain(value, prototype === null);
-    return this.#special(value) ?? this.#refuse(`an instance of class ${className(value)}`);
+    const prototype = Object.getPrototypeOf(value) as object | null;
+    if (Array.isArray(value) && Array.isArray(prototype)) return this.#array(value);
+    if (prototype === null || isObjectPrototype(prototype)) return this.#plain(value, prototype === null);
+    return this.#special(value) ?? this.#refuse(`an instance of class ${className(value) ?? "(anonymous)"}`);
   }
 
   #array(value: readonly unknown[]): Json {
+    const { length } = value;
     const keys = Object.keys(value);
-    if (keys.length === value.length) return value.map((item, i) => this.#at(i, item));
+    // Keys that are positions come first: if the last one is, all are.
+    if (keys.length === length && (length === 0 || keys[length - 1] === String(length - 1)))
+      return value.map((item, i) => this.#at(i, item));
+    if (length > limits.valueBytes) this.#refuse(`an array of length ${length}, most of it holes`);
     const items = keys.map((key): Json => {
       const index = Number(key);
-      if (String(index) !== key || index >= value.length) this.#refuse(`an array with a field "${key}"`);
+      if (String(index) !== key || !Number.isInteger(index) || index < 0)
+        this.#refuse(`an array with a field "${key}"`);
       return [index, this.#at(index, value[index])];
     });
-    return { $: "sparse", n: value.length, v: items };
+    return { $: "sparse", n: length, v: items };
   }
 
   #plain(value: object, bare: boolean): Json {
@@ -115,7 +138,11 @@ class Encoder {
 
   #fields(value: object): [string, Json][] {
     if (Object.getOwnPropertySymbols(value).length > 0) this.#refuse("an object with a symbol as key");
-    return Object.keys(value).map((key) => [key, this.#at(key, (value as Record<string, unknown>)[key])]);
+    return this.#keys(value).map((key) => [key, this.#field(value, key)]);
+  }
+
+  #keys(value: object): string[] {
+    return this.#sorted ? Object.keys(value).toSorted() : Object.keys(value);
   }
 
   #at(part: string | number, value: unknown): Json {
@@ -125,57 +152,62 @@ class Encoder {
     return json;
   }
 
+  /** Reads the field under its own path: a getter may throw. */
+  #field(value: object, key: string): Json {
+    this.#path.push(key);
+    const json = this.#value((value as Record<string, unknown>)[key]);
+    this.#path.pop();
+    return json;
+  }
+
   #special(value: object): Json | undefined {
     if (value instanceof Date) {
       return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
     }
-    if (value instanceof Map) {
+    if (isError(value)) return this.#error(value);
+    // What is left is told by its very class: a subclass would lose what makes it one.
+    const type = className(value);
+    if (value instanceof Map && type === "Map") {
       return {
         $: "map",
         v: [...value].map(([k, v], i) => [this.#at(`key ${i}`, k), this.#at(`value ${i}`, v)]),
       };
     }
-    if (value instanceof Set)
+    if (value instanceof Set && type === "Set")
       return { $: "set", v: [...value].map((item, i) => this.#at(`item ${i}`, item)) };
-    if (value instanceof Error || isDomException(value)) return this.#error(value as Error);
-    if (value instanceof URL) return { $: "url", v: value.href };
-    if (value instanceof RegExp) return { $: "regexp", v: [value.source, value.flags, value.lastIndex] };
-    if (value instanceof ArrayBuffer)
-      return { $: "bytes", t: "ArrayBuffer", v: toBase64(new Uint8Array(value)) };
-    if (ArrayBuffer.isView(value)) {
-      const bytes = new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-      return { $: "bytes", t: className(value) as ArrayType, v: toBase64(bytes) };
-    }
-    return undefined;
+    if (value instanceof URL && type === "URL") return { $: "url", v: value.href };
+    if (value instanceof RegExp && type === "RegExp") return this.#regexp(value);
+    return this.#bytes(value, type);
+  }
+
+  #regexp({ source, flags, lastIndex }: RegExp): Json {
+    if (!Number.isInteger(lastIndex)) this.#refuse("a RegExp whose lastIndex is no whole number");
+    return { $: "regexp", v: [source, flags, lastIndex] };
+  }
+
+  #bytes(value: object, type: string | null): Json | undefined {
+    const known = arrayTypes.find((name) => name === type);
+    if (known === undefined) return undefined;
+    const bytes = ArrayBuffer.isView(value)
+      ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+      : new Uint8Array(value as ArrayBuffer);
+    return { $: "bytes", t: known, v: toBase64(bytes) };
   }
 
   #error(error: Error): Json {
-    const written: Record<string, Json> = {
-      $: "error",
-      name: String(error.name),
-      message: String(error.message),
-    };
-    const type = className(error);
-    if (type !== error.name && type !== "Error") written["type"] = type;
+    const { type, name } = typeOfError(error);
+    const written: Record<string, Json> = { $: "error", name, message: String(error.message) };
+    if (type !== typeOfRecord(undefined, name)) written["type"] = type;
     if (typeof error.stack === "string") written["stack"] = error.stack.slice(0, limits.stackLength);
-    if (isDomException(error)) return written;
-    if ("cause" in error) written["cause"] = this.#cause(error.cause);
+    if (type === "DOMException") return written;
+    // In the order in which the decoder counts.
+    if ("cause" in error) written["cause"] = this.#field(error, "cause");
     if (error instanceof AggregateError) written["errors"] = this.#at("errors", [...error.errors]);
-    const own = Object.entries(error).filter(
-      ([key, field]) =>
-        !["name", "message", "stack", "cause", "errors"].includes(key) && (!this.#lenient || isSmall(field)),
-    );
-    // DurableError's own details are plain data of ours; they must survive even where fields are filtered.
-    if (this.#lenient && error.name === "DurableError" && "details" in error)
-      own.push(["details", error.details]);
-    if (own.length > 0) written["own"] = own.map(([key, field]) => [key, this.#at(key, field)]);
+    const own = this.#keys(error)
+      .filter((key) => !["name", "message", "stack", "cause", "errors"].includes(key))
+      .map((key): Json => [key, this.#field(error, key)]);
+    if (own.length > 0) written["own"] = own;
     return written;
-  }
-
-  #cause(cause: unknown): Json {
-    if (this.#path.filter((part) => part === "cause").length < limits.causeDepth)
-      return this.#at("cause", cause);
-    return { $: "error", name: "Error", message: "further causes were left out" };
   }
 
   #pathText(): string {
@@ -185,29 +217,28 @@ class Encoder {
     );
   }
 
-  #refuse(what: string): never {
+  #refuse(what: string, options: { cause?: unknown } = {}): never {
     const path = this.#pathText();
     throw new DurableError(
       "not-serializable",
       `The ${this.#where} holds ${what} at ${path}, which a journal cannot keep. Return plain data instead: pick the fields you need, or keep it outside the step.`,
-      { details: { path } },
+      { details: { path }, ...options },
     );
   }
 }
 
-function isSmall(field: unknown): boolean {
+/** Of this realm or another: test runners and sandboxes hand over objects of theirs. */
+function isObjectPrototype(prototype: object): boolean {
   return (
-    (typeof field === "string" && field.length <= 1_024) ||
-    typeof field === "number" ||
-    typeof field === "boolean"
+    prototype === Object.prototype ||
+    (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "isPrototypeOf"))
   );
 }
 
-function isDomException(value: object): boolean {
-  return typeof DOMException === "function" && value instanceof DOMException;
-}
-
-function className(value: object): string {
-  const constructor: unknown = value.constructor;
-  return typeof constructor === "function" && constructor.name !== "" ? constructor.name : "(anonymous)";
+function kindOf(thrown: unknown): string {
+  try {
+    return (typeof thrown === "object" && thrown !== null ? className(thrown) : null) ?? typeof thrown;
+  } catch {
+    return typeof thrown;
+  }
 }

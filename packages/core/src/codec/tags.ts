@@ -31,6 +31,7 @@ export const arrayTypes = [
   "Uint16Array",
   "Int32Array",
   "Uint32Array",
+  "Float16Array",
   "Float32Array",
   "Float64Array",
   "BigInt64Array",
@@ -40,6 +41,9 @@ export const arrayTypes = [
   "Buffer",
 ] as const;
 export type ArrayType = (typeof arrayTypes)[number];
+
+/** Digits of the longest BigInt that is kept: reading one takes time that grows with its square. */
+export const bigintDigits = 100_000;
 
 export function toBase64(bytes: Uint8Array): string {
   let text = "";

@@ -1,0 +1,100 @@
+/**
+ * What is kept of something thrown: a copy of its errors with their causes, small enough and safe to encode.
+ * Own fields are kept if they are small primitives (request bodies and headers stay out of the journal);
+ * what cannot be read is left out.
+ */
+
+import { limits } from "../limits.ts";
+import { isError, makeError, typeOfError } from "./error-types.ts";
+
+/** Own fields of one error, and errors of one AggregateError, that are kept at most. */
+const mostParts = 100;
+const longestText = 1_024;
+
+/** A copy of a thrown error that can be kept. What is no error is given back as it is. */
+export function reduceThrown(thrown: unknown): unknown {
+  return typeof thrown === "object" && thrown !== null && isError(thrown)
+    ? new Reducer().error(thrown, 0)
+    : thrown;
+}
+
+class Reducer {
+  readonly #copies = new Map<Error, Error>();
+
+  error(error: Error, depth: number): Error {
+    const known = this.#copies.get(error);
+    if (known !== undefined) return known;
+    const { type, name } = typeOfError(error);
+    const shortName = name.slice(0, longestText);
+    const copy = makeError(type, String(error.message).slice(0, limits.stackLength), shortName);
+    this.#copies.set(error, copy);
+    put(copy, "stack", () =>
+      typeof error.stack === "string" ? error.stack.slice(0, limits.stackLength) : "",
+    );
+    if (type === "DOMException") return copy;
+    put(copy, "name", () => shortName);
+    if ("cause" in error) put(copy, "cause", () => this.#part(error.cause, depth));
+    if ("errors" in error && copy instanceof AggregateError)
+      put(copy, "errors", () =>
+        [...(error.errors as Iterable<unknown>)].slice(0, mostParts).map((one) => this.#part(one, depth)),
+      );
+    this.#fields(error, copy);
+    return copy;
+  }
+
+  #part(part: unknown, depth: number): unknown {
+    if (depth >= limits.causeDepth) return "further causes were left out";
+    if (typeof part === "object" && part !== null && isError(part)) return this.error(part, depth + 1);
+    return reduced(part);
+  }
+
+  #fields(error: Error, copy: Error): void {
+    const fields = error as unknown as Record<string, unknown>;
+    const keys = Object.keys(error).filter(
+      (key) => !["name", "message", "stack", "cause", "errors"].includes(key),
+    );
+    for (const key of keys.slice(0, mostParts)) {
+      try {
+        const field = fields[key];
+        // Details are plain data of ours; they are needed whole.
+        if (isSmall(field) || (key === "details" && copy.name === "DurableError"))
+          define(copy, key, field, true);
+      } catch {
+        // A getter that throws: the error says enough without it.
+      }
+    }
+  }
+}
+
+/** What is kept of a thing that is no error and hangs on one: a small primitive, or its small fields. */
+function reduced(value: unknown): unknown {
+  if (isSmall(value)) return value;
+  if (typeof value === "string") return value.slice(0, longestText);
+  if (typeof value !== "object" || value === null) return `(a ${typeof value} was left out)`;
+  const fields = Object.entries(value).filter(([, field]) => isSmall(field));
+  return Object.fromEntries(fields.slice(0, mostParts));
+}
+
+function isSmall(value: unknown): boolean {
+  return (
+    value === null ||
+    value === undefined ||
+    typeof value === "number" ||
+    typeof value === "boolean" ||
+    (typeof value === "string" && value.length <= longestText) ||
+    value instanceof Date
+  );
+}
+
+/** A part that throws when it is read is left out. */
+function put(copy: Error, key: string, read: () => unknown): void {
+  try {
+    define(copy, key, read(), false);
+  } catch {
+    // See above.
+  }
+}
+
+function define(copy: Error, key: string, value: unknown, enumerable: boolean): void {
+  Object.defineProperty(copy, key, { value, enumerable, writable: true, configurable: true });
+}
