@@ -8,7 +8,7 @@
  * Q5. A busy file is tried again without blocking the process, for a bounded time.
  */
 
-import type { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
 import { isBusy, isOwnFault, named } from "./errors.ts";
 
@@ -34,15 +34,18 @@ export function shortWait(): number {
 export class Commits {
   readonly #database: DatabaseSync;
   readonly #options: CommitsOptions;
+  readonly #changes: StatementSync;
   readonly #queue: Write[] = [];
   #scheduled = false;
   #busySince: number | null = null;
-  /** Commits made, for those who count. */
+  #rows = 0;
+  /** Commits that changed something, for those who count. */
   count = 0;
 
   constructor(database: DatabaseSync, options: CommitsOptions) {
     this.#database = database;
     this.#options = options;
+    this.#changes = database.prepare("SELECT total_changes() AS rows");
   }
 
   /** Runs `work` inside the next commit; it must check before it writes, and may be run again. */
@@ -92,8 +95,15 @@ export class Commits {
       this.#queue.unshift(...writes.filter((write) => !told.includes(write)));
       return;
     }
-    this.count += 1;
+    this.#count();
     for (const tell of settle) tell();
+  }
+
+  /** A commit of nothing but refusals costs no fsync. */
+  #count(): void {
+    const rows = Number(this.#changes.get()?.["rows"]);
+    if (rows !== this.#rows) this.count += 1;
+    this.#rows = rows;
   }
 
   #rollback(): void {

@@ -3,7 +3,7 @@
  *
  * O1. WAL and synchronous=FULL are checked by reading back; where they do not hold, the file is refused.
  * O2. A file that others are opening, migrating or closing is waited for, up to a limit.
- * O3. A file that is refused is not left open.
+ * O3. A file that is refused is not changed, and not left open.
  */
 
 import { mkdirSync, statfsSync } from "node:fs";
@@ -12,7 +12,7 @@ import type * as Sqlite from "node:sqlite";
 import { DurableError } from "../errors.ts";
 import { shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
-import { migrate } from "./schema.ts";
+import { migrate, versionOf } from "./schema.ts";
 
 /** A short wait in place is enough: whoever finds the file busy tries again without blocking the process. */
 const busyWaitMs = 5;
@@ -21,6 +21,7 @@ const walBytes = 64 * 1024 * 1024;
 
 export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync {
   const { DatabaseSync } = sqlite();
+  warnOfOld(process.versions["sqlite"] ?? "");
   const until = performance.now() + waitMs;
   for (;;) {
     let database: Sqlite.DatabaseSync | undefined;
@@ -41,6 +42,7 @@ export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync 
 
 function prepare(database: Sqlite.DatabaseSync, path: string): void {
   database.exec(`PRAGMA busy_timeout = ${busyWaitMs}`);
+  versionOf(database, path);
   set(database, path, "journal_mode", "wal", "wal");
   set(database, path, "synchronous", "FULL", 2);
   database.exec(`PRAGMA foreign_keys = OFF; PRAGMA journal_size_limit = ${walBytes}`);
@@ -77,6 +79,25 @@ function unfit(path: string, why: string): DurableError {
   return new DurableError(
     "storage-failed",
     `The journal file ${path} cannot be used: ${why}. Network file systems and in-memory databases cannot keep a journal; use a local disk (DURABLE_DIR moves the default), or MemoryStorage.`,
+  );
+}
+
+/** Up to 3.51.2 two processes that write and checkpoint at once could damage a file (sqlite.org/wal.html#walresetbug). */
+export function hasWalResetBug(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  if (major !== 3 || minor > 51) return false;
+  const fixed = { 44: 6, 50: 7, 51: 3 }[minor];
+  return fixed === undefined || patch < fixed;
+}
+
+let warned = false;
+
+function warnOfOld(version: string): void {
+  if (warned || !hasWalResetBug(version)) return;
+  warned = true;
+  process.emitWarning(
+    `This Node has SQLite ${version}, which can damage a journal file that several processes write to (sqlite.org/wal.html#walresetbug). Use one process per file, or a Node with SQLite 3.51.3 or later.`,
+    { code: "DURABLE_OLD_SQLITE" },
   );
 }
 

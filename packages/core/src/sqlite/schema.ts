@@ -53,6 +53,7 @@ export const migrations: readonly string[] = [
    CREATE INDEX runs_by_parent ON runs (parent, id) WHERE parent IS NOT NULL;`,
 ];
 
+/** Brings the file to the newest version; returns at once when it is there. */
 export function migrate(database: DatabaseSync, path: string, steps = migrations): void {
   if (versionOf(database, path, steps) === steps.length) return;
   database.exec("BEGIN EXCLUSIVE");
@@ -67,7 +68,7 @@ export function migrate(database: DatabaseSync, path: string, steps = migrations
 }
 
 /** How far the file has come; throws when it is not ours to go on with. */
-function versionOf(database: DatabaseSync, path: string, steps: readonly string[]): number {
+export function versionOf(database: DatabaseSync, path: string, steps = migrations): number {
   const version = numberOf(database, "PRAGMA user_version");
   const application = numberOf(database, "PRAGMA application_id");
   if (application !== applicationId) {

@@ -1,0 +1,115 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { durable } from "../src/index.ts";
+import { SqliteStorage } from "../src/sqlite/index.ts";
+import { Child, killChildren } from "./support/sqlite-child.ts";
+import { request } from "./support/sqlite-samples.ts";
+import { spyOnDatabases, type DatabaseSpy } from "./support/sqlite-spy.ts";
+import { tempFolder, type TempFolder } from "./support/sqlite-temp.ts";
+
+let temp: TempFolder;
+let spy: DatabaseSpy;
+
+beforeEach(() => {
+  temp = tempFolder();
+  spy = spyOnDatabases();
+});
+afterEach(async () => {
+  spy.restore();
+  await killChildren();
+  temp.remove();
+});
+
+/** Lets the file grow by so many pages and no more; null lifts the limit. */
+function allow(pages: number | null): void {
+  const now = Number(spy.last.prepare("PRAGMA page_count").get()?.["page_count"]);
+  spy.last.exec(`PRAGMA max_page_count = ${pages === null ? 2 ** 30 : now + pages}`);
+}
+
+function mounts(size: string, folder: string): string {
+  return `mount -t tmpfs -o size=${size} none ${folder}`;
+}
+
+const large = "x".repeat(200_000);
+
+describe("a full disk (H73)", () => {
+  it("is storage-full for appends, harmless to reads, and over when there is space", async () => {
+    const storage = new SqliteStorage(temp.path);
+    await storage.append(request("one", 0));
+    allow(0);
+    await expect(storage.append(request("one", 1, large))).rejects.toMatchObject({ code: "storage-full" });
+    expect(await storage.read("one")).toEqual({ batches: ["one 0"], length: 1 });
+    expect((await storage.list()).runs).toHaveLength(1);
+    allow(null);
+    await storage.append(request("one", 1, large));
+    expect((await storage.read("one")).length).toBe(2);
+    await storage.close();
+  });
+
+  it("leaves no part of the commit that did not fit, and tells every write in it", async () => {
+    const storage = new SqliteStorage(temp.path);
+    await storage.append(request("one", 0));
+    allow(2);
+    const writes = [
+      storage.append(request("one", 1)),
+      storage.append(request("two", 0)),
+      storage.lease("one", "a", 1_000),
+      storage.append(request("three", 0, large)),
+      storage.append(request("four", 0)),
+    ];
+    const settled = await Promise.allSettled(writes);
+    expect(settled.map((result) => result.status === "rejected" && result.reason.code)).toEqual(
+      writes.map(() => "storage-full"),
+    );
+    expect((await storage.read("one")).length).toBe(1);
+    expect((await storage.list()).runs.map(({ locator }) => locator)).toEqual(["one"]);
+    allow(null);
+    expect(await storage.lease("one", "b", 1_000), "the lease was rolled back too").not.toBeNull();
+    await storage.close();
+  });
+
+  it("parks a workflow's append until there is space; the step is not run again", async () => {
+    const storage = new SqliteStorage(temp.path);
+    let calls = 0;
+    const flow = durable(
+      "full",
+      (ctx) =>
+        ctx.step("call", () => {
+          calls += 1;
+          allow(0);
+          setTimeout(() => allow(null), 100);
+          return large;
+        }),
+      { storage },
+    );
+    expect(await flow.run()).toMatchObject({ status: "completed", output: large });
+    expect(calls).toBe(1);
+    await storage.close();
+  });
+
+  // A mount of its own, seen by the child alone, which goes when the child does.
+  const under = ["unshare", "--map-root-user", "--mount", "sh", "-c"];
+  const canMount =
+    process.platform === "linux" &&
+    spawnSync(under[0] as string, [...under.slice(1), mounts("64k", "/mnt")]).status === 0;
+
+  it.skipIf(!canMount)(
+    "is the same on a disk that is really full (skipped where mounting is not allowed)",
+    async () => {
+      const folder = join(temp.folder, "disk");
+      mkdirSync(folder);
+      const child = new Child("sqlite-child-full.ts", [folder], {
+        under: [...under, `${mounts("2m", folder)} && exec "$@"`, "sh"],
+      });
+      expect(await child.done()).toEqual([
+        "append: storage-full",
+        "read: one 0 true",
+        "list: 1",
+        "workflow: completed 1",
+        "append again: true",
+      ]);
+    },
+  );
+});
