@@ -1,7 +1,7 @@
 /** When a failed attempt is tried again. Pure: chance and time are arguments. */
 
 import { toMs, type Duration } from "../duration.ts";
-import { DurableError } from "../errors.ts";
+import { DurableError, FatalError, RetryError, show } from "../errors.ts";
 import { limits } from "../limits.ts";
 
 export interface RetryOptions {
@@ -25,10 +25,11 @@ export interface RetryPolicy {
 export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
   const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
   const count = options === false ? 1 : attempts;
-  if (!Number.isInteger(count) || count < 1 || count > limits.attempts || !(factor >= 1)) {
+  const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;
+  if (!counted || typeof factor !== "number" || !(factor >= 1)) {
     throw new DurableError(
       "invalid-options",
-      `${where} has retry ${JSON.stringify(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
+      `${where} has retry ${show(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
     );
   }
   return {
@@ -47,17 +48,29 @@ export function nextAttemptAt(
   world: { readonly now: number; readonly random: number },
 ): number | null {
   const { error, attempt } = failure;
-  if (attempt >= policy.attempts || isFatal(error)) return null;
-  const asked = askedDelay(error, world.now);
-  if (asked !== null) return world.now + asked;
-  const bound = Math.min(policy.maxDelay, policy.delay * policy.factor ** (attempt - 1));
+  if (attempt >= policy.attempts || readable(() => isFatal(error), false)) return null;
+  const asked = readable(() => askedDelay(error, world.now), null);
+  if (asked !== null) return world.now + Math.round(asked);
+  // A factor grows past all numbers, and nothing times that is NaN.
+  const growth = Math.min(policy.factor ** (attempt - 1), Number.MAX_VALUE);
+  const bound = Math.min(policy.maxDelay, policy.delay * growth);
   return world.now + Math.round(policy.jitter ? bound * world.random : bound);
+}
+
+/** What was thrown may have getters that throw: it then says nothing. */
+function readable<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
 }
 
 /** A value that cannot be kept will not be kept next time; a provider's own verdict is believed. */
 function isFatal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error.name === "FatalError" || (error as { isRetryable?: unknown }).isRetryable === false) return true;
+  if (error instanceof FatalError || error.name === "FatalError") return true;
+  if ((error as { isRetryable?: unknown }).isRetryable === false) return true;
   return (
     DurableError.is(error) && ["not-serializable", "too-large", "too-deep", "limit"].includes(error.code)
   );
@@ -66,8 +79,8 @@ function isFatal(error: unknown): boolean {
 /** `RetryError({ after })`, or the `retry-after` a provider sent along with its error. */
 function askedDelay(error: unknown, now: number): number | null {
   if (!(error instanceof Error)) return null;
-  if (error.name === "RetryError" && "after" in error)
-    return delayFrom(error.after as string | number | Date, now);
+  if ((error instanceof RetryError || error.name === "RetryError") && "after" in error)
+    return delayFrom(error.after, now);
   const headers =
     (error as { responseHeaders?: unknown; headers?: unknown }).responseHeaders ??
     ("headers" in error ? error.headers : undefined);
@@ -83,13 +96,22 @@ function askedDelay(error: unknown, now: number): number | null {
 /** A header from outside must not park a run for ever. */
 const longestAsked = 86_400_000;
 
-function delayFrom(after: string | number | Date, now: number): number {
-  return after instanceof Date ? Math.max(0, after.getTime() - now) : toMs(after, "RetryError.after");
+/** An `after` that says nothing leaves the delay to the policy: the step's own error is what must be kept. */
+function delayFrom(after: unknown, now: number): number | null {
+  try {
+    const ms = after instanceof Date ? after.getTime() - now : toMs(after as Duration, "RetryError.after");
+    return Number.isNaN(ms) ? null : Math.max(0, ms);
+  } catch {
+    return null;
+  }
 }
 
 function header(headers: unknown, name: string): string | undefined {
   if (typeof headers !== "object" || headers === null) return undefined;
-  if (typeof (headers as Headers).get === "function") return (headers as Headers).get(name) ?? undefined;
-  const value = (headers as Record<string, unknown>)[name];
+  const key = Object.keys(headers).find((known) => known.toLowerCase() === name) ?? name;
+  const value: unknown =
+    typeof (headers as Headers).get === "function"
+      ? (headers as Headers).get(name)
+      : (headers as Record<string, unknown>)[key];
   return typeof value === "string" ? value : undefined;
 }
