@@ -40,7 +40,9 @@ function describeIssue(issue: SchemaIssue): string {
 /** The schema as JSON Schema where its library can say it, so that screens can draw a form. */
 export function toJsonSchema(schema: StandardSchema | undefined): unknown {
   try {
-    return schema?.["~standard"].jsonSchema?.input?.({ target: "draft-2020-12" }) ?? null;
+    const form = schema?.["~standard"].jsonSchema?.input?.({ target: "draft-2020-12" });
+    // A library's own object may hold more than JSON, and it goes into an entry as it is.
+    return JSON.parse(JSON.stringify(form ?? null)) as unknown;
   } catch {
     // A schema with a transform has no JSON form: the wait is then shown without a form.
     return null;
