@@ -25,8 +25,8 @@ export function isEnd(kind: Fact<unknown>["kind"]): boolean {
 /** Takes one fact into a summary, in place: a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number): void {
   if (summary.status !== "running" && summary.status !== "suspended") return;
-  // Due since it began to run: a time that stays put while it does, so that indexes do, too.
-  if (summary.status === "suspended" || summary.wakeAt === null) summary.wakeAt = at;
+  // Due at once, whatever the clock of whoever wrote last says.
+  summary.wakeAt = 0;
   summary.status = "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
@@ -121,14 +121,18 @@ export class RunState {
         }
         break;
       case "suspend.rejected":
-        if (state.answer?.seq === entry.answer) state.answer = null;
+        if (state.answer?.seq === entry.answer) {
+          state.answer = null;
+          state.answerId = null;
+        }
         break;
       case "suspend.resolved":
         state.answerId ??= entry.answerId ?? null;
         settle(state, "resolved");
         break;
       case "suspend.expired":
-        settle(state, "expired");
+        // An answer that was there first is judged before time has a say.
+        if (state.answer === null) settle(state, "expired");
         break;
       case "suspend.closed":
         settle(state, "closed");

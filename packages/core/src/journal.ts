@@ -101,7 +101,13 @@ export class Journal {
 
   /** Adds facts as one batch. Settles when it is durable, or when others were first. */
   append(facts: readonly WrittenFact[], options: AppendOptions = {}): Promise<Appended> {
-    return this.#alone(() => this.#append(facts, options));
+    const { position } = this;
+    return this.#alone(() => {
+      // A look that was under way took something in: the caller decided without it, and decides again.
+      if (this.position !== position && options.outside !== true)
+        return Promise.resolve({ kind: "absorbed", entries: [] });
+      return this.#append(facts, options);
+    });
   }
 
   /** Settles when no read and no append is under way. */

@@ -7,7 +7,7 @@
  */
 
 import { assertSize, encode } from "./codec/encode.ts";
-import { definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
+import { advance, definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
 import { vanishedWait } from "./engine/messages.ts";
 import type { AtEdge, Edge } from "./engine/options.ts";
 import { SuspendCall } from "./engine/suspend.ts";
@@ -33,6 +33,8 @@ export interface ResumeOptions {
   /** Names this answer: sent again with the same id, it is `accepted` again and counts once. */
   readonly id?: string;
 }
+
+type Placed = Pick<ResumeResult, "status" | "issues">;
 
 interface Answer {
   readonly wait: string;
@@ -78,23 +80,32 @@ export async function resume(
   const refused = standing(journal, answer, host.world.now());
   if (refused !== null) return { status: refused, outcome: outcomeOf(journal, await host.keyring(), true) };
   const begun = await grip(host, journal);
-  const placed: { result: Pick<ResumeResult, "status" | "issues"> | null } = { result: null };
+  const placed: { result: Placed | null } = { result: null };
   const atEdge: AtEdge = async (engine) => {
     placed.result = await place(engine, answer, host);
-    return placed.result?.status === "accepted" && begun.held ? "go on" : "leave";
+    return begun.held && isDue(journal, placed.result) ? "go on" : "leave";
   };
   const stop = await drive(host, definition, begun, atEdge);
-  // Nothing was appended: the answer is not lost to the sender, who must be told why.
-  if (placed.result === null) throw notPlaced(journal, stop.kind === "blocked" ? stop.error : null);
+  if (placed.result === null) {
+    if (stop.kind === "blocked") throw notPlaced(stop.error);
+    // The run was taken over before the answer was in: it can always be appended, and is judged when reached.
+    return deliver(host, token, answered);
+  }
+  // Whoever had the lease may have let go just before the answer landed: then this is the driver.
+  if (stop.kind === "left" && !begun.held && isDue(journal, placed.result)) {
+    return { ...placed.result, outcome: await advance(host, definition, await grip(host, journal)) };
+  }
   return { ...placed.result, outcome: await outcomeAfter(host, journal, stop) };
 }
 
+/** There is an answer in the journal that nobody may be driving on. */
+function isDue(journal: Journal, placed: Placed | null): boolean {
+  const answered = placed?.status === "accepted" || placed?.status === "duplicate";
+  return answered && journal.state.summary.status === "running";
+}
+
 /** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
-async function place(
-  engine: Edge,
-  answer: Answer,
-  host: Host,
-): Promise<Pick<ResumeResult, "status" | "issues"> | null> {
+async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed | null> {
   const { journal } = engine;
   for (;;) {
     const refused = standing(journal, answer, host.world.now());
@@ -164,19 +175,11 @@ export async function deliver(
   return { status, outcome: outcomeOf(journal, await host.keyring(), false) };
 }
 
-function notPlaced(journal: Journal, error: DurableError | null): DurableError {
-  if (error === null) {
-    return new DurableError(
-      "conflict",
-      `Run ${journal.runId} was taken over while it was being resumed; the answer was not recorded. Resume it again.`,
-    );
-  }
+/** Nothing was appended: the sender must be told why, and what keeps the answer all the same. */
+function notPlaced(error: DurableError): DurableError {
   return new DurableError(
     error.code,
     `${error.message} The answer was not recorded: app.deliver(token, value) keeps it without running code.`,
-    {
-      cause: error,
-      details: error.details,
-    },
+    { cause: error, details: error.details },
   );
 }

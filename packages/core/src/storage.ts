@@ -12,7 +12,7 @@ export interface RunHead {
   readonly runId: string;
   readonly workflow: string;
   readonly status: RunStatus;
-  /** When the run wants a driver: at once while running, its next deadline while suspended, never after its end. */
+  /** When the run wants a driver: 0, at once, while running; its next deadline while suspended; never after its end. */
   readonly wakeAt: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;

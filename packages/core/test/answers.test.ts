@@ -31,7 +31,7 @@ test("H34 a bad answer that was delivered is recorded, and a good one then works
   expect(outputOf(await world.run(app.advance("r")))).toBe(5);
 });
 
-test.fails("H30 an answer's id counts for that answer, not for one that was rejected before it", async () => {
+test("H30 an answer's id counts for that answer, not for one that was rejected before it", async () => {
   const { world, storage } = lab();
   const flow = counting.with({ storage, world, secret });
   const app = createApp({ workflows: [flow], storage, world, secret });
@@ -43,7 +43,7 @@ test.fails("H30 an answer's id counts for that answer, not for one that was reje
   expect((await world.run(flow.resume(token, "five", { id: "bad" }))).status).toBe("duplicate");
 });
 
-test.fails("a delivered answer that the schema makes null is null to the workflow", async () => {
+test("a delivered answer that the schema makes null is null to the workflow", async () => {
   const { world, storage } = lab();
   const nothing = durable("nothing", (ctx) => ctx.suspend("n", { schema: z.any().transform(() => null) }));
   const flow = nothing.with({ storage, world, secret });
@@ -52,7 +52,7 @@ test.fails("a delivered answer that the schema makes null is null to the workflo
   expect(outputOf(await world.run(app.advance("r")))).toBe(null);
 });
 
-test.fails("H40 an answer that was accepted before the time-out's entry is what the workflow gets", async () => {
+test("H40 an answer that was accepted before the time-out's entry is what the workflow gets", async () => {
   for (let seed = 1; seed <= 40; seed++) {
     const { world, storage } = lab(seed);
     const random = seeded(seed);

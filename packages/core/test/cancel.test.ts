@@ -2,7 +2,7 @@ import { durable } from "@durable/core";
 import { expect, test } from "vitest";
 import { hooked, lab, secret } from "./support/behaviour-lab.ts";
 
-test.fails("cancel reaches work that a branch left behind when it returned", async () => {
+test("cancel reaches work that a branch left behind when it returned", async () => {
   const { world, storage } = lab();
   let aborted = false;
   const flow = durable("dangling", async (ctx) => {
@@ -23,7 +23,7 @@ test.fails("cancel reaches work that a branch left behind when it returned", asy
   expect(aborted).toBe(true);
 });
 
-test.fails("work is told to stop when its driver gives up on the storage", async () => {
+test("work is told to stop when its driver gives up on the storage", async () => {
   const { world, storage } = lab();
   let aborted = false;
   const down = hooked(storage, (operation, moment, index) => {

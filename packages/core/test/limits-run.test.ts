@@ -2,7 +2,7 @@ import { createApp, durable } from "@durable/core";
 import { expect, test } from "vitest";
 import { lab, outputOf, secret } from "./support/behaviour-lab.ts";
 
-test.fails("H50 a note that cannot be kept is an error the workflow can catch", async () => {
+test("H50 a note that cannot be kept is an error the workflow can catch", async () => {
   const { world, storage } = lab();
   const flow = durable("noted", async (ctx) => {
     try {
@@ -14,7 +14,7 @@ test.fails("H50 a note that cannot be kept is an error the workflow can catch", 
   expect(outputOf(await world.run(flow.run(undefined, { id: "r" })))).toBe("not-serializable");
 });
 
-test.fails("H50 a fallback that cannot be kept is found when the wait is made, not at its deadline", async () => {
+test("H50 a fallback that cannot be kept is found when the wait is made, not at its deadline", async () => {
   const { world, storage } = lab();
   const flow = durable("fallen", async (ctx) => {
     try {
@@ -26,7 +26,7 @@ test.fails("H50 a fallback that cannot be kept is found when the wait is made, n
   expect(outputOf(await world.run(flow.run(undefined, { id: "r" })))).toBe("not-serializable");
 });
 
-test.fails("a run whose note cannot be kept is not tried again by every sweep", async () => {
+test("a run whose note cannot be kept is not tried again by every sweep", async () => {
   const { world, storage } = lab();
   const flow = durable("noted", (ctx) => ctx.suspend("ok", { note: () => 1 })).with({
     storage,
@@ -39,7 +39,7 @@ test.fails("a run whose note cannot be kept is not tried again by every sweep", 
   expect([...outcomes, ...failed]).toEqual([]);
 });
 
-test.fails("H71 a note over its limit is a typed error", async () => {
+test("H71 a note over its limit is a typed error", async () => {
   const { world, storage } = lab();
   const flow = durable("noted", (ctx) => ctx.suspend("ok", { note: "x".repeat(100_000) }));
   const outcome = await world.run(flow.with({ storage, world, secret }).run(undefined, { id: "r" }));

@@ -79,14 +79,14 @@ async function slowStorm(seed: number) {
   return { results, outcome: await bound.get("r").outcome() };
 }
 
-test.fails("H29 a run that was answered in a storm is driven on by one of the callers, without a sweep", async () => {
+test("H29 a run that was answered in a storm is driven on by one of the callers, without a sweep", async () => {
   for (const seed of seeds) {
     const { outcome } = await slowStorm(seed);
     expect(outcome.status, `seed ${seed}`).toBe("completed");
   }
 });
 
-test.fails("H29 every loser of a storm reads duplicate, and none is told to try again", async () => {
+test("H29 every loser of a storm reads duplicate, and none is told to try again", async () => {
   for (const seed of seeds) {
     const { results } = await slowStorm(seed);
     const statuses = results.map((one) => (one.status === "fulfilled" ? one.value.status : one.reason));
@@ -101,7 +101,7 @@ test.fails("H29 every loser of a storm reads duplicate, and none is told to try 
   }
 });
 
-test.fails("H27 an answer that lands just after its driver parked is driven on by the resumer", async () => {
+test("H27 an answer that lands just after its driver parked is driven on by the resumer", async () => {
   for (let ms = 0; ms < 16; ms++) {
     const { world, storage } = lab();
     let token = "";
@@ -123,7 +123,7 @@ test.fails("H27 an answer that lands just after its driver parked is driven on b
   }
 });
 
-test.fails("H27 a resume beside a live driver is accepted though its replay takes longer than 100 ms", async () => {
+test("H27 a resume beside a live driver is accepted though its replay takes longer than 100 ms", async () => {
   const { world, storage } = lab();
   let token = "";
   const flow = durable("long", async (ctx) => {

@@ -15,6 +15,7 @@ import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
+import { Busy } from "./busy.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
 import { orphanWarning, vanishedWait } from "./messages.ts";
 import { abortReason, type Edge, type EngineOptions, type Finish, type Stop } from "./options.ts";
@@ -36,11 +37,10 @@ export class Engine implements Edge {
   readonly calls: Calls;
   readonly root = new Scope();
   readonly timers: Timers;
+  readonly busy = new Busy(() => this.kick());
   readonly #options: EngineOptions;
   readonly #outbox: Outbox;
   #fresh: Call[] = [];
-  /** Work that will lead to an append: bodies, and answers being judged. */
-  #busy = 0;
   #inTurn = true;
   #graceSpent = false;
   #edgeReached = false;
@@ -57,11 +57,14 @@ export class Engine implements Edge {
     this.world = options.world;
     this.calls = new Calls(this.journal.runId, this.replay, this.world);
     this.timers = new Timers(this.world, () => this.kick());
-    this.#outbox = new Outbox(options, {
-      learn: (entries) => this.learn(entries),
-      stopped: (kind) => this.#end({ kind }),
-      failed: (error) => this.#fail(error),
-    });
+    this.#outbox = new Outbox(
+      { ...options, busy: this.busy },
+      {
+        learn: (entries) => this.learn(entries),
+        stopped: (kind) => this.#end({ kind }),
+        failed: (error) => this.#fail(error),
+      },
+    );
     for (const entry of this.journal.entries) this.replay.learn(entry);
   }
 
@@ -93,16 +96,6 @@ export class Engine implements Edge {
 
   ride(fact: Fact<Json>): void {
     this.#outbox.ride(fact);
-  }
-
-  /** Work has begun that will write something. */
-  occupy(): void {
-    this.#busy += 1;
-  }
-
-  vacate(): void {
-    this.#busy -= 1;
-    this.kick();
   }
 
   /** The run cannot go on with this code or this journal. */
@@ -166,14 +159,13 @@ export class Engine implements Edge {
         else if (this.#blocked !== null) await this.#settleBlocked(this.#blocked);
         else if (!(await this.#deliver())) await this.#idle();
       }
+      return this.#stop;
     } finally {
       this.timers.clear();
       hold.stop();
+      const reason = abortReason(this.journal.runId, this.#stop ?? { kind: "left" });
+      if (reason !== null) this.root.abort(reason);
     }
-    const stop = this.#stop;
-    const reason = abortReason(this.journal.runId, stop);
-    if (reason !== null) this.root.abort(reason);
-    return stop;
   }
 
   /** Delivers one settlement, or passes over one that nobody asks for; false when there is none. */
@@ -222,7 +214,7 @@ export class Engine implements Edge {
     if (this.#leaving && this.#finish === null) return this.#settleWork({ kind: "left" });
     this.#begin();
     this.timers.fire();
-    if (this.#busy === 0 && !this.#outbox.inFlight) return this.#rest();
+    if (this.busy.idle && !this.#outbox.inFlight) return this.#rest();
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#bell.wait();
   }
@@ -269,7 +261,7 @@ export class Engine implements Edge {
 
   /** Stops once the work that is under way has been recorded. */
   async #settleWork(stop: Stop): Promise<void> {
-    if (this.#busy === 0 && !this.#outbox.inFlight && this.#outbox.size === 0) return this.#end(stop);
+    if (this.busy.idle && !this.#outbox.inFlight && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#bell.wait();
   }

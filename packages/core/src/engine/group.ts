@@ -12,7 +12,7 @@ import { assertName } from "../keys.ts";
 import { limits } from "../limits.ts";
 import type { Engine } from "./engine.ts";
 import { deferred, pending } from "./promise.ts";
-import type { Scope } from "./scope.ts";
+import type { Closing, Scope } from "./scope.ts";
 
 export type BranchFunctions = readonly ((scope: Scope) => unknown)[];
 
@@ -49,8 +49,8 @@ function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
   return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));
 }
 
-function close(engine: Engine, scope: Scope): void {
-  scope.close();
+function close(engine: Engine, scope: Scope, how: Closing): void {
+  scope.close(how);
   engine.calls.close(scope.path);
 }
 
@@ -76,7 +76,12 @@ export function parallel(
       left -= 1;
       if (group.mode === "all" && result.status === "rejected" && !over) {
         over = true;
-        scopes.forEach((other, i) => results[i] === undefined && close(engine, other));
+        scopes.forEach((other, i) => {
+          if (results[i] !== undefined) return;
+          // Told to stop, and still waited for: work that ends well all the same is kept.
+          close(engine, other, "closed");
+          other.abort(result.reason);
+        });
         outcome.reject(result.reason);
       } else if (left === 0) {
         outcome.resolve(
@@ -92,6 +97,12 @@ export function parallel(
 }
 
 export function race(engine: Engine, scope: Scope, group: Group): Promise<{ name: string; value: unknown }> {
+  if (group.branches.length === 0) {
+    throw new DurableError(
+      "invalid-options",
+      `A race of run ${engine.journal.runId} has no branches: nobody could ever win it.`,
+    );
+  }
   const scopes = open(engine, scope, group);
   if (scopes === null) return pending();
   const outcome = deferred<{ name: string; value: unknown }>();
@@ -108,7 +119,7 @@ export function race(engine: Engine, scope: Scope, group: Group): Promise<{ name
       );
       for (const other of scopes) {
         if (other === branch) continue;
-        close(engine, other);
+        close(engine, other, "abandoned");
         other.abort(lost);
       }
       if (result.status === "rejected") outcome.reject(result.reason);

@@ -112,6 +112,8 @@ export class Hold {
   }
 
   start(journal: Journal, events: HoldEvents): void {
+    // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
+    if (!this.#held) return;
     this.#driving = { journal, events, abort: new AbortController() };
     this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));
   }

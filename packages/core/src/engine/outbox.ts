@@ -3,7 +3,8 @@
  *
  * O1. One append at a time; what settles meanwhile rides the next one (law: at most one append per step).
  * O2. A rider needs no append of its own: it goes with the next batch, and before what caused that batch.
- * O3. A stop (park or end) is written with all that is queued, and dropped when others were first:
+ * O3. While an answer is being judged, timers wait: what stands first in the journal is seen first.
+ * O4. A stop (park or end) is written with all that is queued, and dropped when others were first:
  *     an answer that lands first turns a park into a conflict.
  */
 
@@ -12,6 +13,7 @@ import { isAttempt, writeFact, type Entry, type Fact, type WrittenFact } from ".
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
+import type { Busy } from "./busy.ts";
 import type { Hold } from "./hold.ts";
 
 export interface OutboxEvents {
@@ -26,11 +28,13 @@ export class Outbox {
   readonly #world: World;
   readonly #hold: Hold;
   readonly #events: OutboxEvents;
+  readonly #busy: Busy;
   #queue: WrittenFact[] = [];
   #riders: WrittenFact[] = [];
   #inFlight = false;
 
-  constructor(parts: { journal: Journal; world: World; hold: Hold }, events: OutboxEvents) {
+  constructor(parts: { journal: Journal; world: World; hold: Hold; busy: Busy }, events: OutboxEvents) {
+    this.#busy = parts.busy;
     this.#journal = parts.journal;
     this.#world = parts.world;
     this.#hold = parts.hold;
@@ -45,8 +49,10 @@ export class Outbox {
     this.#riders.push(writeFact(fact, this.#world.now()));
   }
 
+  /** Facts that can be written now. */
   get size(): number {
-    return this.#queue.length;
+    this.#queue = this.#queue.filter(({ fact }) => !this.#isStale(fact));
+    return this.#busy.judging ? this.#queue.filter(({ fact }) => !isTimer(fact)).length : this.#queue.length;
   }
 
   get inFlight(): boolean {
@@ -96,8 +102,7 @@ export class Outbox {
     const appended = await this.#journal.append(batch, { lease: this.#hold.claim(stop !== null) });
     if (appended.kind === "lost")
       return this.#events.stopped(this.#journal.state.end === null ? "lost" : "ended");
-    if (appended.kind === "absorbed")
-      this.#queue.unshift(...facts.filter(({ fact }) => !this.#isStale(fact)));
+    if (appended.kind === "absorbed") this.#queue.unshift(...facts);
     this.#events.learn(appended.entries);
     if (appended.kind === "absorbed" || stop === null) return;
     this.#hold.released();
@@ -106,10 +111,17 @@ export class Outbox {
 
   #take(): WrittenFact[] {
     let size = 0;
+    const fresh = this.#queue.filter(({ fact }) => !this.#isStale(fact));
+    const timers = fresh.filter(({ fact }) => isTimer(fact));
+    const held = this.#busy.judging ? timers : [];
+    // Timers go last: a verdict speaks of an answer that stands in the journal already.
+    this.#queue = [...fresh.filter(({ fact }) => !isTimer(fact)), ...(this.#busy.judging ? [] : timers)];
     const end = this.#queue.findIndex(
       ({ text }, i) => i >= limits.batchEntries || (i > 0 && (size += text.length) > limits.batchBytes),
     );
-    return this.#queue.splice(0, end === -1 ? this.#queue.length : end);
+    const taken = this.#queue.splice(0, end === -1 ? this.#queue.length : end);
+    this.#queue.push(...held);
+    return taken;
   }
 
   /** A time-out that lost against an answer. */
@@ -118,4 +130,8 @@ export class Outbox {
     const { answer, settled } = this.#journal.state.wait(fact.wait);
     return answer !== null || settled !== null;
   }
+}
+
+function isTimer({ kind }: Fact<Json>): boolean {
+  return kind === "sleep.fired" || kind === "suspend.expired";
 }

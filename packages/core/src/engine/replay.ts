@@ -33,6 +33,8 @@ export interface Fact {
 export class Replay {
   readonly #facts = new Map<string, Fact>();
   readonly #answers = new Map<number, Json>();
+  /** Waits with an answer that has no verdict yet: a time-out after it settles nothing. */
+  readonly #unjudged = new Map<string, number>();
   readonly #queue: Settlement[] = [];
   readonly #called = new Set<string>();
   readonly #held = new Map<string, Settlement>();
@@ -49,6 +51,7 @@ export class Replay {
       this.clock = Math.max(this.clock, entry.at);
     } else if (entry.kind === "suspend.answered") {
       this.#answers.set(entry.seq, entry.value);
+      if (!this.#unjudged.has(entry.wait)) this.#unjudged.set(entry.wait, entry.seq);
     } else if ("key" in entry) {
       this.#learnCall(entry);
     }
@@ -66,6 +69,10 @@ export class Replay {
     if (entry.kind === "attempt.failed") {
       fact.attempts = entry.attempt;
       fact.retryAt = entry.retryAt;
+    }
+    if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
+    if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer) {
+      this.#unjudged.delete(entry.wait);
     }
     if (isSettlement(entry) && !fact.settled) {
       fact.settled = true;
@@ -125,7 +132,8 @@ export class Replay {
 
   /** The encoded answer of a resolved suspend point, wherever it stands. */
   answer(entry: Extract<Entry, { kind: "suspend.resolved" }>): Json {
-    return entry.value ?? (entry.answer === undefined ? null : (this.#answers.get(entry.answer) ?? null));
+    if (entry.value !== undefined) return entry.value;
+    return entry.answer === undefined ? null : (this.#answers.get(entry.answer) ?? null);
   }
 }
 

@@ -4,13 +4,17 @@ import { DurableError } from "../errors.ts";
 import { assertName } from "../keys.ts";
 import { limits } from "../limits.ts";
 
+/** `abandoned`: nobody waits for what is still running in it. */
+export type Closing = "closed" | "abandoned";
+type Closer = (how: Closing) => void;
+
 export class Scope {
   readonly path: string;
   readonly parent: Scope | null;
   readonly #counts = new Map<string, number>();
   readonly #open = new Map<string, number>();
   readonly #branches = new Set<Scope>();
-  readonly #closers = new Set<() => void>();
+  readonly #closers = new Set<Closer>();
   #abort: AbortController | null = null;
   #reason: { readonly value: unknown } | null = null;
   #closed = false;
@@ -75,24 +79,26 @@ export class Scope {
   }
 
   /** No call in here gets an answer any more. */
-  close(): void {
+  close(how: Closing): void {
     this.#closed = true;
-    this.#tellClosers();
+    this.#tellClosers(how);
   }
 
   /** Its function has returned: nothing in here can be aborted or closed any more. */
   leave(): void {
+    // Work it left behind must still hear of a cancellation.
+    for (const open of this.#open.values()) if (open > 0) return;
     if (this.parent !== null) this.parent.#branches.delete(this);
   }
 
-  #tellClosers(): void {
-    for (const closer of this.#closers) closer();
+  #tellClosers(how: Closing): void {
+    for (const closer of this.#closers) closer(how);
     this.#closers.clear();
-    for (const branch of this.#branches) branch.#tellClosers();
+    for (const branch of this.#branches) branch.#tellClosers(how);
   }
 
   /** Calls `closer` when this scope, or one around it, is closed; returns the way to call it off. */
-  whenClosed(closer: () => void): () => void {
+  whenClosed(closer: Closer): () => void {
     this.#closers.add(closer);
     return () => this.#closers.delete(closer);
   }

@@ -134,8 +134,15 @@ class StepCall implements Call {
   }
 
   #start(attempt: number): void {
-    this.#engine.occupy();
-    void this.#attempt(attempt).finally(() => this.#engine.vacate());
+    const over = this.#engine.busy.begin("work");
+    // Nobody waits for the loser of a race, however long it takes to notice.
+    const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
+    void this.#attempt(attempt)
+      .catch((error: unknown) => this.#engine.block(unexpected(this.#where, error)))
+      .finally(() => {
+        keep();
+        over();
+      });
   }
 
   async #attempt(attempt: number): Promise<void> {
@@ -242,6 +249,16 @@ function stepFailed(runId: string, key: string, attempts: number, cause: unknown
     {
       cause,
       details: { key, attempts },
+    },
+  );
+}
+
+function unexpected(where: string, error: unknown): DurableError {
+  return new DurableError(
+    "storage-failed",
+    `The outcome of ${where} could not be written down: ${describeError(error)}`,
+    {
+      cause: error,
     },
   );
 }

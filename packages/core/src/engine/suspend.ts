@@ -9,7 +9,7 @@
 
 import { decode } from "../codec/decode.ts";
 import { assertSize, encode } from "../codec/encode.ts";
-import type { Json } from "../codec/tags.ts";
+import { overBytes, type Json } from "../codec/tags.ts";
 import { toMs, type Duration } from "../duration.ts";
 import { DurableError } from "../errors.ts";
 import { waitOf } from "../keys.ts";
@@ -43,11 +43,22 @@ export function suspend(
   const { scope, name } = place;
   const where = `suspend point "${name}" of run ${engine.journal.runId}`;
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const note = encode(options.note ?? null, `note of ${where}`);
+  assertNote(note, where);
+  const fallback = "fallback" in options ? { value: encode(options.fallback, `fallback of ${where}`) } : {};
   if (keyring instanceof DurableError) engine.block(keyring);
   const entered = engine.enter({ scope, kind: "suspend", name, input: null });
   if (entered === null || keyring instanceof DurableError)
     return Object.assign(pending(), { token: "", key: name });
-  const call = new SuspendCall(engine, { scope, name, entered, timeoutMs, options });
+  const call = new SuspendCall(engine, {
+    scope,
+    name,
+    entered,
+    timeoutMs,
+    note,
+    fallback,
+    schema: options.schema,
+  });
   engine.add(call, name);
   engine.calls.addWait(call);
   return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
@@ -63,12 +74,22 @@ function withToken(call: SuspendCall, sign: () => string): SuspendPromise<unknow
   return Object.defineProperties(call.promise, properties) as SuspendPromise<unknown>;
 }
 
+function assertNote(note: Json, where: string): void {
+  if (!overBytes(JSON.stringify(note), limits.noteBytes)) return;
+  throw new DurableError(
+    "too-large",
+    `The note of ${where} is larger than ${limits.noteBytes} bytes. Keep it short, and put the rest where the reader can fetch it.`,
+  );
+}
+
 interface SuspendParts {
   readonly scope: Scope;
   readonly name: string;
   readonly entered: Entered;
   readonly timeoutMs: number | null;
-  readonly options: SuspendOptions;
+  readonly note: Json;
+  readonly fallback: { readonly value?: Json };
+  readonly schema: StandardSchema | undefined;
 }
 
 export class SuspendCall implements Call {
@@ -96,7 +117,7 @@ export class SuspendCall implements Call {
   }
 
   get schema(): StandardSchema | undefined {
-    return this.#parts.options.schema;
+    return this.#parts.schema;
   }
 
   get #where(): string {
@@ -135,7 +156,7 @@ export class SuspendCall implements Call {
 
   /** Opens the wait; it is visible to others once this is durable. */
   #open(): number | null {
-    const { timeoutMs, options } = this.#parts;
+    const { timeoutMs, note } = this.#parts;
     if (this.#engine.timers.waiting >= limits.openWaits) {
       this.#engine.block(
         new DurableError(
@@ -146,8 +167,7 @@ export class SuspendCall implements Call {
       return null;
     }
     const expiresAt = timeoutMs === null ? null : this.#engine.world.now() + timeoutMs;
-    const note = encode(options.note ?? null, `note of ${this.#where}`);
-    const schema = toJsonSchema(options.schema);
+    const schema = toJsonSchema(this.schema);
     this.#engine.write({
       kind: "suspend.opened",
       key: this.key,
@@ -166,14 +186,14 @@ export class SuspendCall implements Call {
     if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
     this.#judging = true;
     this.#engine.timers.cancel(this);
-    this.#engine.occupy();
+    const over = this.#engine.busy.begin("verdict");
     void this.#judge(answer.seq, answer.value)
       .catch((error: unknown) =>
         this.#reject(answer.seq, error instanceof Error ? error.message : String(error)),
       )
       .finally(() => {
         this.#judging = false;
-        this.#engine.vacate();
+        over();
       });
   }
 
@@ -202,11 +222,8 @@ export class SuspendCall implements Call {
   }
 
   due(): void {
-    const { options } = this.#parts;
     const called = { key: this.key, after: this.after, wait: this.#wait };
-    const value =
-      "fallback" in options ? { value: encode(options.fallback, `fallback of ${this.#where}`) } : {};
-    this.#engine.write({ kind: "suspend.expired", ...called, ...value });
+    this.#engine.write({ kind: "suspend.expired", ...called, ...this.#parts.fallback });
   }
 
   /** A race was lost around it: its token answers nothing any more. */
