@@ -72,7 +72,7 @@ describe("first boot and migration (H56)", () => {
 
   it("a step that fails changes nothing, and says what failed", async () => {
     const database = new DatabaseSync(temp.path);
-    const steps = [...migrations, "CREATE TABLE more (x) STRICT; INSERT INTO nowhere VALUES (1)"];
+    const steps = [...migrations, "CREATE TABLE more (x TEXT) STRICT; INSERT INTO nowhere VALUES (1)"];
     expect(() => migrate(database, temp.path, steps)).toThrow("nowhere");
     database.close();
     expect(inspect()).toMatchObject({ version: 0, tables: [] });

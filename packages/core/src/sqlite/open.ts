@@ -12,7 +12,7 @@ import type * as Sqlite from "node:sqlite";
 import { DurableError } from "../errors.ts";
 import { shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
-import { migrate, versionOf } from "./schema.ts";
+import { checkVersion, migrate } from "./schema.ts";
 
 /** A short wait in place is enough: whoever finds the file busy tries again without blocking the process. */
 const busyWaitMs = 5;
@@ -42,7 +42,7 @@ export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync 
 
 function prepare(database: Sqlite.DatabaseSync, path: string): void {
   database.exec(`PRAGMA busy_timeout = ${busyWaitMs}`);
-  versionOf(database, path);
+  checkVersion(database, path);
   set(database, path, "journal_mode", "wal", "wal");
   set(database, path, "synchronous", "FULL", 2);
   database.exec(`PRAGMA foreign_keys = OFF; PRAGMA journal_size_limit = ${walBytes}`);

@@ -55,7 +55,7 @@ export const migrations: readonly string[] = [
 
 /** Brings the file to the newest version; returns at once when it is there. */
 export function migrate(database: DatabaseSync, path: string, steps = migrations): void {
-  if (versionOf(database, path, steps) === steps.length) return;
+  if (checkVersion(database, path, steps) === steps.length) return;
   database.exec("BEGIN EXCLUSIVE");
   try {
     for (const step of steps.slice(versionOf(database, path, steps))) database.exec(step);
@@ -67,8 +67,17 @@ export function migrate(database: DatabaseSync, path: string, steps = migrations
   }
 }
 
-/** How far the file has come; throws when it is not ours to go on with. */
-export function versionOf(database: DatabaseSync, path: string, steps = migrations): number {
+/** How far the file has come; throws when it is not ours to go on with. Reads one state of it, also while others migrate. */
+export function checkVersion(database: DatabaseSync, path: string, steps = migrations): number {
+  database.exec("BEGIN");
+  try {
+    return versionOf(database, path, steps);
+  } finally {
+    rollback(database);
+  }
+}
+
+function versionOf(database: DatabaseSync, path: string, steps: readonly string[]): number {
   const version = numberOf(database, "PRAGMA user_version");
   const application = numberOf(database, "PRAGMA application_id");
   if (application !== applicationId) {
