@@ -26,13 +26,16 @@ function record(changes: {
   ].join("|");
 }
 
-/** Field 22 of stat, read here once more by other means. */
-function startOf(id: number): string {
-  return (
-    readFileSync(`/proc/${id}/stat`, "utf8")
-      .replace(/^.*\) /s, "")
-      .split(" ")[19] ?? ""
-  );
+/** Fields 3 and 22 of stat, read here once more by other means. */
+function fieldsOf(id: number): string[] {
+  const stat = readFileSync(`/proc/${id}/stat`, "utf8");
+  return stat.replace(/^.*\) /s, "").split(" ");
+}
+const stateOf = (id: number): string => fieldsOf(id)[0] ?? "";
+const startOf = (id: number): string => fieldsOf(id)[19] ?? "";
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 function sleeper(...args: string[]): ReturnType<typeof spawn> {
@@ -53,7 +56,7 @@ describe.skipIf(process.platform !== "linux")("who is dead (skipped where there 
   });
 
   it("a process that has gone", async () => {
-    const child = sleeper("sleep 60");
+    const child = sleeper("exec sleep 60");
     const recorded = record({ pid: child.pid ?? 0, start: startOf(child.pid ?? 0) });
     expect(isDead(recorded)).toBe(false);
     child.kill("SIGKILL");
@@ -62,24 +65,20 @@ describe.skipIf(process.platform !== "linux")("who is dead (skipped where there 
   });
 
   it("not one that is stopped", async () => {
-    const child = sleeper("kill -STOP $$; sleep 60");
+    const child = sleeper("kill -STOP $$; exec sleep 60");
     const recorded = record({ pid: child.pid ?? 0, start: startOf(child.pid ?? 0) });
-    for (let state = ""; state !== "T";) {
-      state = readFileSync(`/proc/${child.pid}/stat`, "utf8").replace(/^.*\) /s, "")[0] ?? "";
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    await until(() => stateOf(child.pid ?? 0) === "T");
     expect(isDead(recorded)).toBe(false);
   });
 
   it("one that ended and was never collected", async () => {
-    // The inner process ends at once; its parent becomes a program that never asks for it.
-    const child = sleeper("sleep 0 & echo $!; exec sleep 60");
+    // The shell turns into a program that never asks what became of its child.
+    const child = sleeper("sleep 60 & echo $!; exec sleep 60");
     const [line] = (await once(child.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
     const inner = Number(line.toString());
-    for (let state = ""; state !== "Z";) {
-      state = readFileSync(`/proc/${inner}/stat`, "utf8").replace(/^.*\) /s, "")[0] ?? "";
-      await new Promise((resolve) => setTimeout(resolve, 1));
-    }
+    await until(() => readFileSync(`/proc/${child.pid}/comm`, "utf8").trim() === "sleep");
+    process.kill(inner, "SIGKILL");
+    await until(() => stateOf(inner) === "Z");
     expect(isDead(record({ pid: inner, start: startOf(inner) }))).toBe(true);
   });
 
