@@ -9,6 +9,18 @@
 
 import type { Json } from "./codec/tags.ts";
 import { DurableError } from "./errors.ts";
+import {
+  hasShape,
+  isFlag,
+  isNumber,
+  isText,
+  isValue,
+  listOf,
+  optional,
+  orNull,
+  type Check,
+  type Shape,
+} from "./shape.ts";
 
 export const formatVersion = 1;
 
@@ -130,27 +142,50 @@ export type Entry<V = Json> = Fact<V> & {
   readonly outside: boolean;
 };
 
-const kinds: ReadonlySet<string> = new Set<FactKind>([
-  "run.started",
-  "run.forked",
-  "step.completed",
-  "step.failed",
-  "attempt.failed",
-  "sleep.opened",
-  "sleep.fired",
-  "suspend.opened",
-  "suspend.answered",
-  "suspend.resolved",
-  "suspend.rejected",
-  "suspend.expired",
-  "suspend.closed",
-  "parallel.opened",
-  "race.opened",
-  "run.suspended",
-  "run.completed",
-  "run.failed",
-  "run.cancelled",
-]);
+const isCut = hasShape({ key: isText, at: isNumber, keep: isFlag });
+const isAncestor = hasShape({ runId: isText, length: isNumber, base: isNumber, cuts: listOf(isCut) });
+const isOpen = hasShape({ after: isNumber, wait: optional(isText) });
+const isEdit = hasShape({ key: isText, value: isValue, open: optional(isOpen) });
+
+const isNames = listOf(isText);
+
+const run: Shape = { runId: isText, workflow: isText, version: orNull(isText) };
+const called: Shape = { key: isText, after: isNumber };
+const suspended: Shape = { ...called, wait: isText };
+const group: Shape = { ...called, branches: (field) => isNumber(field) || isNames(field) };
+
+/** What no fact of a kind is without. */
+const shapes: Readonly<Record<FactKind, Shape>> = {
+  "run.started": { ...run, input: isValue },
+  "run.forked": {
+    ...run,
+    parent: isText,
+    label: orNull(isText),
+    base: isNumber,
+    ancestry: listOf(isAncestor),
+    edits: listOf(isEdit),
+  },
+  "step.completed": { ...called, value: isValue },
+  "step.failed": { ...called, error: isValue },
+  "attempt.failed": { ...called, error: isValue, retryAt: isNumber },
+  "sleep.opened": { ...called, until: isNumber, input: isText },
+  "sleep.fired": called,
+  "suspend.opened": { ...suspended, note: isValue, schema: isValue, expiresAt: orNull(isNumber) },
+  "suspend.answered": { wait: isText, value: isValue },
+  "suspend.resolved": suspended,
+  "suspend.rejected": { ...suspended, answer: isNumber, issues: isText },
+  "suspend.expired": suspended,
+  "suspend.closed": suspended,
+  "parallel.opened": group,
+  "race.opened": group,
+  "run.suspended": { wakeAt: orNull(isNumber) },
+  "run.completed": { output: isValue },
+  "run.failed": { error: isValue },
+  "run.cancelled": { reason: orNull(isText) },
+};
+const checks: ReadonlyMap<unknown, Check> = new Map(
+  Object.entries(shapes).map(([kind, shape]) => [kind, hasShape({ at: isNumber, ...shape })]),
+);
 
 /** A fact with its written form, made once and reused by every append that carries it. */
 export interface WrittenFact {
@@ -207,16 +242,9 @@ export function readBatch(text: string, where: string): ReadBatch {
 
 /** The parsed object becomes the fact: a long replay reads many, and copies would be most of its cost. */
 function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
-  const { kind, key, after, at, attempt, took } = raw ?? {};
-  const called = key !== undefined || after !== undefined;
-  if (
-    typeof kind !== "string" ||
-    !kinds.has(kind) ||
-    typeof at !== "number" ||
-    (called && (typeof key !== "string" || typeof after !== "number"))
-  ) {
-    throw corrupt(where);
-  }
+  if (checks.get(raw?.["kind"])?.(raw) !== true) throw corrupt(where);
+  const { attempt, took } = raw;
+  const at = raw["at"] as number;
   const fact = raw as unknown as Fact<Json>;
   if (isAttempt(fact)) {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;

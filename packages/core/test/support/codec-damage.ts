@@ -53,10 +53,14 @@ export function damaged(chance: Chance, root: unknown): unknown {
     visit(box);
     const [holder, key] = chance.pick(places);
     const change = chance.below(5);
-    if (change === 0) holder[key] = structuredClone(chance.pick(places)[0][key]);
+    if (change === 0) holder[key] = copied(chance.pick(places));
     else if (change === 1 && key !== "root") Reflect.deleteProperty(holder, key);
     else if (change === 2 && !Array.isArray(holder)) holder["$"] = chance.pick([...tags, "object", "ref"]);
     else holder[key] = structuredClone(chance.pick(stock));
   }
   return box["root"];
+}
+
+function copied([holder, key]: [Record<string, unknown>, string]): unknown {
+  return structuredClone(holder[key]);
 }
