@@ -1,6 +1,6 @@
 /** Runs as core writes them, without an engine. */
 
-import type { AppendRequest, RunHead } from "../../src/index.ts";
+import type { AppendRequest, RunHead } from "../../src/storage.ts";
 
 export function headOf(locator: string, changes: Partial<RunHead> = {}): RunHead {
   return {

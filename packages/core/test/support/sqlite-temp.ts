@@ -1,6 +1,6 @@
 /** Folders for SQLite tests: one per test, gone afterwards. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -11,8 +11,11 @@ export interface TempFolder {
   readonly remove: () => void;
 }
 
-export function tempFolder(): TempFolder {
-  const folder = mkdtempSync(join(tmpdir(), "durable-sqlite-"));
+/** Where there is a file system in memory, for what needs many files and no disk. */
+export const memoryFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+export function tempFolder(parent: string = tmpdir()): TempFolder {
+  const folder = mkdtempSync(join(parent, "durable-sqlite-"));
   return {
     folder,
     path: join(folder, "journal.db"),

@@ -1,0 +1,31 @@
+/**
+ * Appends as fast as it can to several runs of one file, until it is killed: `<path> <writer>`.
+ * Each line is written at once, after its batch was acknowledged and before anything else is done.
+ */
+
+import { writeSync } from "node:fs";
+import { DurableError } from "../../src/errors.ts";
+import { SqliteStorage } from "../../src/sqlite/index.ts";
+import { writerRuns, writerText } from "./sqlite-kills.ts";
+import { headOf } from "./sqlite-samples.ts";
+
+const [path = "", writer = ""] = process.argv.slice(2);
+const storage = new SqliteStorage(path);
+
+async function write(locator: string): Promise<never> {
+  for (let position = (await storage.read(locator)).length; ;) {
+    try {
+      const batch = writerText(locator, position, writer);
+      const lease = { owner: writer, ttlMs: 1_000 };
+      await storage.append({ locator, position, batch, head: headOf(locator, { steps: position }), lease });
+      writeSync(1, `${locator} ${position}\n`);
+      position += 1;
+    } catch (error) {
+      if (!DurableError.is(error, "conflict")) throw error;
+      position = (await storage.read(locator)).length;
+    }
+  }
+}
+
+writeSync(1, "up\n");
+await Promise.all(writerRuns.map(write));
