@@ -1,0 +1,22 @@
+/** Checks the documentation: links, anchors, scripts, error codes, and that its code compiles and runs. */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { checkBlocks } from "./lib/docs-blocks.ts";
+import { checkPages, readPages } from "./lib/docs-pages.ts";
+import { root } from "./lib/workspace.ts";
+
+// Ignored by git, and not under node_modules, where Node strips no types.
+const folder = join(root, "dist", "docs");
+
+const pages = readPages(root);
+const { problems, ran } = await checkBlocks(pages, folder);
+const all = [...checkPages(root, pages), ...problems];
+const sorted = all.toSorted((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
+for (const { file, line, message } of sorted) console.error(`${file}:${line}  ${message}`);
+
+const count = (pick: "links" | "blocks"): number =>
+  [...pages.values()].reduce((sum, page) => sum + page[pick].length, 0);
+const checked = `${pages.size} pages, ${count("links")} links, ${count("blocks")} blocks (${ran} run)`;
+console.log(`docs: ${checked}, ${all.length === 0 ? "no problems" : `${all.length} problems`}`);
+if (all.length === 0) rmSync(folder, { recursive: true });
+process.exitCode = all.length === 0 ? 0 : 1;

@@ -1,0 +1,172 @@
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterEach, describe, expect, it } from "vitest";
+import { checkBlocks } from "../lib/docs-blocks.ts";
+import { checkPages, readPages } from "../lib/docs-pages.ts";
+import { root } from "../lib/workspace.ts";
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+});
+
+function folder(parent: string): string {
+  mkdirSync(parent, { recursive: true });
+  const made = mkdtempSync(join(parent, "docs-test-"));
+  folders.push(made);
+  return made;
+}
+
+function tree(files: Record<string, string>): string {
+  const base = folder(tmpdir());
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(base, path)), { recursive: true });
+    writeFileSync(join(base, path), text);
+  }
+  return base;
+}
+
+/** Pages in which every rule holds; each test breaks one. */
+const sound: Record<string, string> = {
+  "package.json": JSON.stringify({ name: "all", scripts: { test: "", size: "" } }),
+  "packages/core/package.json": JSON.stringify({ name: "@durable/core", scripts: { demo: "" } }),
+  "packages/core/src/errors.ts": 'export const errorCodes = [\n  "conflict",\n] as const;\n',
+  "packages/core/src/say.ts": 'export const say = (id: string) => `Run ${id} has moved on; try "again".`;\n',
+  "README.md": [
+    "# Read me",
+    "[up](docs/a.md#the-second-part) and [down](#read-me), [core](packages/core), [web](https://example.org/x)",
+    "`npm run size`, `npm test`, `npm run demo -w @durable/core`, `npm run demo -w example-<name>`",
+    "`[not a link](nowhere.md)`",
+    "```sh",
+    "[not a link](nowhere.md)",
+    "```",
+  ].join("\n"),
+  "docs/a.md": "# A\n## The `second` part\n[back](../README.md)\n",
+  "docs/errors.md": [
+    "| [`conflict`](#conflict) | x |\n\n### conflict\n",
+    '```text\nRun r-17 has moved on; try "again".\n```',
+  ].join("\n"),
+};
+
+function check(changes: Record<string, string> = {}): string[] {
+  const base = tree({ ...sound, ...changes });
+  return checkPages(base, readPages(base)).map(({ file, line, message }) => `${file}:${line} ${message}`);
+}
+
+/** The problems of some blocks, each alone on a page. */
+async function checkCode(blocks: Record<string, string>): Promise<string[]> {
+  const files = Object.entries(blocks).map(([info, code], i) => {
+    return [`docs/${i}.md`, `# A page\n\n\`\`\`${info}\n${code}\n\`\`\`\n`] as const;
+  });
+  const { problems } = await checkBlocks(
+    readPages(tree(Object.fromEntries(files))),
+    folder(join(root, "dist")),
+  );
+  return problems.map(({ file, line, message }) => `${file}:${line} ${message}`);
+}
+
+describe("pages", () => {
+  it("accept a sound tree", () => {
+    expect(check()).toEqual([]);
+  });
+
+  it("D1: a link to a file that is not there", () => {
+    expect(check({ "docs/a.md": "\n[x](b.md)\n## The `second` part" })).toEqual([
+      "docs/a.md:2 b.md: there is no docs/b.md",
+    ]);
+    expect(check({ "CONTRIBUTING.md": "[x](../outside.md)" })).toEqual([
+      "CONTRIBUTING.md:1 ../outside.md: there is no ../outside.md",
+    ]);
+  });
+
+  it("D2: an anchor that is no heading, here or elsewhere", () => {
+    expect(check({ "docs/b.md": "# B\n[x](#c)\n[y](a.md#third)" })).toEqual([
+      "docs/b.md:2 #c: docs/b.md has no such heading",
+      "docs/b.md:3 a.md#third: docs/a.md has no such heading",
+    ]);
+  });
+
+  it("D3: a script that does not exist, also inside a fence", () => {
+    expect(check({ "ARCHITECTURE.md": "```sh\nnpm run sise   # why\n```" })).toEqual([
+      'ARCHITECTURE.md:2 there is no script "sise" in the root package.json',
+    ]);
+    expect(check({ "ARCHITECTURE.md": "`npm run size -w @durable/core`" })).toEqual([
+      'ARCHITECTURE.md:1 there is no script "size" in @durable/core',
+    ]);
+  });
+
+  it("D4: an error code without a row or a section, and one too many", () => {
+    expect(check({ "docs/errors.md": "| [`conflict`](#other) | x |\n\n### other\n" })).toEqual([
+      "docs/errors.md:1 conflict has no section",
+      "docs/errors.md:1 other has a section, and is unknown or there twice",
+    ]);
+  });
+
+  it("D4: a message that the code does not have", () => {
+    const page = "| [`conflict`](#conflict) | x |\n### conflict\n```text\nRun r-17 has moved.\n```";
+    expect(check({ "docs/errors.md": page })).toEqual(["docs/errors.md:4 the code has no such message"]);
+  });
+});
+
+describe("blocks", () => {
+  it("accept code that compiles, fragments that lean on the preamble, and other languages", async () => {
+    const problems = await checkCode({
+      ts: 'import { durable } from "@durable/core";\nexport const flow = durable("a", () => 1);',
+      "ts part": 'await ctx.step("a", () => 1);',
+      js: "this is not checked",
+    });
+    expect(problems).toEqual([]);
+  });
+
+  it("D5: a type error, at its own line; a whole block may not lean on the preamble", async () => {
+    const problems = await checkCode({
+      ts: "\nconst n: number = 'one';\nconsole.log(n);",
+      "ts ": 'await ctx.step("a", () => 1);',
+    });
+    expect(problems).toEqual([
+      expect.stringMatching(/^docs\/0.md:5 TS2322: /),
+      expect.stringMatching(/^docs\/1.md:4 TS2304: .*ctx/),
+    ]);
+  });
+
+  it("D6: a block that fails when it is run", async () => {
+    const problems = await checkCode({
+      "ts run": 'throw new Error("no luck");',
+      ts: 'throw new Error("not run");',
+    });
+    expect(problems).toEqual(["docs/0.md:4 the block ended with exit 1: Error: no luck"]);
+  });
+});
+
+describe("this repository", () => {
+  it("keeps links, scripts and error codes of its pages", () => {
+    expect(checkPages(root, readPages(root))).toEqual([]);
+  });
+
+  it("carries on after Ctrl-C, as the first example of the README says", async () => {
+    const blocks = readPages(root).get("README.md")?.blocks ?? [];
+    const story = blocks.find(({ text }) => text.startsWith("// story.ts"));
+    const cwd = folder(join(root, "dist"));
+    writeFileSync(join(cwd, "story.ts"), story?.text ?? "");
+    const first = await play(cwd, "model: moon");
+    expect(first).toContain("model: plan");
+    const second = await play(cwd, null);
+    expect(second).not.toContain("model: plan");
+    expect(second).toContain("completed");
+    expect(await play(cwd, null)).not.toContain("model:");
+  });
+});
+
+/** What story.ts prints, interrupted as soon as it has said `until`. */
+function play(cwd: string, until: string | null): Promise<string> {
+  const env = { ...process.env, DURABLE_DIR: join(cwd, "journals") };
+  const child = spawn(process.execPath, ["--conditions=source", "story.ts"], { cwd, env });
+  let said = "";
+  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+    if (until !== null && said.includes(until)) child.kill("SIGINT");
+  });
+  return new Promise((resolve) => child.on("close", () => resolve(said)));
+}
