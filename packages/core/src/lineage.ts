@@ -47,7 +47,8 @@ export function inherit(
   });
   const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
   view = view.filter((entry) => isInherited(entry, settled));
-  return { entries: applyEdits(view, forked, []), input: forked.input ?? input, seeds };
+  if (forked.input !== undefined) input = forked.input;
+  return { entries: applyEdits(view, forked, []), input, seeds };
 }
 
 type Settlement = Entry & {
