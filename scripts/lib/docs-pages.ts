@@ -97,7 +97,9 @@ function errorProblems(base: string, { source, blocks }: Page & { readonly sourc
   return [
     ...compare("row", known, [...source.matchAll(/^\| \[`([\w-]+)`\]/gm)]).map(at(file, 1)),
     ...compare("section", known, [...source.matchAll(/^### ([\w-]+)$/gm)]).map(at(file, 1)),
-    ...invented.map(({ line }) => at(file, line)("the code has no such message")),
+    ...invented.map(({ line }) =>
+      at(file, line)("the code has no such message (any more): copy it from packages/core/src"),
+    ),
   ];
 }
 

@@ -106,7 +106,9 @@ describe("pages", () => {
 
   it("D4: a message that the code does not have", () => {
     const page = "| [`conflict`](#conflict) | x |\n### conflict\n```text\nRun r-17 has moved.\n```";
-    expect(check({ "docs/errors.md": page })).toEqual(["docs/errors.md:4 the code has no such message"]);
+    expect(check({ "docs/errors.md": page })).toEqual([
+      expect.stringMatching(/^docs\/errors.md:4 the code has no such message/),
+    ]);
   });
 });
 
