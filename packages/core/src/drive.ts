@@ -43,7 +43,7 @@ export async function openRun(host: Host, runId: string): Promise<Journal> {
   if (journal !== null) return journal;
   throw new DurableError(
     "not-found",
-    `There is no run ${runId} in this storage. Check the id, and that this process uses the storage the run was started with.`,
+    `There is no run ${runId} in this storage. Check the id, and which storage the run was started with.`,
   );
 }
 
@@ -53,7 +53,7 @@ export function definitionOf(find: Find, journal: Journal): Definition {
   if (definition !== null) return definition;
   throw new DurableError(
     "unknown-workflow",
-    `Run ${runId} belongs to workflow "${workflow}", which this process does not have. Add it to createApp({ workflows }), or call the workflow's own method.`,
+    `Run ${runId} belongs to workflow "${workflow}", which is not known here. Add it to createApp({ workflows }).`,
   );
 }
 
@@ -104,7 +104,7 @@ function assertSame(journal: Journal, definition: Definition, input: Json): void
   if (fingerprintOf(journal.input) !== fingerprintOf(input)) {
     throw new DurableError(
       "input-mismatch",
-      `Run ${runId} was started with another input. Use the same input to continue it, another id for a new run, or flow.fork("${runId}", { from, input }) to change the input and keep recorded work.`,
+      `Run ${runId} was started with another input. Continue it with the same input, use another id, or change the input and keep recorded work with flow.fork("${runId}", { from, input }).`,
     );
   }
 }
@@ -161,7 +161,7 @@ export async function drive(
     revive: (again) => revive(host, begun, again),
   });
   const ctx = createContext({ engine, keyring, version: versionOf(journal) }, engine.root);
-  void run(definition, ctx, input).then((finish) => engine.finish(finish(journal.runId)));
+  void run(definition, ctx, input).then((finish) => engine.finish(finish));
   return settled(hold, engine.drive());
 }
 
@@ -191,20 +191,19 @@ function revive(host: Host, { journal, hold }: Begun, drive: () => Promise<Stop>
 }
 
 /** Calls the function; its end is encoded at once, so that nothing can change it afterwards. */
-async function run(definition: Definition, ctx: Context, input: unknown): Promise<(runId: string) => Finish> {
+async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
+  const where = `of run ${ctx.runId}`;
+  const noted = (orphans: readonly string[]) => (orphans.length === 0 ? {} : { orphans });
   try {
     const value: unknown = await definition.body(ctx, input);
-    const output = encode(value, `output of run ${ctx.runId}`);
-    assertSize(JSON.stringify(output), `output of run ${ctx.runId}`);
-    return () => (orphans) => ({
-      kind: "run.completed",
-      output,
-      ...(orphans.length === 0 ? {} : { orphans }),
-    });
+    const output = encode(value, `output ${where}`);
+    assertSize(JSON.stringify(output), `output ${where}`);
+    return { fact: (orphans) => ({ kind: "run.completed", output, ...noted(orphans) }) };
   } catch (thrown) {
-    return (runId) => {
-      const error = encodeThrown(thrown, `error of run ${runId}`);
-      return (orphans) => ({ kind: "run.failed", error, ...(orphans.length === 0 ? {} : { orphans }) });
+    const error = encodeThrown(thrown, `error ${where}`);
+    return {
+      fact: (orphans) => ({ kind: "run.failed", error, ...noted(orphans) }),
+      thrown: { value: thrown },
     };
   }
 }

@@ -150,10 +150,10 @@ export class RunState {
     return this.wait(waitOf(key));
   }
 
-  /** Suspend points that are open: durable, and not answered. */
-  openWaits(): (WaitState & { opened: NonNullable<WaitState["opened"]> })[] {
+  /** Suspend points that are durable and not settled; `answered` takes in those whose answer has no verdict yet. */
+  openWaits({ answered = false } = {}): (WaitState & { opened: NonNullable<WaitState["opened"]> })[] {
     const open = [...this.waits.values()].filter(
-      (w) => w.opened !== null && w.settled === null && w.answer === null,
+      (wait) => wait.opened !== null && wait.settled === null && (answered || wait.answer === null),
     );
     return open as ReturnType<RunState["openWaits"]>;
   }

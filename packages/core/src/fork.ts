@@ -36,12 +36,6 @@ export async function createFork(
   options: ForkOptions,
 ): Promise<string> {
   const parentId = parent.runId;
-  if (parent.state.summary.workflow !== definition.name) {
-    throw new DurableError(
-      "workflow-mismatch",
-      `Run ${parentId} belongs to workflow "${parent.state.summary.workflow}", not to "${definition.name}". Fork it through its own workflow.`,
-    );
-  }
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);

@@ -18,43 +18,28 @@ function fractionalBits(root: (n: number) => number, count: number): Uint32Array
 
 const K = fractionalBits(Math.cbrt, 64);
 const H = fractionalBits(Math.sqrt, 8);
-const at = (words: Uint32Array, i: number): number => words[i] as number;
+const rotate = (x: number, n: number): number => (x >>> n) | (x << (32 - n));
 
 function compress(state: Uint32Array, block: DataView, offset: number, w: Uint32Array): void {
-  for (let i = 0; i < 16; i++) w[i] = block.getUint32(offset + i * 4);
-  for (let i = 16; i < 64; i++) {
-    const x = at(w, i - 15);
-    const y = at(w, i - 2);
-    const s0 = ((x >>> 7) | (x << 25)) ^ ((x >>> 18) | (x << 14)) ^ (x >>> 3);
-    const s1 = ((y >>> 17) | (y << 15)) ^ ((y >>> 19) | (y << 13)) ^ (y >>> 10);
-    w[i] = at(w, i - 16) + s0 + at(w, i - 7) + s1;
-  }
-  let [a, b, c, d, e, f, g, h] = state as unknown as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
+  const at = (i: number): number => w[i] as number;
   for (let i = 0; i < 64; i++) {
-    const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
-    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + at(K, i) + at(w, i)) | 0;
-    const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
-    const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-    h = g;
-    g = f;
-    f = e;
-    e = (d + t1) | 0;
-    d = c;
-    c = b;
-    b = a;
-    a = (t1 + t2) | 0;
+    if (i < 16) {
+      w[i] = block.getUint32(offset + i * 4);
+    } else {
+      const [x, y] = [at(i - 15), at(i - 2)];
+      const s0 = rotate(x, 7) ^ rotate(x, 18) ^ (x >>> 3);
+      const s1 = rotate(y, 17) ^ rotate(y, 19) ^ (y >>> 10);
+      w[i] = at(i - 16) + s0 + at(i - 7) + s1;
+    }
   }
-  const next = [a, b, c, d, e, f, g, h];
-  for (let i = 0; i < 8; i++) state[i] = at(state, i) + (next[i] as number);
+  let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
+  for (let i = 0; i < 64; i++) {
+    const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + (K[i] as number) + at(i)) | 0;
+    const t2 = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    [h, g, f, e, d, c, b, a] = [g, f, e, (d + t1) | 0, c, b, a, (t1 + t2) | 0];
+  }
+  [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] = (state[i] as number) + word));
 }
 
 export function sha256(data: Uint8Array | string): Uint8Array {
@@ -68,9 +53,9 @@ export function sha256(data: Uint8Array | string): Uint8Array {
   const state = H.slice();
   const w = new Uint32Array(64);
   for (let offset = 0; offset < padded.length; offset += 64) compress(state, view, offset, w);
-  const out = new DataView(new ArrayBuffer(32));
-  for (let i = 0; i < 8; i++) out.setUint32(i * 4, at(state, i));
-  return new Uint8Array(out.buffer);
+  // The words are big-endian in the digest, whatever the machine is.
+  state.forEach((word, i) => view.setUint32(i * 4, word));
+  return padded.slice(0, 32);
 }
 
 export function hmac(secret: string, message: string): Uint8Array {

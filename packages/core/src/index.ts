@@ -23,7 +23,7 @@ export type { RetryOptions } from "./engine/retry.ts";
 export type { Settled } from "./engine/group.ts";
 export type { Duration } from "./duration.ts";
 export type { Ancestor, Cut, Edit, Entry, Fact, FactKind } from "./entry.ts";
-export { DurableError, FatalError, RetryError, errorCodes } from "./errors.ts";
+export { DurableError, FatalError, RetryError } from "./errors.ts";
 export type { ErrorCode } from "./errors.ts";
 export { MemoryStorage, conflict } from "./storage/memory.ts";
 export type { AppendRequest, Lease, ListPage, ListQuery, RunHead, RunStatus, Storage } from "./storage.ts";

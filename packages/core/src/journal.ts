@@ -146,7 +146,7 @@ export class Journal {
         const settled = await this.#settle(request, writeId, outside, error);
         if (settled !== null) return settled;
         if (tries >= settleTries) throw unsettled(this.runId || summary.runId, error);
-        await pause(this.#world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + this.#world.random() / 2));
+        await backOff(this.#world, tries);
       }
     }
   }
@@ -233,6 +233,11 @@ async function readAncestor(storage: Storage, locator: string, length: number): 
 
 function nothing(): void {}
 
+/** Waits longer after each try, with jitter, and never longer than five seconds. */
+export function backOff(world: World, tries: number): Promise<void> {
+  return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
+}
+
 export function pause(world: World, ms: number): Promise<void> {
   return new Promise((resolve) => void world.timer(ms, resolve));
 }
@@ -245,7 +250,7 @@ function unsettled(runId: string, cause: unknown): DurableError {
   if (DurableError.is(cause) && isTransient(cause)) return cause;
   return new DurableError(
     "storage-failed",
-    `The storage of run ${runId} did not take a batch after ${settleTries} tries (${describeError(cause)}). Nothing recorded is lost: advance the run again when the storage answers.`,
+    `The storage took no batch of run ${runId} in ${settleTries} tries (${describeError(cause)}). Nothing recorded is lost: advance the run again later.`,
     { cause },
   );
 }
@@ -253,7 +258,7 @@ function unsettled(runId: string, cause: unknown): DurableError {
 function regressed(runId: string, position: number): DurableError {
   return new DurableError(
     "journal-regressed",
-    `The journal of run ${runId} had ${position} batches and now has fewer: the storage forgot acknowledged writes, or an older backup was put in place. The run is left alone; restore the newer journal, or fork it.`,
+    `The journal of run ${runId} had ${position} batches and now has fewer: acknowledged writes were lost, or an older backup was put in place. Restore the newer journal, or fork the run.`,
   );
 }
 

@@ -60,7 +60,9 @@ export class Calls {
   /** Assigns the key and checks it against the record; a mismatch is returned, never thrown at user code. */
   enter(asked: Asked, inTurn: boolean): Entered | DurableError {
     const { scope, kind, name } = asked;
-    const { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
+    let { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
+    // A renamed step may have taken over the record of this name: the next one is still free.
+    while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, ""));
     const key = this.#recordedKey(own, count, asked);
     if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
     const fact = this.#replay.fact(key);
@@ -116,11 +118,13 @@ export class Calls {
   #diverged(key: string, fact: Fact, asked: Asked): DurableError {
     const found =
       fact.kind !== asked.kind
-        ? `is recorded as a ${fact.kind}, and the code now asks for a ${asked.kind}`
-        : `is recorded with ${describeInput(fact.kind, fact.input)}, and the code now declares ${describeInput(asked.kind, asked.input)}`;
+        ? `is recorded as ${kindNames[fact.kind]}, and the code now asks for ${kindNames[asked.kind]}`
+        : `is recorded with ${describeInput(fact.input)}, and the code now declares ${describeInput(asked.input)}`;
+    // An open wait that no code reaches would block the run as well.
+    const rename = fact.kind === "suspend" && !fact.settled ? "" : "give the new call another name, ";
     return new DurableError(
       "diverged",
-      `Run ${this.#runId} does not fit this code: key "${key}" ${found}. Its journal is untouched. Put the code back as it was, give the new call another name, or fork the run from "${key}"; then advance it again.`,
+      `Run ${this.#runId} does not fit this code: key "${key}" ${found}. What is recorded is kept. Put the code back as it was, ${rename}or fork the run from "${key}"; then advance it again.`,
       {
         details: {
           key,
@@ -134,15 +138,22 @@ export class Calls {
   #foreign(key: string, name: string): DurableError {
     return new DurableError(
       "foreign-await",
-      `Run ${this.#runId} asked for "${key}" after waiting for something other than ctx, while another "${name}" was still open: which of the two is which could not be told on replay. Put the foreign wait (a timer, a fetch) inside a step, or give the two different names.`,
+      `Run ${this.#runId} asked for "${key}" after waiting for something other than ctx, while another "${name}" was open: replay could not tell the two apart. Put the wait inside a step, or give the two different names.`,
       { details: { key } },
     );
   }
 }
 
-function describeInput(kind: CallKind, input: string | null): string {
+const kindNames: Readonly<Record<CallKind, string>> = {
+  step: "a step",
+  sleep: "a sleep",
+  suspend: "a suspend point",
+  parallel: "a parallel group",
+  race: "a race",
+};
+
+/** Durations and branches speak for themselves; what is left is a fingerprint. */
+function describeInput(input: string | null): string {
   if (input === null) return "no input";
-  if (kind === "sleep") return input.includes("T") ? `the time ${input}` : `a length of ${input} ms`;
-  if (kind === "step") return `input ${input} (a fingerprint)`;
-  return `branches ${input}`;
+  return /^[a-z2-7]{16}$/.test(input) ? `input ${input} (a fingerprint)` : input;
 }

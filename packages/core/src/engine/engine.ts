@@ -247,11 +247,11 @@ export class Engine implements Edge {
   async #complete(finish: Finish): Promise<void> {
     const { runId, state } = this.journal;
     const unreached = (key: string): boolean => !this.replay.isCalled(key) && !this.calls.isClosed(key);
-    const vanished = state.openWaits().find(({ opened }) => unreached(opened.key));
-    if (vanished !== undefined) return this.block(vanishedWait(runId, vanished.opened.key));
+    const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
+    if (vanished !== undefined) return this.block(vanishedWait(runId, vanished.opened.key, finish.thrown));
     const orphans = this.replay.orphans().filter(unreached);
     if (orphans.length > 0) this.world.warn(orphanWarning(runId, orphans));
-    await this.#outbox.append(finish(orphans));
+    await this.#outbox.append(finish.fact(orphans));
   }
 
   async #settleBlocked(error: DurableError): Promise<void> {

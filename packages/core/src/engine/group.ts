@@ -11,6 +11,7 @@ import { DurableError } from "../errors.ts";
 import { assertName } from "../keys.ts";
 import { limits } from "../limits.ts";
 import type { Engine } from "./engine.ts";
+import { branchesInput } from "./replay.ts";
 import { deferred, pending } from "./promise.ts";
 import type { Closing, Scope } from "./scope.ts";
 
@@ -42,7 +43,7 @@ function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
   }
   for (const branch of names ?? []) assertName(branch, `A branch of ${where}`);
   const declared = names ?? branches.length;
-  const entered = engine.enter({ scope, kind, name, input: JSON.stringify(declared) });
+  const entered = engine.enter({ scope, kind, name, input: branchesInput(declared) });
   if (entered === null) return null;
   const { key, after, fact } = entered;
   if (fact === undefined) engine.ride({ kind: `${kind}.opened`, key, after, branches: declared });

@@ -8,7 +8,7 @@
 
 import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
-import { pause, type Journal } from "../journal.ts";
+import { backOff, type Journal } from "../journal.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
 import type { World } from "../world.ts";
 
@@ -95,7 +95,7 @@ export class Hold {
           events.failed(error);
           return false;
         }
-        await pause(this.#world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + this.#world.random() / 2));
+        await backOff(this.#world, tries);
       }
     }
     return false;

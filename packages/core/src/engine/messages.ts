@@ -1,12 +1,20 @@
 /** What the engine tells people: each names the run, what was found, and the way out. */
 
-import { DurableError } from "../errors.ts";
+import { DurableError, describeError } from "../errors.ts";
+import { nameOf } from "../keys.ts";
 
-export function vanishedWait(runId: string, key: string): DurableError {
+/** `thrown` is what ended the code before it could reach the wait, if anything did. */
+export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {
+  const name = nameOf(key);
+  const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
+  const end = thrown === undefined ? "came to its end" : `failed (${describeError(thrown.value)})`;
   return new DurableError(
     "diverged",
-    `Run ${runId} does not fit this code: suspend point "${key}" is open, somebody may hold its token, and the code came to its end without reaching it. The open wait is kept. Put ctx.suspend("${key}") back, or fork the run; then advance it again.`,
-    { details: { key, recorded: { kind: "suspend" }, asked: null } },
+    `Run ${runId} does not fit this code: suspend point "${key}" is open, and the code ${end} without reaching it. The wait is kept. Put ctx.suspend("${name}") back${branch}, or fork the run; then advance it again.`,
+    {
+      ...(thrown === undefined ? {} : { cause: thrown.value }),
+      details: { key, recorded: { kind: "suspend" }, asked: null },
+    },
   );
 }
 

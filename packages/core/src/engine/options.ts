@@ -14,7 +14,10 @@ export type Stop =
   | { readonly kind: "blocked"; readonly error: DurableError };
 
 /** The end of the workflow function, encoded. */
-export type Finish = (orphans: readonly string[]) => Fact<Json>;
+export interface Finish {
+  fact(orphans: readonly string[]): Fact<Json>;
+  readonly thrown?: { readonly value: unknown };
+}
 
 /** What may be done once, when replay has come to its end and before any work starts. */
 export interface Edge {

@@ -62,7 +62,7 @@ export class Replay {
     const fact = this.#facts.get(entry.key) ?? newFact(kind === "attempt" ? "step" : (kind as CallKind));
     this.#facts.set(entry.key, fact);
     if ("input" in entry && entry.input !== undefined) fact.input = entry.input;
-    if ("branches" in entry) fact.input = JSON.stringify(entry.branches);
+    if ("branches" in entry) fact.input = branchesInput(entry.branches);
     if (entry.kind.endsWith(".opened")) fact.opened = true;
     if (entry.kind === "sleep.opened") fact.until = entry.until;
     if (entry.kind === "suspend.opened") fact.until = entry.expiresAt;
@@ -139,4 +139,9 @@ export class Replay {
 
 function newFact(kind: CallKind): Fact {
   return { kind, input: null, attempts: 0, retryAt: null, until: null, opened: false, settled: false };
+}
+
+/** Branches as declared input: which there are, in whatever order they are written. */
+export function branchesInput(branches: readonly string[] | number): string {
+  return typeof branches === "number" ? `${branches} branches` : `branches ${branches.toSorted().join(", ")}`;
 }

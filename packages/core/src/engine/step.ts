@@ -13,9 +13,9 @@ import { toMs, type Duration } from "../duration.ts";
 import { DurableError, describeError } from "../errors.ts";
 import { idempotencyKeyOf } from "../keys.ts";
 import { validate, type StandardSchema } from "../schema.ts";
-import type { Call, Entered } from "./calls.ts";
+import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
-import { deferred, pending, type Deferred } from "./promise.ts";
+import { deferred, pending } from "./promise.ts";
 import type { Settlement } from "./replay.ts";
 import { nextAttemptAt, retryPolicy, type RetryOptions, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "./scope.ts";
@@ -57,7 +57,7 @@ export function step(
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
-  const call = new StepCall(engine, {
+  const call = new StepCall(engine, "step", {
     scope,
     name,
     work,
@@ -67,78 +67,47 @@ export function step(
     input,
     schema: options.schema,
   });
-  engine.add(call, name);
   return call.promise;
 }
 
-interface StepParts {
-  readonly scope: Scope;
-  readonly name: string;
+interface StepParts extends CallParts {
   readonly work: Work;
-  readonly entered: Entered;
   readonly policy: RetryPolicy;
   readonly timeoutMs: number | null;
   readonly input: string | null;
   readonly schema: StandardSchema | undefined;
 }
 
-class StepCall implements Call {
-  readonly key: string;
-  readonly scope: Scope;
-  readonly #engine: Engine;
-  readonly #parts: StepParts;
-  readonly #outcome: Deferred<unknown> = deferred();
-
-  constructor(engine: Engine, parts: StepParts) {
-    this.#engine = engine;
-    this.#parts = parts;
-    this.key = parts.entered.key;
-    this.scope = parts.scope;
-  }
-
-  get promise(): Promise<unknown> {
-    return this.#outcome.promise;
-  }
-
-  get #where(): string {
-    return `step "${this.key}" of run ${this.#engine.journal.runId}`;
-  }
-
-  settle(settlement: Settlement): void {
-    this.#engine.calls.landed(this, this.#parts.name);
-    try {
-      if (settlement.kind === "step.completed") {
-        this.#outcome.resolve(decode(settlement.value, `output of ${this.#where}`));
-      } else if (settlement.kind === "step.failed") {
-        const cause = decode(settlement.error, `error of ${this.#where}`);
-        this.#outcome.reject(stepFailed(this.#engine.journal.runId, this.key, settlement.attempt, cause));
-      }
-    } catch (error) {
-      // The record cannot be read: that is no outcome of the step, so the workflow must not see one.
-      this.#engine.block(error as DurableError);
+class StepCall extends KeyedCall<StepParts, unknown> {
+  protected answer(settlement: Settlement): void {
+    if (settlement.kind === "step.completed") {
+      this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
+    } else if (settlement.kind === "step.failed") {
+      const cause = decode(settlement.error, `error of ${this.where}`);
+      this.outcome.reject(stepFailed(this.engine.journal.runId, this.key, settlement.attempt, cause));
     }
   }
 
   begin(): void {
-    const fact = this.#engine.replay.fact(this.key);
+    const fact = this.engine.replay.fact(this.key);
     if (this.scope.closed || fact?.settled === true) return;
     const retryAt = fact?.retryAt ?? null;
     if (retryAt === null) return this.#start(1);
-    if (this.#engine.closing) return;
-    this.#engine.timers.wait(this, retryAt);
-    this.scope.whenClosed(() => this.#engine.timers.cancel(this));
+    if (this.engine.closing) return;
+    this.engine.timers.wait(this, retryAt);
+    this.whenClosed(() => this.engine.timers.cancel(this));
   }
 
   due(): void {
-    if (!this.#engine.closing) this.#start((this.#engine.replay.fact(this.key)?.attempts ?? 0) + 1);
+    if (!this.engine.closing) this.#start((this.engine.replay.fact(this.key)?.attempts ?? 0) + 1);
   }
 
   #start(attempt: number): void {
-    const over = this.#engine.busy.begin("work");
+    const over = this.engine.busy.begin("work");
     // Nobody waits for the loser of a race, however long it takes to notice.
     const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
     void this.#attempt(attempt)
-      .catch((error: unknown) => this.#engine.block(unexpected(this.#where, error)))
+      .catch((error: unknown) => this.engine.block(unexpected(this.where, error)))
       .finally(() => {
         keep();
         over();
@@ -146,27 +115,27 @@ class StepCall implements Call {
   }
 
   async #attempt(attempt: number): Promise<void> {
-    const { world } = this.#engine;
-    const { policy, input, entered } = this.#parts;
+    const { world } = this.engine;
+    const { policy, input } = this.parts;
     const startedAt = world.now();
     const called = {
       key: this.key,
-      after: entered.after,
+      after: this.after,
       startedAt,
       attempt,
       ...(input === null ? {} : { input }),
     };
     try {
-      const value = encode(await this.#checked(await this.#bounded(attempt)), `output of ${this.#where}`);
-      assertSize(JSON.stringify(value), `output of ${this.#where}`);
-      this.#engine.write({ kind: "step.completed", ...called, value });
+      const value = encode(await this.#checked(await this.#bounded(attempt)), `output of ${this.where}`);
+      assertSize(JSON.stringify(value), `output of ${this.where}`);
+      this.engine.write({ kind: "step.completed", ...called, value });
     } catch (thrown) {
       // Given up on purpose: the driver has let go, or a race was lost. That is no failure of the step.
       if (this.scope.aborted) return;
       const now = world.now();
       const retryAt = nextAttemptAt(policy, { error: thrown, attempt }, { now, random: world.random() });
-      const error = encodeThrown(thrown, `error of ${this.#where}`);
-      this.#engine.write(
+      const error = encodeThrown(thrown, `error of ${this.where}`);
+      this.engine.write(
         retryAt === null
           ? { kind: "step.failed", ...called, error }
           : { kind: "attempt.failed", ...called, error, retryAt },
@@ -176,15 +145,15 @@ class StepCall implements Call {
 
   /** The work under its time limit. What comes after the limit is dropped: the journal has the time-out. */
   async #bounded(attempt: number): Promise<unknown> {
-    const { timeoutMs } = this.#parts;
-    const info = new Info(this.#engine.journal.runId, this.key, attempt, this.scope);
-    const work = (async () => this.#parts.work(info))();
+    const { timeoutMs } = this.parts;
+    const info = new Info(this.engine.journal.runId, this.key, attempt, this.scope);
+    const work = (async () => this.parts.work(info))();
     if (timeoutMs === null) return work;
     const limit = deferred<never>();
-    const cancel = this.#engine.world.timer(timeoutMs, () => {
+    const cancel = this.engine.world.timer(timeoutMs, () => {
       const error = new DurableError(
         "step-timeout",
-        `Attempt ${attempt} of ${this.#where} took longer than ${timeoutMs} ms.`,
+        `Attempt ${attempt} of ${this.where} took longer than ${timeoutMs} ms.`,
       );
       limit.reject(error);
       info.abort(error);
@@ -197,13 +166,13 @@ class StepCall implements Call {
   }
 
   async #checked(value: unknown): Promise<unknown> {
-    const { schema } = this.#parts;
+    const { schema } = this.parts;
     if (schema === undefined) return value;
     const result = await validate(schema, value);
     if (result.ok) return result.value;
     throw new DurableError(
       "invalid-output",
-      `The output of ${this.#where} does not fit its schema: ${result.issues}.`,
+      `The output of ${this.where} does not fit its schema: ${result.issues}.`,
     );
   }
 }

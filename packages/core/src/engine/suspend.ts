@@ -16,9 +16,9 @@ import { waitOf } from "../keys.ts";
 import { limits } from "../limits.ts";
 import { toJsonSchema, validate, type StandardSchema } from "../schema.ts";
 import type { Keyring } from "../tokens.ts";
-import type { Call, Entered } from "./calls.ts";
+import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
-import { deferred, pending, type Deferred } from "./promise.ts";
+import { pending } from "./promise.ts";
 import type { Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
@@ -50,7 +50,7 @@ export function suspend(
   const entered = engine.enter({ scope, kind: "suspend", name, input: null });
   if (entered === null || keyring instanceof DurableError)
     return Object.assign(pending(), { token: "", key: name });
-  const call = new SuspendCall(engine, {
+  const call = new SuspendCall(engine, "suspend point", {
     scope,
     name,
     entered,
@@ -59,7 +59,6 @@ export function suspend(
     fallback,
     schema: options.schema,
   });
-  engine.add(call, name);
   engine.calls.addWait(call);
   return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
 }
@@ -82,111 +81,76 @@ function assertNote(note: Json, where: string): void {
   );
 }
 
-interface SuspendParts {
-  readonly scope: Scope;
-  readonly name: string;
-  readonly entered: Entered;
+interface SuspendParts extends CallParts {
   readonly timeoutMs: number | null;
   readonly note: Json;
   readonly fallback: { readonly value?: Json };
   readonly schema: StandardSchema | undefined;
 }
 
-export class SuspendCall implements Call {
-  readonly key: string;
-  readonly scope: Scope;
-  readonly after: number;
-  readonly #engine: Engine;
-  readonly #parts: SuspendParts;
-  readonly #outcome: Deferred<unknown> = deferred();
-  readonly #wait: string;
+export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
+  readonly #wait = waitOf(this.key);
   #begun = false;
   #judging = false;
 
-  constructor(engine: Engine, parts: SuspendParts) {
-    this.#engine = engine;
-    this.#parts = parts;
-    this.key = parts.entered.key;
-    this.after = parts.entered.after;
-    this.scope = parts.scope;
-    this.#wait = waitOf(this.key);
-  }
-
-  get promise(): Promise<unknown> {
-    return this.#outcome.promise;
-  }
-
   get schema(): StandardSchema | undefined {
-    return this.#parts.schema;
+    return this.parts.schema;
   }
 
-  get #where(): string {
-    return `suspend point "${this.key}" of run ${this.#engine.journal.runId}`;
+  get #called(): { key: string; after: number; wait: string } {
+    return { key: this.key, after: this.after, wait: this.#wait };
   }
 
-  settle(settlement: Settlement): void {
-    this.#engine.calls.landed(this, this.#parts.name);
-    try {
-      if (settlement.kind === "suspend.resolved") {
-        this.#outcome.resolve(decode(this.#engine.replay.answer(settlement), `answer to ${this.#where}`));
-      } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
-        this.#outcome.resolve(decode(settlement.value, `fallback of ${this.#where}`));
-      } else {
-        this.#outcome.reject(this.#expired());
-      }
-    } catch (error) {
-      this.#engine.block(error as DurableError);
+  protected answer(settlement: Settlement): void {
+    if (settlement.kind === "suspend.resolved") {
+      this.outcome.resolve(decode(this.engine.replay.answer(settlement), `answer to ${this.where}`));
+    } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
+      this.outcome.resolve(decode(settlement.value, `fallback of ${this.where}`));
+    } else {
+      this.outcome.reject(this.#expired());
     }
   }
 
   begin(): void {
-    if (this.#engine.finished) return;
-    const { answer } = this.#engine.journal.state.wait(this.#wait);
+    if (this.engine.finished) return;
+    const { answer } = this.engine.journal.state.wait(this.#wait);
     this.#begun = true;
-    this.scope.whenClosed(() => this.#close());
+    this.whenClosed(() => this.#close());
     if (answer !== null) this.look();
     else this.#await();
   }
 
   /** Waits for the outside, until the recorded deadline if there is one. */
   #await(): void {
-    const { opened, settled } = this.#engine.journal.state.wait(this.#wait);
-    this.#engine.timers.wait(this, opened === null || settled === "closed" ? this.#open() : opened.expiresAt);
+    const { opened, settled } = this.engine.journal.state.wait(this.#wait);
+    this.engine.timers.wait(this, opened === null || settled === "closed" ? this.#open() : opened.expiresAt);
   }
 
   /** Opens the wait; it is visible to others once this is durable. */
   #open(): number | null {
-    const { timeoutMs, note } = this.#parts;
-    if (this.#engine.timers.waiting >= limits.openWaits) {
-      this.#engine.block(
+    const { timeoutMs, note } = this.parts;
+    if (this.engine.timers.waiting >= limits.openWaits) {
+      this.engine.block(
         new DurableError(
           "limit",
-          `The ${this.#where} would be open wait number ${limits.openWaits + 1}. Close some, or split the run.`,
+          `The ${this.where} would be open wait number ${limits.openWaits + 1}. Close some, or split the run.`,
         ),
       );
       return null;
     }
-    const expiresAt = timeoutMs === null ? null : this.#engine.world.now() + timeoutMs;
+    const expiresAt = timeoutMs === null ? null : this.engine.world.now() + timeoutMs;
     const schema = toJsonSchema(this.schema);
-    this.#engine.write({
-      kind: "suspend.opened",
-      key: this.key,
-      after: this.after,
-      wait: this.#wait,
-      note,
-      schema,
-      expiresAt,
-    });
+    this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt });
     return expiresAt;
   }
 
   /** Judges an answer that is there and that nobody has judged. */
   look(): void {
-    const { answer } = this.#engine.journal.state.wait(this.#wait);
+    const { answer } = this.engine.journal.state.wait(this.#wait);
     if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
     this.#judging = true;
-    this.#engine.timers.cancel(this);
-    const over = this.#engine.busy.begin("verdict");
+    this.engine.timers.cancel(this);
+    const over = this.engine.busy.begin("verdict");
     void this.#judge(answer.seq, answer.value)
       .catch((error: unknown) =>
         this.#reject(answer.seq, error instanceof Error ? error.message : String(error)),
@@ -198,16 +162,15 @@ export class SuspendCall implements Call {
   }
 
   async #judge(answer: number, value: Json): Promise<void> {
-    const called = { key: this.key, after: this.after, wait: this.#wait };
-    if (this.schema === undefined) return this.#engine.write({ kind: "suspend.resolved", ...called, answer });
-    const verdict = await this.check(decode(value, `answer to ${this.#where}`));
+    if (this.schema === undefined)
+      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });
+    const verdict = await this.check(decode(value, `answer to ${this.where}`));
     if (typeof verdict === "string") this.#reject(answer, verdict);
-    else this.#engine.write({ kind: "suspend.resolved", ...called, answer, value: verdict.value });
+    else this.engine.write({ kind: "suspend.resolved", ...this.#called, answer, value: verdict.value });
   }
 
   #reject(answer: number, issues: string): void {
-    const called = { key: this.key, after: this.after, wait: this.#wait };
-    this.#engine.write({ kind: "suspend.rejected", ...called, answer, issues });
+    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });
     this.#await();
   }
 
@@ -216,32 +179,26 @@ export class SuspendCall implements Call {
     const result =
       this.schema === undefined ? ({ ok: true, value } as const) : await validate(this.schema, value);
     if (!result.ok) return result.issues;
-    const encoded = encode(result.value, `answer to ${this.#where}`);
-    assertSize(JSON.stringify(encoded), `answer to ${this.#where}`);
+    const encoded = encode(result.value, `answer to ${this.where}`);
+    assertSize(JSON.stringify(encoded), `answer to ${this.where}`);
     return { value: encoded };
   }
 
   due(): void {
-    const called = { key: this.key, after: this.after, wait: this.#wait };
-    this.#engine.write({ kind: "suspend.expired", ...called, ...this.#parts.fallback });
+    this.engine.write({ kind: "suspend.expired", ...this.#called, ...this.parts.fallback });
   }
 
   /** A race was lost around it: its token answers nothing any more. */
   #close(): void {
-    this.#engine.timers.cancel(this);
-    if (this.#engine.journal.state.wait(this.#wait).settled !== null) return;
-    this.#engine.ride({
-      kind: "suspend.closed",
-      key: this.key,
-      after: this.#engine.replay.delivered,
-      wait: this.#wait,
-    });
+    this.engine.timers.cancel(this);
+    if (this.engine.journal.state.wait(this.#wait).settled !== null) return;
+    this.engine.ride({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
   }
 
   #expired(): DurableError {
     return new DurableError(
       "suspend-expired",
-      `Nobody answered ${this.#where} in time. Catch this error, or give ctx.suspend a fallback.`,
+      `Nobody answered ${this.where} in time. Catch this error, or give ctx.suspend a fallback.`,
       { details: { key: this.key } },
     );
   }
