@@ -149,12 +149,12 @@ const isEdit = hasShape({ key: isText, value: isValue, open: optional(isOpen) })
 
 const isNames = listOf(isText);
 
-const run: Shape = { runId: isText, workflow: isText, version: orNull(isText) };
+const run: Shape = { runId: isText, workflow: isText, version: isValue };
 const called: Shape = { key: isText, after: isNumber };
 const suspended: Shape = { ...called, wait: isText };
 const group: Shape = { ...called, branches: (field) => isNumber(field) || isNames(field) };
 
-/** What no fact of a kind is without. */
+/** What no fact of a kind is without. What users say in their own words is not judged. */
 const shapes: Readonly<Record<FactKind, Shape>> = {
   "run.started": { ...run, input: isValue },
   "run.forked": {
@@ -173,7 +173,7 @@ const shapes: Readonly<Record<FactKind, Shape>> = {
   "suspend.opened": { ...suspended, note: isValue, schema: isValue, expiresAt: orNull(isNumber) },
   "suspend.answered": { wait: isText, value: isValue },
   "suspend.resolved": suspended,
-  "suspend.rejected": { ...suspended, answer: isNumber, issues: isText },
+  "suspend.rejected": { ...suspended, answer: isNumber, issues: isValue },
   "suspend.expired": suspended,
   "suspend.closed": suspended,
   "parallel.opened": group,
@@ -181,7 +181,7 @@ const shapes: Readonly<Record<FactKind, Shape>> = {
   "run.suspended": { wakeAt: orNull(isNumber) },
   "run.completed": { output: isValue },
   "run.failed": { error: isValue },
-  "run.cancelled": { reason: orNull(isText) },
+  "run.cancelled": { reason: isValue },
 };
 const checks: ReadonlyMap<unknown, Check> = new Map(
   Object.entries(shapes).map(([kind, shape]) => [kind, hasShape({ at: isNumber, ...shape })]),

@@ -163,6 +163,7 @@ describe("a delay that was asked for", () => {
     ];
     for (const after of odd) expect(wait(retryAfter(after))).toBe(1_000);
     expect(wait(failing({ name: "RetryError" }))).toBe(1_000);
+    expect(wait(failing({ after: "7s" }))).toBe(1_000);
   });
 
   it.each<[string, Record<string, string>, number]>([
@@ -173,6 +174,7 @@ describe("a delay that was asked for", () => {
     ["milliseconds", { "retry-after-ms": "250" }, 250],
     ["parts of a millisecond", { "retry-after-ms": "250.4" }, 250],
     ["milliseconds before seconds", { "retry-after-ms": "250", "retry-after": "7" }, 250],
+    ["no milliseconds", { "retry-after-ms": "0", "retry-after": "7" }, 7_000],
     ["milliseconds that are none", { "retry-after-ms": "x", "retry-after": "7" }, 7_000],
     ["too long a time: a day at most", { "retry-after": "99999999" }, 86_400_000],
     ["too long in milliseconds", { "retry-after-ms": "1e300" }, 86_400_000],
