@@ -3,6 +3,7 @@ import { faultyStorage, seeded } from "@durable/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindsOf, lab, outputOf, pause, secret, tokenOf } from "./support/behaviour-lab.ts";
+import { dieAt, replayOf, runOf } from "./support/behaviour-lives.ts";
 
 const counting = durable("counting", (ctx) => ctx.suspend("n", { schema: z.number() }));
 
@@ -75,4 +76,92 @@ test("H40 an answer that was accepted before the time-out's entry is what the wo
     const [outcome, { status }] = await world.run(Promise.all([running, answering]));
     expect(outputOf(outcome), `seed ${seed}: ${status}`).toBe(status === "accepted" ? "answer" : "nobody");
   }
+});
+
+test.each(["resume", "deliver"] as const)(
+  "defaults and transforms of an answer's schema are the same on replay, and applied once, by %s",
+  async (way) => {
+    const on = lab();
+    let applied = 0;
+    const schema = z.object({ n: z.number().default(3) }).transform(({ n }) => {
+      applied += 1;
+      return { at: new Date(n), tags: new Set([n]) };
+    });
+    const flow = durable("shaped", async (ctx) => {
+      const answer = await ctx.suspend("ok", { schema });
+      await ctx.step("after", () => 1);
+      return answer;
+    });
+    const app = createApp({ workflows: [flow], ...on });
+    await on.world.run(app[way](tokenOf(await runOf(on, flow)), {}));
+    const expected = { at: new Date(3), tags: new Set([3]) };
+    expect(outputOf(await on.world.run(app.advance("r")))).toEqual(expected);
+    expect(outputOf(await replayOf(on, flow))).toEqual(expected);
+    expect(applied).toBe(1);
+  },
+);
+
+test("H31 after lost rounds of race(wait, sleep) an answer goes to the live wait, and the stale ones are expired", async () => {
+  for (const lost of [0, 1, 4]) {
+    const on = lab();
+    const flow = durable("rounds", async (ctx) => {
+      for (let round = 0; ; round++) {
+        const first = await ctx.race({
+          answer: (c) => c.suspend<string>("ok"),
+          timer: (c) => c.sleep("1h"),
+        });
+        if (first.name === "answer") return [round, first.value];
+      }
+    });
+    const app = createApp({ workflows: [flow], ...on });
+    const tokens = [tokenOf(await runOf(on, flow))];
+    for (let round = 1; round <= lost; round++) {
+      await on.world.advance(3_600_000);
+      const swept = await on.world.run(app.sweep());
+      expect(swept.outcomes).toMatchObject([{ status: "suspended", waiting: [{ name: "ok" }] }]);
+      tokens.push(tokenOf(swept.outcomes[0]!));
+    }
+    expect(new Set(tokens).size).toBe(lost + 1);
+    for (const stale of tokens.slice(0, -1))
+      expect((await on.world.run(app.resume(stale, "stale"))).status).toBe("expired");
+    const result = await on.world.run(app.resume(tokens.at(-1)!, "live"));
+    expect(outputOf(result.outcome)).toEqual([lost, "live"]);
+    expect(outputOf(await replayOf(on, flow))).toEqual([lost, "live"]);
+  }
+});
+
+test("H32 a token mailed inside a step is the same after a crash anywhere, and answers the wait", async () => {
+  for (const fault of ["crash-before", "crash-after", "crash-then-apply"] as const) {
+    for (const append of [1, 2, 3]) {
+      const on = lab();
+      const sent: string[] = [];
+      const flow = durable("mailed", async (ctx) => {
+        await ctx.step("plan", () => 1);
+        const wait = ctx.suspend<string>("reply");
+        await ctx.step("mail", () => void sent.push(wait.token));
+        return wait;
+      });
+      const when = `${fault} at append ${append}`;
+      await dieAt(on, flow, append, { fault });
+      const outcome = await runOf(on, flow);
+      expect(sent.length, `with ${when}`).toBeGreaterThan(0);
+      expect(new Set([...sent, tokenOf(outcome)]).size, `with ${when}`).toBe(1);
+      const result = await on.world.run(flow.with({ ...on }).resume(sent[0]!, "hello"));
+      expect(outputOf(result.outcome), `with ${when}`).toBe("hello");
+    }
+  }
+});
+
+test("H32 an answer to a mailed token is kept though the run died before it wrote that it waits", async () => {
+  const on = lab();
+  const sent: string[] = [];
+  const flow = durable("mailed", async (ctx) => {
+    const wait = ctx.suspend<string>("reply");
+    await ctx.step("mail", () => void sent.push(wait.token));
+    return wait;
+  });
+  await dieAt(on, flow, 2, { fault: "crash-before" });
+  const app = createApp({ workflows: [flow], ...on });
+  expect((await app.deliver(sent[0]!, "hello")).status).toBe("accepted");
+  expect((await on.world.run(app.sweep())).outcomes.map(outputOf)).toEqual(["hello"]);
 });
