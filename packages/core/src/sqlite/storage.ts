@@ -82,9 +82,13 @@ export class SqliteStorage implements Storage {
       changes = create.run(...about, ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, locator, position).changes;
     else changes = growAndLease.run(...fold, ...claim, locator, position).changes;
-    if (Number(changes) === 0) throw conflict(head.runId, position);
+    if (Number(changes) === 0) throw conflict(head.runId, position, this.#hidden(locator));
     insert.run(locator, position, batch);
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
+  }
+
+  #hidden(locator: string): { deleted?: boolean } {
+    return this.#sql.hidden.get(locator) === undefined ? {} : { deleted: true };
   }
 
   read(locator: string, from = 0): Promise<{ batches: readonly string[]; length: number }> {

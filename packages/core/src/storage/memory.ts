@@ -36,8 +36,8 @@ export class MemoryStorage implements Storage {
 
   append({ locator, position, batch, head, lease }: AppendRequest): Promise<void> {
     const kept = this.#runs.get(locator);
-    if (kept?.deleted === true || (kept?.batches.length ?? 0) !== position)
-      return Promise.reject(conflict(head.runId, position));
+    if (kept?.deleted === true) return Promise.reject(conflict(head.runId, position, { deleted: true }));
+    if ((kept?.batches.length ?? 0) !== position) return Promise.reject(conflict(head.runId, position));
     const run = kept ?? this.#create(locator, head);
     run.batches.push(batch);
     run.head = head;
@@ -190,10 +190,15 @@ export function readCursor(cursor: string | undefined): { wakeAt: number; id: nu
   );
 }
 
-/** What every storage answers when a journal has moved. */
-export function conflict(runId: string, position: number): DurableError {
-  return new DurableError(
-    "conflict",
-    `The journal of run ${runId} does not have ${position} batches any more: somebody else appended first.`,
-  );
+/** What every storage answers when a journal has moved, or is only kept for the forks that read it. */
+export function conflict(
+  runId: string,
+  position: number,
+  details: { readonly deleted?: boolean } = {},
+): DurableError {
+  const why =
+    details.deleted === true
+      ? `Run ${runId} was deleted; its journal is kept for its forks and takes no batch.`
+      : `The journal of run ${runId} does not have ${position} batches any more: somebody else appended first.`;
+  return new DurableError("conflict", why, { details });
 }

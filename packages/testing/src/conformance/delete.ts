@@ -74,7 +74,11 @@ export const deleteChecks: Checks = {
     const batches = [text(0), text(1), text(2)];
     expect(await storage.read(parent.locator)).toEqual({ batches, length: 3 });
     expect(await storage.read(parent.locator, 2)).toEqual({ batches: [text(2)], length: 3 });
-    await refused(storage.append(request(parent, 0)), "conflict");
+    for (const position of [0, 2, 3, 4])
+      await expect(storage.append(request(parent, position))).rejects.toMatchObject({
+        code: "conflict",
+        details: { deleted: true },
+      });
     expect(await subject.locators()).toEqual([fork.locator]);
     await storage.delete(fork.locator);
     expect(await lengths(subject, [parent, fork])).toEqual([0, 0]);
@@ -140,7 +144,7 @@ export const deleteChecks: Checks = {
       starts: 1,
       length: 1,
     });
-    await refused(storage.append(request(fresh, 5)), "conflict");
+    await expect(storage.append(request(fresh, 5))).rejects.toMatchObject({ code: "conflict", details: {} });
   },
 
   "delete of a second life does not remember the forks of the first": async (subject) => {
