@@ -2,7 +2,7 @@ import { createApp, durable, type Context } from "@durable/core";
 import { countingStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { hooked, kindsOf, lab, outputOf, pause, type Lab } from "./support/behaviour-lab.ts";
-import { batchesOf, freezable, runOf, type Flow } from "./support/behaviour-lives.ts";
+import { batchesOf, freezable, runOf, silent, type Flow } from "./support/behaviour-lives.ts";
 
 /** What a zombie tries to write when it wakes. */
 const writes: Record<string, (ctx: Context, gate: () => Promise<void>) => Promise<unknown>> = {
@@ -84,6 +84,60 @@ describe.each(Object.keys(writes))("H21 a zombie that tries to write %s", (what)
     // The first driver's batches come first, and none of them after the second's.
     expect(drivers.lastIndexOf(drivers[0])).toBeLessThan(drivers.indexOf(drivers.at(-1)));
   });
+});
+
+test("H21 a zombie whose lease lies, and who is told nothing, is refused by the append alone", async () => {
+  const on = lab();
+  const gates: (() => void)[] = [];
+  const flow = durable("held", async (ctx) => {
+    const held = await ctx.step("held", () => {
+      const name = `body ${gates.length + 1}`;
+      return new Promise<string>((resolve) => void gates.push(() => resolve(name)));
+    });
+    return [held, await ctx.step("more", () => "more")];
+  });
+  const storage = { ...silent(on), lease: () => Promise.resolve({ starts: 1, length: 1 }) };
+  const cold = freezable(on.world);
+  const first = flow.with({ ...on, storage, world: cold.world }).run(undefined, { id: "r" });
+  await on.world.advance(50);
+  cold.freeze();
+  await on.world.advance(31_000);
+  const second = flow.with({ ...on }).run(undefined, { id: "r" });
+  await on.world.advance(1_000);
+  gates[1]?.();
+  expect(outputOf(await on.world.run(second))).toEqual(["body 2", "more"]);
+  const before = await batchesOf(on);
+  gates[0]?.();
+  expect(outputOf(await on.world.run(first))).toEqual(["body 2", "more"]);
+  expect(await batchesOf(on)).toEqual(before);
+});
+
+test("H21 a zombie whose lease lies is refused by the append also while the other is still driving", async () => {
+  const on = lab();
+  const gates: (() => void)[] = [];
+  let more = 0;
+  const flow = durable("held", async (ctx) => {
+    await ctx.step("held", () => new Promise<void>((resolve) => void gates.push(resolve)));
+    return ctx.step("more", async () => {
+      more += 1;
+      await pause(on.world, 20_000);
+      return "more";
+    });
+  });
+  const storage = { ...silent(on), lease: () => Promise.resolve({ starts: 1, length: 1 }) };
+  const cold = freezable(on.world);
+  const first = flow.with({ ...on, storage, world: cold.world }).run(undefined, { id: "r" });
+  await on.world.advance(50);
+  cold.freeze();
+  await on.world.advance(31_000);
+  const second = flow.with({ ...on }).run(undefined, { id: "r" });
+  await on.world.advance(1_000);
+  gates[1]?.();
+  await on.world.advance(1_000);
+  gates[0]?.();
+  expect(await on.world.run(first)).toMatchObject({ status: "running" });
+  expect(outputOf(await on.world.run(second))).toBe("more");
+  expect(more).toBe(1);
 });
 
 test("H21 a zombie that wakes before the other has written may win, and the other then stops", async () => {
