@@ -1,0 +1,67 @@
+import { MemoryStorage, type Storage } from "@durable/core";
+import { describe, expect, it } from "vitest";
+import { checks, runCheck, type Open } from "../src/conformance/checks.ts";
+import { storageConformance } from "../src/conformance/index.ts";
+import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
+import { lifeFaults } from "./support/conformance-life-faults.ts";
+
+/** Everything of the good storage that the fault does not replace. */
+function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
+  return {
+    append: (request) => good.append(request),
+    read: (locator, from) => good.read(locator, from),
+    list: (query) => good.list(query),
+    lease: (locator, owner, ttlMs) => good.lease(locator, owner, ttlMs),
+    release: (locator, owner, quietMs) => good.release(locator, owner, quietMs),
+    delete: (locator) => good.delete(locator),
+    changed: (locator, length, signal) => good.changed(locator, length, signal),
+    ...fault,
+  };
+}
+
+/** What became of a test: passed, failed, skipped, or still running after a while. */
+async function resultOf(title: string, fault: Fault): Promise<string> {
+  const check = checks.get(title);
+  if (check === undefined) return "unknown test";
+  const run = runCheck(
+    check,
+    ({ now }) => {
+      const good = new MemoryStorage({ now });
+      const storage = faulty(good, fault(good));
+      return Promise.resolve({
+        storage,
+        reopen: () => Promise.resolve(good),
+        close: () => Promise.resolve(),
+      });
+    },
+    (reason) => {
+      throw new Error(`skipped: ${reason}`);
+    },
+  ).then(
+    () => "passed",
+    (error: Error) => (error.message.startsWith("skipped") ? "skipped" : "failed"),
+  );
+  const late = new Promise<string>((resolve) => setTimeout(resolve, 1_000, "failed by hanging"));
+  return Promise.race([run, late]);
+}
+
+const faults = [...journalFaults, ...lifeFaults];
+
+describe("the suite finds planted faults", () => {
+  it.each(faults)("%s: one that %s", async (title, _what, fault) => {
+    expect(await resultOf(title, fault)).toMatch(/^failed/);
+    // The same test passes, or does not apply, where the fault is not.
+    expect(await resultOf(title, () => ({}))).toMatch(/^(passed|skipped)$/);
+  });
+});
+
+const unopened: Open = () => Promise.reject(new Error("not opened"));
+
+describe("storageConformance", () => {
+  it("refuses to skip what is no test, and names the tests there are", () => {
+    const skip = [{ test: "lists newest frist", reason: "none" }];
+    const register = (): void => storageConformance("mine", unopened, { skip });
+    expect(register).toThrow(/"lists newest frist", which is no test/);
+    expect(register).toThrow(/append creates a run at position 0/);
+  });
+});
