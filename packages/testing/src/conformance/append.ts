@@ -7,7 +7,7 @@ export const appendChecks: Checks = {
   "append creates a run at position 0": async ({ storage, clock }) => {
     const head = headOf(clock.now);
     await storage.append(request(head, 0));
-    expect(await storage.read(head.locator)).toEqual({ batches: [text(0)], length: 1 });
+    expect(await storage.read(head.locator)).toMatchObject({ batches: [text(0)], length: 1 });
   },
 
   "append refuses a wrong position and changes nothing": async (subject) => {
@@ -17,7 +17,10 @@ export const appendChecks: Checks = {
     for (const position of [0, 1, 2, 4, 5, 100]) {
       await refused(storage.append({ ...request(changed, position), batch: "changed" }), "conflict");
     }
-    expect(await storage.read(head.locator)).toEqual({ batches: [text(0), text(1), text(2)], length: 3 });
+    expect(await storage.read(head.locator)).toMatchObject({
+      batches: [text(0), text(1), text(2)],
+      length: 3,
+    });
     expect((await subject.list()).runs).toEqual([head]);
     await storage.append(request(head, 3));
     expect((await storage.read(head.locator)).length).toBe(4);
@@ -27,7 +30,7 @@ export const appendChecks: Checks = {
     const { storage, clock } = subject;
     const head = headOf(clock.now);
     for (const position of [1, 2, 50]) await refused(storage.append(request(head, position)), "conflict");
-    expect(await storage.read(head.locator)).toEqual({ batches: [], length: 0 });
+    expect(await storage.read(head.locator)).toMatchObject({ batches: [], length: 0 });
     expect((await subject.list()).runs).toEqual([]);
     expect(await storage.lease(head.locator, "a", 1_000)).toBeNull();
   },
@@ -73,7 +76,7 @@ export const appendChecks: Checks = {
         ),
       );
       for (const handle of [storage, second])
-        expect(await handle.read(head.locator, position)).toEqual({
+        expect(await handle.read(head.locator, position)).toMatchObject({
           batches: [`${position} by ${winner}`],
           length: position + 1,
         });
@@ -91,7 +94,7 @@ export const appendChecks: Checks = {
     );
     for (const { locator } of heads) {
       const expected = Array.from({ length: 5 }, (_, position) => `${locator} ${position}`);
-      expect(await storage.read(locator)).toEqual({ batches: expected, length: 5 });
+      expect(await storage.read(locator)).toMatchObject({ batches: expected, length: 5 });
     }
     expect(await subject.locators()).toHaveLength(40);
   },
@@ -100,7 +103,7 @@ export const appendChecks: Checks = {
     const second = await subject.second();
     for (let n = 1; n <= 20; n++) {
       const head = await subject.create();
-      expect(await second.read(head.locator)).toEqual({ batches: [text(0)], length: 1 });
+      expect(await second.read(head.locator)).toMatchObject({ batches: [text(0)], length: 1 });
       expect((await subject.list({}, second)).runs[0]).toEqual(head);
     }
   },

@@ -29,7 +29,7 @@ export const deleteChecks: Checks = {
     expect(await subject.locators({ status: "running" })).toEqual([kept.locator]);
     expect(await subject.due()).toEqual([kept.locator]);
     expect(await storage.lease(gone.locator, "a", 1_000)).toBeNull();
-    expect(await storage.read(gone.locator)).toEqual(nothing);
+    expect(await storage.read(gone.locator)).toMatchObject(nothing);
   },
 
   "delete is seen by a second handle": async (subject) => {
@@ -37,7 +37,7 @@ export const deleteChecks: Checks = {
     const head = await subject.create();
     await second.delete(head.locator);
     expect(await subject.locators()).toEqual([]);
-    expect(await subject.storage.read(head.locator)).toEqual(nothing);
+    expect(await subject.storage.read(head.locator)).toMatchObject(nothing);
   },
 
   "delete of an unknown run, and deleting twice, do nothing": async (subject) => {
@@ -72,8 +72,12 @@ export const deleteChecks: Checks = {
     const fork = await createFork(subject, [parent]);
     await storage.delete(parent.locator);
     const batches = [text(0), text(1), text(2)];
-    expect(await storage.read(parent.locator)).toEqual({ batches, length: 3 });
-    expect(await storage.read(parent.locator, 2)).toEqual({ batches: [text(2)], length: 3 });
+    expect(await storage.read(parent.locator)).toMatchObject({ batches, length: 3, deleted: true });
+    expect(await storage.read(parent.locator, 2)).toMatchObject({
+      batches: [text(2)],
+      length: 3,
+      deleted: true,
+    });
     for (const position of [0, 2, 3, 4])
       await expect(storage.append(request(parent, position))).rejects.toMatchObject({
         code: "conflict",
@@ -136,8 +140,10 @@ export const deleteChecks: Checks = {
     await storage.delete(old.locator);
     const fresh = { ...old, label: null, steps: 0, createdAt: clock.now, updatedAt: clock.now };
     await storage.append({ ...request(fresh, 0), batch: "fresh" });
-    expect(await storage.read(old.locator)).toEqual({ batches: ["fresh"], length: 1 });
-    expect(await storage.read(old.locator, 1)).toEqual({ batches: [], length: 1 });
+    const read = await storage.read(old.locator);
+    expect(read).toMatchObject({ batches: ["fresh"], length: 1 });
+    expect(read.deleted, "it is not hidden").not.toBe(true);
+    expect(await storage.read(old.locator, 1)).toMatchObject({ batches: [], length: 1 });
     expect((await subject.list()).runs).toEqual([fresh]);
     expect(await subject.due(), "no quiet is left").toEqual([old.locator]);
     expect(await storage.lease(old.locator, "e", 1_000), "no starts are left").toEqual({

@@ -7,7 +7,7 @@ export const leaseChecks: Checks = {
   "lease of an unknown run is null": async ({ storage }) => {
     expect(await storage.lease("nobodynobodynobody", "a", 1_000)).toBeNull();
     await storage.release("nobodynobodynobody", "a");
-    expect(await storage.read("nobodynobodynobody")).toEqual({ batches: [], length: 0 });
+    expect(await storage.read("nobodynobodynobody")).toMatchObject({ batches: [], length: 0 });
   },
 
   "lease is given to one owner at a time": async (subject) => {

@@ -17,8 +17,8 @@ async function expectKept(subject: Subject, texts: readonly string[]): Promise<v
 export const readChecks: Checks = {
   "read gives nothing and 0 for an unknown run": async ({ storage, clock }) => {
     const { locator } = headOf(clock.now);
-    expect(await storage.read(locator)).toEqual({ batches: [], length: 0 });
-    expect(await storage.read(locator, 7)).toEqual({ batches: [], length: 0 });
+    expect(await storage.read(locator)).toMatchObject({ batches: [], length: 0 });
+    expect(await storage.read(locator, 7)).toMatchObject({ batches: [], length: 0 });
   },
 
   "read gives batches in order from any position": async (subject) => {
@@ -26,7 +26,7 @@ export const readChecks: Checks = {
     await subject.createLong(3);
     const all = Array.from({ length: 12 }, (_, position) => text(position));
     for (const from of [0, 1, 5, 11, 12, 13, 40])
-      expect(await subject.storage.read(head.locator, from)).toEqual({
+      expect(await subject.storage.read(head.locator, from)).toMatchObject({
         batches: all.slice(from),
         length: 12,
       });
