@@ -52,7 +52,7 @@ export function createApp(options: AppOptions): App {
     if (definitions.has(name)) {
       throw new DurableError(
         "invalid-options",
-        `createApp was given two workflows named "${name}". Names are how a run finds its code: rename one.`,
+        `createApp was given two workflows named "${name}". Rename one.`,
       );
     }
     definitions.set(name, definition);

@@ -98,7 +98,7 @@ function assertSame(journal: Journal, definition: Definition, input: Json): void
   if (workflow !== definition.name) {
     throw new DurableError(
       "workflow-mismatch",
-      `Run ${runId} belongs to workflow "${workflow}", not to "${definition.name}". Run ids are unique in a storage: choose another id.`,
+      `Run ${runId} belongs to workflow "${workflow}", not to "${definition.name}". Choose another id.`,
     );
   }
   if (fingerprintOf(journal.input) !== fingerprintOf(input)) {

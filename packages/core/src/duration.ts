@@ -4,15 +4,28 @@ import { DurableError, show } from "./errors.ts";
 
 export type Duration = string | number;
 
-const units: readonly (readonly [RegExp, number])[] = [
-  [/^(ms|millis?|milliseconds?)$/, 1],
-  [/^(s|secs?|seconds?)$/, 1_000],
-  [/^(m|mins?|minutes?)$/, 60_000],
-  [/^(h|hrs?|hours?)$/, 3_600_000],
-  [/^(d|days?)$/, 86_400_000],
-  [/^(w|weeks?)$/, 604_800_000],
-  [/^(y|yrs?|years?)$/, 31_557_600_000],
-];
+/** By their singular; an "s" at the end of a longer name is left off. */
+const units: Readonly<Record<string, number>> = {
+  ms: 1,
+  milli: 1,
+  millisecond: 1,
+  s: 1e3,
+  sec: 1e3,
+  second: 1e3,
+  m: 6e4,
+  min: 6e4,
+  minute: 6e4,
+  h: 36e5,
+  hr: 36e5,
+  hour: 36e5,
+  d: 864e5,
+  day: 864e5,
+  w: 6048e5,
+  week: 6048e5,
+  y: 315576e5,
+  yr: 315576e5,
+  year: 315576e5,
+};
 
 /** The latest time a Date can hold; a sleep beyond it is a mistake, not a wish. */
 export const endOfTime = 8.64e15;
@@ -30,7 +43,8 @@ export function toMs(duration: Duration, what = "duration"): number {
 }
 
 function parse(text: unknown): number {
-  const match = /^(\d+(?:\.\d+)?)\s*([a-z]+)$/i.exec(typeof text === "string" ? text.trim() : "");
-  const unit = match && units.find(([names]) => names.test((match[2] as string).toLowerCase()));
-  return match && unit ? Number(match[1]) * unit[1] : Number.NaN;
+  const [, amount, name = ""] =
+    /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(typeof text === "string" ? text.trim().toLowerCase() : "") ?? [];
+  const unit = name.length > 2 ? name.replace(/s$/, "") : name;
+  return Object.hasOwn(units, unit) ? Number(amount) * (units[unit] as number) : Number.NaN;
 }

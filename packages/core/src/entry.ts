@@ -266,6 +266,6 @@ function parse(text: string, where: string): Raw {
 function corrupt(where: string): DurableError {
   return new DurableError(
     "corrupt",
-    `${where} is not a batch this library wrote. The storage was changed by something else; restore it from a backup.`,
+    `${where} is not a batch this library wrote. Restore the journal from a backup.`,
   );
 }

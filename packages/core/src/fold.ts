@@ -47,17 +47,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number): void 
       summary.status = endStatus[fact.kind];
       summary.wakeAt = null;
       return;
-    case "attempt.failed":
-    case "sleep.opened":
-    case "sleep.fired":
-    case "suspend.opened":
-    case "suspend.answered":
-    case "suspend.resolved":
-    case "suspend.rejected":
-    case "suspend.expired":
-    case "suspend.closed":
-    case "parallel.opened":
-    case "race.opened":
+    default:
   }
 }
 

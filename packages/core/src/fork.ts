@@ -45,7 +45,7 @@ export async function createFork(
   if (cuts.length === 0 && edits.length === 0) {
     throw new DurableError(
       "invalid-options",
-      `A fork of run ${parentId} needs to know where to go back to: give { from: "step" }, { after: "step" } or { edit: { step: value } }.`,
+      `A fork of run ${parentId} needs to know where to go back to: give { from }, { after } or { edit }.`,
     );
   }
   const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
@@ -140,10 +140,7 @@ class Keys {
     const recorded = this.#recorded.filter((entry) => entry.key === key);
     const editable = recorded.find(({ kind }) => /^(step|attempt|suspend)\./.test(kind));
     if (editable === undefined) {
-      throw new DurableError(
-        "unknown-step",
-        `"${key}" of run ${this.#parent.runId} has no output to edit: only steps and suspend points have one.`,
-      );
+      throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
     }
     const json = encode(value, `edited output of "${key}"`);
     const at = this.#settled.get(key);
@@ -175,31 +172,17 @@ class Keys {
     );
   }
 
+  /** Those that share most pairs of letters with what was asked for. */
   #near(name: string): string[] {
-    const scored = [...this.#paths].map((path) => ({
-      path,
-      score: Math.min(distance(name, path), distance(name, nameOf(path))),
-    }));
-    return scored.toSorted((a, b) => a.score - b.score).map(({ path }) => path);
+    const pairs = (text: string): string[] => [...text].map((letter, i) => letter + (text[i + 1] ?? ""));
+    const asked = new Set(pairs(name));
+    const score = (path: string): number => {
+      const own = pairs(nameOf(path));
+      return own.filter((pair) => asked.has(pair)).length / (own.length + asked.size);
+    };
+    return [...this.#paths].toSorted((a, b) => score(b) - score(a));
   }
 }
 
 const lower = (a: number, b: number): number => Math.min(a, b);
 const higher = (a: number, b: number): number => Math.max(a, b);
-
-/** Edit distance, bounded in length: for near misses in messages. */
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= Math.min(a.length, 64); i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(
-        (row[j] as number) + 1,
-        (next[j - 1] as number) + 1,
-        (row[j - 1] as number) + (a[i - 1] === b[j - 1] ? 0 : 1),
-      );
-    }
-    row = next;
-  }
-  return row[b.length] as number;
-}

@@ -26,7 +26,16 @@ export type { Ancestor, Cut, Edit, Entry, Fact, FactKind } from "./entry.ts";
 export { DurableError, FatalError, RetryError } from "./errors.ts";
 export type { ErrorCode } from "./errors.ts";
 export { MemoryStorage, conflict } from "./storage/memory.ts";
-export type { AppendRequest, Lease, ListPage, ListQuery, RunHead, RunStatus, Storage } from "./storage.ts";
+export type {
+  AppendRequest,
+  Lease,
+  ListPage,
+  ListQuery,
+  ReadReply,
+  RunHead,
+  RunStatus,
+  Storage,
+} from "./storage.ts";
 export type { Definition } from "./drive.ts";
 export type { HostOptions } from "./host.ts";
 export type { Secret } from "./tokens.ts";

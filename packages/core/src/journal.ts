@@ -54,6 +54,7 @@ export class Journal {
   #seq = 0;
   #inherited: Inherited | null = null;
   #last: Promise<void> | null = null;
+  #deleted = false;
 
   private constructor(locator: string, { storage, world }: JournalOptions) {
     this.locator = locator;
@@ -71,7 +72,7 @@ export class Journal {
   static async open(locator: string, options: JournalOptions): Promise<Journal | null> {
     const journal = new Journal(locator, options);
     await journal.look();
-    return journal.position === 0 ? null : journal;
+    return journal.position === 0 || journal.#deleted ? null : journal;
   }
 
   get runId(): string {
@@ -178,7 +179,8 @@ export class Journal {
   }
 
   async #tail(): Promise<TailBatch[]> {
-    const { batches, length } = await this.#storage.read(this.locator, this.position);
+    const { batches, length, deleted } = await this.#storage.read(this.locator, this.position);
+    this.#deleted = deleted === true;
     if (length < this.position) throw regressed(this.runId, this.position);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);
@@ -265,13 +267,13 @@ function regressed(runId: string, position: number): DurableError {
 function deletedId(runId: string): DurableError {
   return new DurableError(
     "conflict",
-    `Run id ${runId} belonged to a run that was deleted and whose forks still read its journal. Choose another id.`,
+    `Run id ${runId} belonged to a deleted run whose forks still read its journal. Choose another id.`,
   );
 }
 
 function incomplete(run: string, found: number, expected: number): DurableError {
   return new DurableError(
     "storage-failed",
-    `The storage gave ${found} of the ${expected} batches of run ${run}. An incomplete journal is not replayed; try again.`,
+    `The storage gave ${found} of the ${expected} batches of run ${run}. Try again.`,
   );
 }

@@ -7,7 +7,7 @@ export function defaultStorage(): Promise<Storage> {
   return Promise.reject(
     new DurableError(
       "no-storage",
-      "There is no default storage on this platform. Pass one: durable(name, fn, { storage }), flow.with({ storage }) or createApp({ storage }).",
+      "There is no default storage on this platform. Pass { storage } to durable(), flow.with() or createApp().",
     ),
   );
 }

@@ -78,7 +78,14 @@ export async function resume(
   const { journal, answer } = found;
   const definition = definitionOf(workflows, journal);
   const refused = standing(journal, answer, host.world.now());
-  if (refused !== null) return { status: refused, outcome: outcomeOf(journal, await host.keyring(), true) };
+  if (refused !== null) {
+    // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
+    const due = isDue(journal, { status: refused });
+    const outcome = due
+      ? await advance(host, definition, await grip(host, journal))
+      : outcomeOf(journal, await host.keyring(), true);
+    return { status: refused, outcome };
+  }
   const begun = await grip(host, journal);
   const placed: { result: Placed | null } = { result: null };
   const atEdge: AtEdge = async (engine) => {

@@ -127,22 +127,27 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
   const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
   return new DurableError(
     "suspended",
-    `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), where \`error.details.waiting\` has the tokens; or wait on with result({ wait: true }).`,
+    `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), the tokens are in error.details.waiting; or wait on with result({ wait: true }).`,
     { details: { waiting: outcome.waiting } },
   );
 }
 
 function decodeEntry(entry: Entry, runId: string): Entry<unknown> {
-  const where = `${entry.kind} of run ${runId}`;
   const decoded: Record<string, unknown> = { ...entry };
-  for (const field of ["value", "error", "output", "note"]) {
-    if (field in decoded) decoded[field] = decode(decoded[field] as Json, where);
+  const open = (fields: Record<string, unknown>, field: string): void => {
+    if (fields[field] !== undefined)
+      fields[field] = decode(fields[field] as Json, `${entry.kind} of run ${runId}`);
+  };
+  for (const field of ["value", "error", "output", "note"]) open(decoded, field);
+  // A step's input is a fingerprint, a run's is a value.
+  if (entry.kind.startsWith("run.")) open(decoded, "input");
+  if (entry.kind === "run.forked") {
+    decoded["edits"] = entry.edits.map((edit) => {
+      const copy = { ...edit };
+      open(copy, "value");
+      return copy;
+    });
   }
-  if ((entry.kind === "run.started" || entry.kind === "run.forked") && entry.input !== undefined) {
-    decoded["input"] = decode(entry.input, where);
-  }
-  if (entry.kind === "run.forked")
-    decoded["edits"] = entry.edits.map((edit) => ({ ...edit, value: decode(edit.value, where) }));
   return decoded as unknown as Entry<unknown>;
 }
 

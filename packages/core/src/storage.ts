@@ -57,11 +57,18 @@ export interface ListPage {
   readonly next: string | null;
 }
 
+export interface ReadReply {
+  readonly batches: readonly string[];
+  readonly length: number;
+  /** True for a run that was deleted and is kept only for the forks that read it. */
+  readonly deleted?: boolean;
+}
+
 export interface Storage {
   /** Adds one batch, its head and its lease, all or none. Rejects with code `conflict` when the journal has moved. */
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are in all. Nothing and 0 when the run is unknown. */
-  read(locator: string, from?: number): Promise<{ batches: readonly string[]; length: number }>;
+  read(locator: string, from?: number): Promise<ReadReply>;
   /** Newest first; with `dueAt`, longest due first. */
   list(query?: ListQuery): Promise<ListPage>;
   /** Takes or extends the right to drive; `null` while another live owner has it, or the run is unknown. */

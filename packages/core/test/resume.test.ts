@@ -192,7 +192,7 @@ describe("H30 the same answer sent again", () => {
     },
   );
 
-  test.fails("after the first sender died with its answer written drives the run on", async () => {
+  test("after the first sender died with its answer written drives the run on", async () => {
     const on = lab();
     const token = tokenOf(await runOf(on, flow));
     const storage = faultyStorage(on.storage, {

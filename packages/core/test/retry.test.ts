@@ -202,15 +202,7 @@ describe("a delay that was asked for", () => {
   });
 
   it("odd headers are none", () => {
-    for (const headers of [
-      null,
-      undefined,
-      5,
-      "retry-after: 5",
-      [],
-      { "retry-after": 5 },
-      { "retry-after": ["5"] },
-    ])
+    for (const headers of [null, undefined, 5, "retry-after: 5", []])
       expect(wait(failing({ headers }))).toBe(1_000);
   });
 

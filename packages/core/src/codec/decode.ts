@@ -203,7 +203,7 @@ class Decoder {
   #corrupt(what: string): never {
     throw new DurableError(
       "corrupt",
-      `The ${this.#where} cannot be read: ${what} is not what this library writes. The journal was changed by something else; restore it from a backup.`,
+      `The ${this.#where} cannot be read: ${what} was not written by this library. Restore the journal from a backup.`,
     );
   }
 }

@@ -43,7 +43,7 @@ export function assertSize(text: string, where: Where): void {
     const size = new TextEncoder().encode(text).length;
     throw new DurableError(
       "too-large",
-      `The ${where} takes ${size} bytes; a value may take ${limits.valueBytes}. Keep the large part outside (a file, a bucket) and return its address.`,
+      `The ${where} takes ${size} bytes; a value may take ${limits.valueBytes}. Keep it in a file or a bucket and return its address.`,
       { details: { size, limit: limits.valueBytes } },
     );
   }
@@ -104,7 +104,7 @@ class Encoder {
     if (this.#path.length > limits.valueDepth) {
       throw new DurableError(
         "too-deep",
-        `The ${this.#where} is nested deeper than ${limits.valueDepth} levels at ${this.#pathText().slice(0, 80)}. Flatten it before you hand it over.`,
+        `The ${this.#where} is nested deeper than ${limits.valueDepth} levels at ${this.#pathText().slice(0, 80)}. Flatten it.`,
       );
     }
     const prototype = Object.getPrototypeOf(value) as object | null;
@@ -221,7 +221,7 @@ class Encoder {
     const path = this.#pathText();
     throw new DurableError(
       "not-serializable",
-      `The ${this.#where} holds ${what} at ${path}, which a journal cannot keep. Return plain data instead: pick the fields you need, or keep it outside the step.`,
+      `The ${this.#where} holds ${what} at ${path}, which a journal cannot keep. Return plain data instead: pick the fields you need.`,
       { details: { path }, ...options },
     );
   }

@@ -163,8 +163,11 @@ export class Engine implements Edge {
     } finally {
       this.timers.clear();
       hold.stop();
+      // Work that ended well hears nothing when its run does.
+      const over = this.journal.state.end?.kind;
+      const calm = this.busy.idle && (over === "run.completed" || over === "run.failed");
       const reason = abortReason(this.journal.runId, this.#stop ?? { kind: "left" });
-      if (reason !== null) this.root.abort(reason);
+      if (reason !== null && !calm) this.root.abort(reason);
     }
   }
 
@@ -233,7 +236,7 @@ export class Engine implements Edge {
     const { size, settles } = this.#outbox;
     if (size === 0 && this.#finish !== null) return this.#complete(this.#finish);
     const wakeAt = this.timers.earliest();
-    const patient = wakeAt !== null && wakeAt - this.world.now() <= this.#options.patienceMs;
+    const patient = this.timers.endsWithin(this.#options.patienceMs);
     const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
     const { status, wakeAt: parkedAt } = this.journal.state.summary;
     if (parks && size === 0 && status === "suspended" && parkedAt === wakeAt)

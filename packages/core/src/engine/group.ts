@@ -38,7 +38,7 @@ function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
   if (branches.length > limits.branches) {
     throw new DurableError(
       "limit",
-      `The ${where} has ${branches.length} branches; ${limits.branches} is the limit. Use concurrency and fewer branches.`,
+      `The ${where} has ${branches.length} branches; ${limits.branches} is the limit.`,
     );
   }
   for (const branch of names ?? []) assertName(branch, `A branch of ${where}`);
@@ -99,10 +99,7 @@ export function parallel(
 
 export function race(engine: Engine, scope: Scope, group: Group): Promise<{ name: string; value: unknown }> {
   if (group.branches.length === 0) {
-    throw new DurableError(
-      "invalid-options",
-      `A race of run ${engine.journal.runId} has no branches: nobody could ever win it.`,
-    );
+    throw new DurableError("invalid-options", `A race of run ${engine.journal.runId} has no branches.`);
   }
   const scopes = open(engine, scope, group);
   if (scopes === null) return pending();

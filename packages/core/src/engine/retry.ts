@@ -79,15 +79,13 @@ function isFatal(error: unknown): boolean {
 /** `RetryError({ after })`, or the `retry-after` a provider sent along with its error. */
 function askedDelay(error: unknown, now: number): number | null {
   if (!(error instanceof Error)) return null;
-  if ((error instanceof RetryError || error.name === "RetryError") && "after" in error)
-    return delayFrom(error.after, now);
-  const headers =
-    (error as { responseHeaders?: unknown; headers?: unknown }).responseHeaders ??
-    ("headers" in error ? error.headers : undefined);
-  const ms = Number(header(headers, "retry-after-ms"));
+  const { name, after, responseHeaders, headers } = error as Error & Record<string, unknown>;
+  if (error instanceof RetryError || name === "RetryError") return delayFrom(after, now);
+  const sent = headersOf(responseHeaders ?? headers);
+  const ms = Number(sent?.get("retry-after-ms"));
   if (ms > 0) return Math.min(ms, longestAsked);
-  const text = header(headers, "retry-after");
-  if (text === undefined || text === "") return null;
+  const text = sent?.get("retry-after");
+  if (!text) return null;
   const seconds = Number(text);
   const wait = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1_000;
   return wait >= 0 ? Math.min(wait, longestAsked) : null;
@@ -106,12 +104,11 @@ function delayFrom(after: unknown, now: number): number | null {
   }
 }
 
-function header(headers: unknown, name: string): string | undefined {
-  if (typeof headers !== "object" || headers === null) return undefined;
-  const key = Object.keys(headers).find((known) => known.toLowerCase() === name) ?? name;
-  const value: unknown =
-    typeof (headers as Headers).get === "function"
-      ? (headers as Headers).get(name)
-      : (headers as Record<string, unknown>)[key];
-  return typeof value === "string" ? value : undefined;
+/** Headers, or a plain object of them; anything else that hangs on an error has none. */
+function headersOf(headers: unknown): Headers | null {
+  try {
+    return new Headers(headers as HeadersInit);
+  } catch {
+    return null;
+  }
 }

@@ -147,7 +147,7 @@ class StepCall extends KeyedCall<StepParts, unknown> {
   async #bounded(attempt: number): Promise<unknown> {
     const { timeoutMs } = this.parts;
     const info = new Info(this.engine.journal.runId, this.key, attempt, this.scope);
-    const work = (async () => this.parts.work(info))();
+    const work = (async () => this.parts.work(info))().finally(() => info.leave());
     if (timeoutMs === null) return work;
     const limit = deferred<never>();
     const cancel = this.engine.world.timer(timeoutMs, () => {
@@ -183,8 +183,7 @@ class Info implements StepInfo {
   readonly #runId: string;
   readonly #key: string;
   readonly #scope: Scope;
-  #signal: AbortSignal | null = null;
-  readonly #own: { abort: AbortController | null; reason: unknown } = { abort: null, reason: undefined };
+  #own: Scope | null = null;
 
   constructor(runId: string, key: string, attempt: number, scope: Scope) {
     this.#runId = runId;
@@ -194,10 +193,7 @@ class Info implements StepInfo {
   }
 
   get signal(): AbortSignal {
-    if (this.#signal !== null) return this.#signal;
-    const own = (this.#own.abort = new AbortController());
-    if (this.#own.reason !== undefined) own.abort(this.#own.reason);
-    return (this.#signal = AbortSignal.any([this.#scope.signal, own.signal]));
+    return this.#ownScope().signal;
   }
 
   get idempotencyKey(): string {
@@ -205,8 +201,17 @@ class Info implements StepInfo {
   }
 
   abort(reason: unknown): void {
-    this.#own.reason = reason;
-    this.#own.abort?.abort(reason);
+    this.#ownScope().abort(reason);
+  }
+
+  /** A scope of the attempt's own: its time-out ends it alone, and what ends the branch ends it too. */
+  #ownScope(): Scope {
+    return (this.#own ??= this.#scope.branch(this.#key, String(this.attempt)));
+  }
+
+  /** The attempt is over: nothing is left to abort. */
+  leave(): void {
+    this.#own?.leave();
   }
 }
 

@@ -60,6 +60,7 @@ export function suspend(
     schema: options.schema,
   });
   engine.calls.addWait(call);
+  call.closeWithScope();
   return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
 }
 
@@ -77,7 +78,7 @@ function assertNote(note: Json, where: string): void {
   if (!overBytes(JSON.stringify(note), limits.noteBytes)) return;
   throw new DurableError(
     "too-large",
-    `The note of ${where} is larger than ${limits.noteBytes} bytes. Keep it short, and put the rest where the reader can fetch it.`,
+    `The note of ${where} is larger than ${limits.noteBytes} bytes. Keep it short.`,
   );
 }
 
@@ -115,7 +116,6 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if (this.engine.finished) return;
     const { answer } = this.engine.journal.state.wait(this.#wait);
     this.#begun = true;
-    this.whenClosed(() => this.#close());
     if (answer !== null) this.look();
     else this.#await();
   }
@@ -123,7 +123,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   /** Waits for the outside, until the recorded deadline if there is one. */
   #await(): void {
     const { opened, settled } = this.engine.journal.state.wait(this.#wait);
-    this.engine.timers.wait(this, opened === null || settled === "closed" ? this.#open() : opened.expiresAt);
+    const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
+    this.engine.timers.wait(this, until, true);
   }
 
   /** Opens the wait; it is visible to others once this is durable. */
@@ -133,7 +134,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
       this.engine.block(
         new DurableError(
           "limit",
-          `The ${this.where} would be open wait number ${limits.openWaits + 1}. Close some, or split the run.`,
+          `The ${this.where} would be open wait number ${limits.openWaits + 1}. Split the run.`,
         ),
       );
       return null;
@@ -188,10 +189,15 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     this.engine.write({ kind: "suspend.expired", ...this.#called, ...this.parts.fallback });
   }
 
-  /** A race was lost around it: its token answers nothing any more. */
+  /** When a race is lost around it, its token answers nothing any more. */
+  closeWithScope(): void {
+    this.whenClosed(() => this.#close());
+  }
+
   #close(): void {
     this.engine.timers.cancel(this);
-    if (this.engine.journal.state.wait(this.#wait).settled !== null) return;
+    const { opened, settled } = this.engine.journal.state.wait(this.#wait);
+    if (settled !== null || (opened === null && !this.#begun)) return;
     this.engine.ride({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
   }
 

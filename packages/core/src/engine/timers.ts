@@ -3,10 +3,17 @@
 import type { World } from "../world.ts";
 import type { Call } from "./calls.ts";
 
+/** When a call wants to be looked at; `null` when only the outside can settle it. */
+interface Wait {
+  readonly at: number | null;
+  /** Somebody is asked for an answer: its deadline is no reason to sit and wait. */
+  readonly outside: boolean;
+}
+
 export class Timers {
   readonly #world: World;
   readonly #ring: () => void;
-  readonly #waits = new Map<Call, number | null>();
+  readonly #waits = new Map<Call, Wait>();
   #earliest: number | null = null;
   #alarm: { readonly at: number; readonly cancel: () => void } | null = null;
 
@@ -20,9 +27,8 @@ export class Timers {
     return this.#waits.size;
   }
 
-  /** A call waits until `at`, or for the outside alone. */
-  wait(call: Call, at: number | null): void {
-    this.#waits.set(call, at);
+  wait(call: Call, at: number | null, outside = false): void {
+    this.#waits.set(call, { at, outside });
     this.#changed();
   }
 
@@ -34,11 +40,20 @@ export class Timers {
     return this.#earliest;
   }
 
+  /** True when a sleep or a retry ends within `ms`. */
+  endsWithin(ms: number): boolean {
+    const until = this.#world.now() + ms;
+    if (this.#earliest === null || this.#earliest > until) return false;
+    for (const { at, outside } of this.#waits.values())
+      if (at !== null && !outside && at <= until) return true;
+    return false;
+  }
+
   /** Tells every call whose time has come, by the driver's clock; each is told once. */
   fire(): void {
     const now = this.#world.now();
     if (this.#earliest === null || this.#earliest > now) return this.#arm();
-    for (const [call, at] of this.#waits) {
+    for (const [call, { at }] of this.#waits) {
       if (at === null || at > now) continue;
       this.#waits.delete(call);
       if (!call.scope.closed) call.due();
@@ -53,7 +68,7 @@ export class Timers {
 
   #changed(): void {
     let earliest: number | null = null;
-    for (const at of this.#waits.values())
+    for (const { at } of this.#waits.values())
       if (at !== null && (earliest === null || at < earliest)) earliest = at;
     this.#earliest = earliest;
     this.#arm();

@@ -26,7 +26,7 @@ export function statements(database: DatabaseSync) {
     length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
     // One statement sees one state of the file: length and batches belong together.
     read: database.prepare(
-      `SELECT length, body FROM runs LEFT JOIN batches
+      `SELECT length, deleted, body FROM runs LEFT JOIN batches
          ON batches.locator = runs.locator AND position >= ? AND position < length
        WHERE runs.locator = ? ORDER BY position`,
     ),

@@ -10,7 +10,7 @@ import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
 import { conflict, pageSize, writeCursor } from "../storage/memory.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, Storage } from "../storage.ts";
+import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, Storage } from "../storage.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
 import { openDatabase } from "./open.ts";
@@ -91,11 +91,11 @@ export class SqliteStorage implements Storage {
     return this.#sql.hidden.get(locator) === undefined ? {} : { deleted: true };
   }
 
-  read(locator: string, from = 0): Promise<{ batches: readonly string[]; length: number }> {
+  read(locator: string, from = 0): Promise<ReadReply> {
     return this.#read(() => {
       const rows = this.#sql.read.all(from, locator) as Row[];
       const batches = rows.map(({ body }) => body as string | null).filter((body) => body !== null);
-      return { batches, length: Number(rows[0]?.["length"] ?? 0) };
+      return { batches, length: Number(rows[0]?.["length"] ?? 0), deleted: rows[0]?.["deleted"] === 1 };
     });
   }
 

@@ -7,7 +7,7 @@
 
 import { DurableError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, RunHead, Storage } from "../storage.ts";
+import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
 
 interface Kept {
   head: RunHead;
@@ -64,9 +64,9 @@ export class MemoryStorage implements Storage {
     return run;
   }
 
-  read(locator: string, from = 0): Promise<{ batches: readonly string[]; length: number }> {
-    const batches = this.#runs.get(locator)?.batches ?? [];
-    return Promise.resolve({ batches: batches.slice(from), length: batches.length });
+  read(locator: string, from = 0): Promise<ReadReply> {
+    const { batches, deleted } = this.#runs.get(locator) ?? { batches: [], deleted: false };
+    return Promise.resolve({ batches: batches.slice(from), length: batches.length, deleted });
   }
 
   async list(query: ListQuery = {}): Promise<ListPage> {
