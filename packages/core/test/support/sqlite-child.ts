@@ -11,6 +11,19 @@ export interface ChildOptions {
   readonly under?: readonly string[];
 }
 
+/** The programs there are. Named one by one, so that tools see who uses them. */
+const programs = {
+  "sqlite-child-boot.ts": new URL("./sqlite-child-boot.ts", import.meta.url),
+  "sqlite-child-default.ts": new URL("./sqlite-child-default.ts", import.meta.url),
+  "sqlite-child-flow.ts": new URL("./sqlite-child-flow.ts", import.meta.url),
+  "sqlite-child-full.ts": new URL("./sqlite-child-full.ts", import.meta.url),
+  "sqlite-child-lock.ts": new URL("./sqlite-child-lock.ts", import.meta.url),
+  "sqlite-child-migrate.ts": new URL("./sqlite-child-migrate.ts", import.meta.url),
+  "sqlite-child-race.ts": new URL("./sqlite-child-race.ts", import.meta.url),
+  "sqlite-child-readonly.ts": new URL("./sqlite-child-readonly.ts", import.meta.url),
+  "sqlite-child-writer.ts": new URL("./sqlite-child-writer.ts", import.meta.url),
+};
+
 /** Stripped and compiled sources, by content: a child starts in a third of the time. */
 const compileCache = fileURLToPath(new URL("../../../../node_modules/.cache/node-compile", import.meta.url));
 
@@ -25,9 +38,8 @@ export class Child {
   #ended = false;
   #tell: () => void = () => {};
 
-  /** `program` is a file of this folder. */
-  constructor(program: string, args: readonly string[] = [], options: ChildOptions = {}) {
-    const file = fileURLToPath(new URL(program, import.meta.url));
+  constructor(program: keyof typeof programs, args: readonly string[] = [], options: ChildOptions = {}) {
+    const file = fileURLToPath(programs[program]);
     const [command = "", ...rest] = [
       ...(options.under ?? []),
       process.execPath,
