@@ -55,6 +55,14 @@ describe("DurableError", () => {
     }
   });
 
+  it("has two companions that users throw", () => {
+    const fatal = new FatalError("m", { cause: 5 });
+    expect([fatal.name, fatal.message, fatal.cause]).toEqual(["FatalError", "m", 5]);
+    const retry = new RetryError("m", { after: "5s", cause: 5 });
+    expect([retry.name, retry.after, retry.cause]).toEqual(["RetryError", "5s", 5]);
+    expect("cause" in new RetryError("m", { after: 1 }) || "cause" in new FatalError("m")).toBe(false);
+  });
+
   it("is nothing else", () => {
     const others = [
       new Error("m"),
@@ -224,6 +232,39 @@ describe("H50 whatever is thrown is recorded", () => {
     expect(back).toMatch(/left out/);
   });
 
+  it("what hangs on an error is kept in part: small primitives, small fields, a hundred of them", () => {
+    const causeOf = (cause: unknown): unknown => (kept(new Error("m", { cause })) as Error).cause;
+    expect([causeOf(5), causeOf("why"), causeOf(null), causeOf(undefined)]).toEqual([
+      5,
+      "why",
+      null,
+      undefined,
+    ]);
+    expect(causeOf("x".repeat(5_000))).toBe("x".repeat(1_024));
+    expect(causeOf(boom)).toBe("(a function was left out)");
+    expect(causeOf({ status: 5, body: { a: 1 }, f: boom })).toEqual({ status: 5 });
+    const texts = { fits: "x".repeat(1_024), long: "x".repeat(1_025), details: { a: 1 } };
+    expect(Object.keys(kept(Object.assign(new Error("m"), texts)) as Error)).toEqual(["fits"]);
+    const ours = Object.assign(new DurableError("limit", "m", { details: { a: { b: 1 } } }), {
+      extra: { a: 1 },
+    });
+    expect(kept(ours)).toMatchObject({ details: { a: { b: 1 } } });
+    expect(kept(ours)).not.toHaveProperty("extra");
+    const many = new AggregateError(Array.from({ length: 300 }, (_, i) => i));
+    expect((kept(many) as AggregateError).errors).toHaveLength(100);
+    const fields = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`f${i}`, i]));
+    expect(Object.keys(kept(Object.assign(new Error("m"), fields)) as Error)).toHaveLength(100);
+  });
+
+  it("errors that are shared or go in a circle keep their shape", () => {
+    const shared = new TypeError("shared");
+    const back = kept(new AggregateError([shared, shared], "m", { cause: shared })) as AggregateError;
+    expect(back.errors).toEqual([back.cause, back.cause]);
+    expect(back.errors[0]).toBe(back.cause);
+    const circle = kept(cyclic) as Error;
+    expect((circle.cause as Error).cause).toBe(circle);
+  });
+
   it("plain data that is thrown is kept whole", () => {
     const thrown = { code: 5, inner: { list: [1, new Date(5)], m: new Map([[1, 2n]]) } };
     expect(kept(thrown)).toEqual(thrown);
@@ -234,6 +275,7 @@ describe("H50 whatever is thrown is recorded", () => {
     expect(kept(new PaymentDeclined("no"))).toMatchObject({ name: "PaymentDeclined", message: "no" });
     expect(kept(new BadShape("no"))).toMatchObject({ name: "BadShape" });
     expect(kept(new BadShape("no"))).toBeInstanceOf(TypeError);
+    expect(kept(new (class extends Error {})("no"))).toMatchObject({ name: "Error" });
     expect(kept(new Named("no"))).toMatchObject({ name: "NamedByItself" });
     expect(kept(new Declined("no"))).toMatchObject({ name: "Declined" });
     expect(kept(new Declined("no"))).toBeInstanceOf(FatalError);
