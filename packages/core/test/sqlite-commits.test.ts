@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { durable, type AppendRequest } from "../src/index.ts";
 import { SqliteStorage } from "../src/sqlite/index.ts";
-import { listText } from "../src/sqlite/statements.ts";
+import { listText, statements } from "../src/sqlite/statements.ts";
 import { headOf, request } from "./support/sqlite-samples.ts";
 import { spyOnDatabases, sqliteError, type DatabaseSpy } from "./support/sqlite-spy.ts";
 import { tempFolder, type TempFolder } from "./support/sqlite-temp.ts";
@@ -183,5 +183,18 @@ describe("lists walk an index and sort nothing (H69)", () => {
     expect(details).toContain(`SEARCH runs USING`);
     expect(details).toContain(index);
     expect(details).not.toContain("TEMP B-TREE");
+  });
+
+  it("nor does any other statement walk over a table", () => {
+    const plans = Object.entries(statements(spy.last)).flatMap(([name, statement]) =>
+      typeof statement === "function"
+        ? []
+        : spy.last
+            .prepare(`EXPLAIN QUERY PLAN ${statement.sourceSQL}`)
+            .all()
+            .map(({ detail }) => `${name}: ${String(detail)}`),
+    );
+    expect(plans.length).toBeGreaterThan(10);
+    expect(plans.filter((plan) => plan.includes("SCAN"))).toEqual([]);
   });
 });
