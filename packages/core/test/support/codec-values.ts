@@ -192,6 +192,8 @@ class Comparison {
     const others = fieldsOf(b);
     if (keys.join("\n") !== others.join("\n")) return `${path}: fields ${keys.join()} and ${others.join()}`;
     for (const key of keys) {
+      const { writable, configurable } = Object.getOwnPropertyDescriptor(b, key) ?? {};
+      if (!writable || !configurable) return `${path}.${key}: cannot be changed`;
       const found = this.values(
         (a as Record<string, unknown>)[key],
         (b as Record<string, unknown>)[key],
