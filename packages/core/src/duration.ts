@@ -4,28 +4,9 @@ import { DurableError, show } from "./errors.ts";
 
 export type Duration = string | number;
 
-/** By their singular; an "s" at the end of a longer name is left off. */
-const units: Readonly<Record<string, number>> = {
-  ms: 1,
-  milli: 1,
-  millisecond: 1,
-  s: 1e3,
-  sec: 1e3,
-  second: 1e3,
-  m: 6e4,
-  min: 6e4,
-  minute: 6e4,
-  h: 36e5,
-  hr: 36e5,
-  hour: 36e5,
-  d: 864e5,
-  day: 864e5,
-  w: 6048e5,
-  week: 6048e5,
-  y: 315576e5,
-  yr: 315576e5,
-  year: 315576e5,
-};
+const units: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5, y: 315576e5 };
+const pattern =
+  /^(\d+(?:\.\d+)?)\s*(ms|milli(?:second)?s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?|y(?:(?:ea)?rs?)?)$/;
 
 /** The latest time a Date can hold; a sleep beyond it is a mistake, not a wish. */
 export const endOfTime = 8.64e15;
@@ -43,8 +24,6 @@ export function toMs(duration: Duration, what = "duration"): number {
 }
 
 function parse(text: unknown): number {
-  const [, amount, name = ""] =
-    /^(\d+(?:\.\d+)?)\s*([a-z]+)$/.exec(typeof text === "string" ? text.trim().toLowerCase() : "") ?? [];
-  const unit = name.length > 2 ? name.replace(/s$/, "") : name;
-  return Object.hasOwn(units, unit) ? Number(amount) * (units[unit] as number) : Number.NaN;
+  const [, amount, unit = ""] = pattern.exec(typeof text === "string" ? text.trim().toLowerCase() : "") ?? [];
+  return Number(amount) * (/^(ms|mil)/.test(unit) ? 1 : (units[unit.charAt(0)] ?? Number.NaN));
 }

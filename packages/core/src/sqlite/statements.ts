@@ -80,17 +80,17 @@ export function listText(query: ListQuery, due: DueNow): { text: string; values:
     where.push(text);
     values.push(...more);
   };
-  const after = readCursor(query.cursor);
+  const [wakeAt, id] = readCursor(query.cursor) ?? [];
   if (query.workflow !== undefined) and("workflow = ?", query.workflow);
   if (query.status !== undefined) and("status = ?", query.status);
   if (query.parent !== undefined) and("parent = ?", query.parent);
   if (query.dueAt === undefined) {
-    if (after !== null) and("id < ?", after.id);
+    if (id !== undefined) and("id < ?", id);
   } else {
     and("wake_at <= ? AND quiet_until <= ?", query.dueAt, due.now);
     and("(lease_until IS NULL OR lease_until <= ? OR process IN (SELECT value FROM json_each(?)))");
     values.push(due.now, JSON.stringify(due.dead));
-    if (after !== null) and("(wake_at, id) > (?, ?)", after.wakeAt, after.id);
+    if (wakeAt !== undefined && id !== undefined) and("(wake_at, id) > (?, ?)", wakeAt, id);
   }
   const [from, order] = query.dueAt === undefined ? ["runs", "id DESC"] : [dueRuns, "wake_at, id"];
   return { text: `SELECT * FROM ${from} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`, values };

@@ -9,7 +9,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
-import { conflict, pageSize, writeCursor } from "../storage/memory.ts";
+import { conflict, pageSize } from "../storage/memory.ts";
 import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, Storage } from "../storage.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
@@ -108,7 +108,7 @@ export class SqliteStorage implements Storage {
       const rows = this.#sql.list(text, [...values, limit + 1]);
       const page = rows.slice(0, limit);
       const last = rows.length > limit ? page.at(-1) : undefined;
-      const next = last === undefined ? null : writeCursor(Number(last["wake_at"]), Number(last["id"]));
+      const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
       return { runs: page.map(headOf), next };
     });
   }

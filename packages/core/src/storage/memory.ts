@@ -5,7 +5,7 @@
  * M2. A hidden run is kept while `#readers` counts forks that read it; the last one to go takes it along.
  */
 
-import { DurableError } from "../errors.ts";
+import { DurableError, show } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
 
@@ -158,35 +158,31 @@ function wakeAt({ head }: Kept): number {
 
 /** What comes after the cursor, which says where its page ended whatever became of that run since. */
 function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): ListPage {
-  const after = readCursor(cursor);
+  const [at, id] = readCursor(cursor) ?? [];
   const rest = found.filter((run) => {
-    if (after === null) return true;
-    if (dueAt === undefined) return run.order < after.id;
-    return wakeAt(run) > after.wakeAt || (wakeAt(run) === after.wakeAt && run.order > after.id);
+    if (at === undefined || id === undefined) return true;
+    if (dueAt === undefined) return run.order < id;
+    return wakeAt(run) > at || (wakeAt(run) === at && run.order > id);
   });
   const runs = rest.slice(0, pageSize(limit));
-  const last = runs.at(-1);
-  const next =
-    last === undefined || runs.length === rest.length ? null : writeCursor(wakeAt(last), last.order);
-  return { runs: runs.map(({ head }) => head), next };
+  const last = runs.length < rest.length ? runs.at(-1) : undefined;
+  return {
+    runs: runs.map(({ head }) => head),
+    next: last === undefined ? null : `${wakeAt(last)}:${last.order}`,
+  };
 }
 
 export function pageSize(limit = 100): number {
   return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
 }
 
-/** Where a page ended, for storages that number their runs in the order of creation. */
-export function writeCursor(wakeAt: number, id: number): string {
-  return `${wakeAt}:${id}`;
-}
-
-export function readCursor(cursor: string | undefined): { wakeAt: number; id: number } | null {
-  if (cursor === undefined) return null;
-  const [wakeAt, id] = cursor.split(":").map(Number);
-  if (Number.isFinite(wakeAt) && Number.isInteger(id)) return { wakeAt: wakeAt as number, id: id as number };
+/** Where a page ended, `wakeAt:id`, in storages that number their runs in the order of creation. */
+export function readCursor(cursor: string | undefined): readonly number[] | null {
+  const parts = cursor?.split(":").map(Number) ?? null;
+  if (parts === null || (parts.length === 2 && parts.every(Number.isFinite))) return parts;
   throw new DurableError(
     "invalid-options",
-    `${JSON.stringify(cursor)} is not a cursor. Pass the \`next\` of the page before, unchanged.`,
+    `${show(cursor)} is not a cursor. Pass the \`next\` of the page before.`,
   );
 }
 
