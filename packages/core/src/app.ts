@@ -1,6 +1,15 @@
 /** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
 
-import { advance, cancel, definitionOf, grip, openRun, type Definition, type Find } from "./drive.ts";
+import {
+  advance,
+  cancel,
+  definitionOf,
+  grip,
+  openRun,
+  type AdvanceOptions,
+  type Definition,
+  type Find,
+} from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
 import type { Outcome } from "./outcome.ts";
@@ -8,6 +17,7 @@ import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume
 import { Run } from "./run.ts";
 import type { ListPage, ListQuery } from "./storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
+import type { World } from "./world.ts";
 
 export interface AppOptions extends HostOptions {
   readonly workflows: readonly AnyWorkflow[];
@@ -30,12 +40,15 @@ export interface Sweep {
 }
 
 export interface App {
+  /** Names of the workflows it has. */
+  readonly workflows: readonly string[];
+  readonly world: World;
   /** Answers a suspend point and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /** Appends the answer and nothing else: no workflow code runs. Advance the run, or let a sweep find it. */
   deliver(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /** Drives one run until it stops; harmless when there is nothing to do. */
-  advance(runId: string): Promise<Outcome<unknown>>;
+  advance(runId: string, options?: AdvanceOptions): Promise<Outcome<unknown>>;
   get(runId: string): Run;
   list(query?: ListQuery): Promise<ListPage>;
   cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
@@ -58,11 +71,13 @@ export function createApp(options: AppOptions): App {
     definitions.set(name, definition);
   }
   const find: Find = (workflow) => definitions.get(workflow) ?? null;
-  const advanceRun = async (runId: string): Promise<Outcome<unknown>> => {
+  const advanceRun = async (runId: string, given?: AdvanceOptions): Promise<Outcome<unknown>> => {
     const journal = await openRun(host, runId);
-    return advance(host, definitionOf(find, journal), await grip(host, journal));
+    return advance(host, definitionOf(find, journal), await grip(host, journal), given);
   };
   return {
+    workflows: [...definitions.keys()],
+    world: host.world,
     resume: (token, value, given = {}) => resume(host, find, token, { value, options: given }),
     deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
     advance: advanceRun,

@@ -4,7 +4,7 @@
  */
 
 import { decode } from "./codec/decode.ts";
-import { assertSize, encode, encodeThrown } from "./codec/encode.ts";
+import { encode, encodeThrown } from "./codec/encode.ts";
 import { fingerprintOf } from "./codec/fingerprint.ts";
 import type { Json } from "./codec/tags.ts";
 import { createContext, type Context } from "./context.ts";
@@ -12,6 +12,7 @@ import { Engine } from "./engine/engine.ts";
 import { Hold } from "./engine/hold.ts";
 import type { AtEdge, Finish, Stop } from "./engine/options.ts";
 import { writeFact } from "./entry.ts";
+import { toMs, type Duration } from "./duration.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import { Journal } from "./journal.ts";
@@ -43,7 +44,7 @@ export async function openRun(host: Host, runId: string): Promise<Journal> {
   if (journal !== null) return journal;
   throw new DurableError(
     "not-found",
-    `There is no run ${runId} in this storage. Check the id, and which storage the run was started with.`,
+    `There is no run ${runId} in this storage. Check the id and the storage.`,
   );
 }
 
@@ -65,9 +66,7 @@ export async function encodeInput(definition: Definition, input: unknown): Promi
       : await validate(definition.input, input);
   if (!result.ok)
     throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
-  const encoded = encode(result.value, where);
-  assertSize(JSON.stringify(encoded), where);
-  return encoded;
+  return encode(result.value, where);
 }
 
 /** A run with the grip this process has on it; `held` is false while somebody else drives it. */
@@ -75,6 +74,17 @@ export interface Begun {
   readonly journal: Journal;
   readonly hold: Hold;
   readonly held: boolean;
+  /** Times a driver took the run since its journal last grew: one that keeps dying kills its drivers. */
+  readonly starts: number;
+}
+
+export interface AdvanceOptions {
+  /** Sleeps and retries within this time are sat out; the app's own patience by default. */
+  readonly patience?: Duration;
+  /** On abort the run is handed on: work that is under way is recorded, nothing more begins. */
+  readonly signal?: AbortSignal;
+  /** A run taken up more often than this without any progress is `blocked` as `poison`; no limit by default. */
+  readonly maxStarts?: number;
 }
 
 /** Records a new run, or finds the one that has this id. */
@@ -88,7 +98,7 @@ export async function begin(host: Host, definition: Definition, input: unknown, 
   const { name: workflow, version } = definition;
   const fact = writeFact({ kind: "run.started", runId, workflow, version, input: encoded }, host.world.now());
   const appended = await journal.append([fact], { lease: hold.claimNew(journal) });
-  if (appended.kind === "landed") return { journal, hold, held: true };
+  if (appended.kind === "landed") return { journal, hold, held: true, starts: 1 };
   assertSame(journal, definition, encoded);
   return grip(host, journal);
 }
@@ -104,7 +114,7 @@ function assertSame(journal: Journal, definition: Definition, input: Json): void
   if (fingerprintOf(journal.input) !== fingerprintOf(input)) {
     throw new DurableError(
       "input-mismatch",
-      `Run ${runId} was started with another input. Continue it with the same input, use another id, or change the input and keep recorded work with flow.fork("${runId}", { from, input }).`,
+      `Run ${runId} was started with another input. Use the same input, another id, or flow.fork("${runId}", { from, input }) to keep recorded work.`,
     );
   }
 }
@@ -112,24 +122,39 @@ function assertSame(journal: Journal, definition: Definition, input: Json): void
 /** Takes the lease of an open journal, and reads on if it moved since. */
 export async function grip(host: Host, journal: Journal): Promise<Begun> {
   const hold = new Hold({ storage: await host.storage(), world: host.world, ttlMs: host.leaseMs });
-  if (journal.state.end !== null) return { journal, hold, held: false };
-  const lease = await hold.acquire(journal);
-  if (lease === null) return { journal, hold, held: false };
+  const lease = journal.state.end === null ? await hold.acquire(journal) : null;
+  if (lease === null) return { journal, hold, held: false, starts: 0 };
   if (lease.length !== journal.position) await journal.look();
-  return { journal, hold, held: true };
+  return { journal, hold, held: true, starts: lease.starts };
 }
 
 /** Drives a run on, unless it is over or driven elsewhere. */
-export async function advance(host: Host, definition: Definition, begun: Begun): Promise<Outcome<unknown>> {
-  const { journal, hold, held } = begun;
-  const keyring = await host.keyring();
+export async function advance(
+  host: Host,
+  definition: Definition,
+  begun: Begun,
+  options: AdvanceOptions = {},
+): Promise<Outcome<unknown>> {
+  const { journal, hold, held, starts } = begun;
+  const { runId } = journal;
   if (journal.state.end !== null) {
     await hold.release();
-    return outcomeOf(journal, keyring, true);
+    return outcomeOf(journal, await host.keyring(), true);
   }
-  if (!held) return { runId: journal.runId, recorded: false, status: "running" };
-  const stop = await drive(host, definition, begun);
-  return outcomeAfter(host, journal, stop);
+  if (!held) return { runId, recorded: false, status: "running" };
+  if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY)) {
+    await hold.abandon();
+    return { runId, recorded: false, status: "blocked", error: poison(runId, starts) };
+  }
+  return outcomeAfter(host, journal, await drive(host, definition, begun, { options }));
+}
+
+function poison(runId: string, starts: number): DurableError {
+  return new DurableError(
+    "poison",
+    `Run ${runId} was taken up ${starts - 1} times without progress: it seems to kill its driver. Look at the step after its last entry, then advance it by hand.`,
+    { details: { starts } },
+  );
 }
 
 export async function outcomeAfter(host: Host, journal: Journal, stop: Stop): Promise<Outcome<unknown>> {
@@ -147,7 +172,7 @@ export async function drive(
   host: Host,
   definition: Definition,
   begun: Begun,
-  atEdge?: AtEdge,
+  { atEdge, options = {} }: { atEdge?: AtEdge; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, hold } = begun;
   const keyring = await host.keyring();
@@ -156,13 +181,20 @@ export async function drive(
     journal,
     world: host.world,
     hold,
-    patienceMs: host.patienceMs,
+    patienceMs: options.patience === undefined ? host.patienceMs : toMs(options.patience, "patience"),
     atEdge,
     revive: (again) => revive(host, begun, again),
   });
+  const leave = (): void => engine.leave();
+  options.signal?.addEventListener("abort", leave, { once: true });
+  if (options.signal?.aborted === true) leave();
   const ctx = createContext({ engine, keyring, version: versionOf(journal) }, engine.root);
   void run(definition, ctx, input).then((finish) => engine.finish(finish));
-  return settled(hold, engine.drive());
+  try {
+    return await settled(hold, engine.drive());
+  } finally {
+    options.signal?.removeEventListener("abort", leave);
+  }
 }
 
 /** Gives the lease back however the drive ended. */
@@ -179,9 +211,6 @@ async function settled(hold: Hold, drive: Promise<Stop>): Promise<Stop> {
 
 /** A foreign wait ended after the run was parked: the same life of the function goes on, under a new lease. */
 function revive(host: Host, { journal, hold }: Begun, drive: () => Promise<Stop>): void {
-  host.world.warn(
-    `run ${journal.runId} was parked and went on after a wait that is not ctx's. Put such waits inside a step.`,
-  );
   const again = async (): Promise<Stop> => {
     const lease = await hold.acquire(journal);
     if (lease === null || lease.length !== journal.position) return { kind: "lost" };
@@ -197,7 +226,6 @@ async function run(definition: Definition, ctx: Context, input: unknown): Promis
   try {
     const value: unknown = await definition.body(ctx, input);
     const output = encode(value, `output ${where}`);
-    assertSize(JSON.stringify(output), `output ${where}`);
     return { fact: (orphans) => ({ kind: "run.completed", output, ...noted(orphans) }) };
   } catch (thrown) {
     const error = encodeThrown(thrown, `error ${where}`);

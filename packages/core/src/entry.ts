@@ -248,7 +248,7 @@ function parse(text: string, where: string): Raw {
   throw corrupt(where);
 }
 
-function corrupt(where: string): DurableError {
+export function corrupt(where: string): DurableError {
   return new DurableError(
     "corrupt",
     `${where} is not a batch this library wrote. Restore the journal from a backup.`,

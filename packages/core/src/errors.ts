@@ -25,6 +25,7 @@ export const errorCodes = [
   "diverged",
   "foreign-await",
   "journal-regressed",
+  "poison",
   "step-failed",
   "step-timeout",
   "invalid-output",

@@ -65,6 +65,6 @@ export class Host {
 function noSecret(): DurableError {
   return new DurableError(
     "no-secret",
-    "Resume tokens need a secret, and this storage keeps none. Pass { secret } to durable(), flow.with() or createApp(): 32 random characters or more.",
+    "Resume tokens need a secret, and this storage keeps none. Pass { secret } to durable(), flow.with() or createApp().",
   );
 }

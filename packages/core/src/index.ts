@@ -2,6 +2,8 @@ export { durable } from "./workflow.ts";
 export type { AnyWorkflow, RunArguments, RunOptions, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export { createWorker } from "./worker.ts";
+export type { Worker, WorkerOptions } from "./worker.ts";
 export { parallelOf as parallel } from "./context.ts";
 export type {
   Branch,
@@ -36,7 +38,7 @@ export type {
   RunStatus,
   Storage,
 } from "./storage.ts";
-export type { Definition } from "./drive.ts";
+export type { AdvanceOptions, Definition } from "./drive.ts";
 export type { HostOptions } from "./host.ts";
 export type { Secret } from "./tokens.ts";
 export { systemWorld } from "./world.ts";

@@ -9,7 +9,15 @@
  */
 
 import type { Json } from "./codec/tags.ts";
-import { readBatch, writeBatch, type Entry, type Fact, type ReadBatch, type WrittenFact } from "./entry.ts";
+import {
+  corrupt,
+  readBatch,
+  writeBatch,
+  type Entry,
+  type Fact,
+  type ReadBatch,
+  type WrittenFact,
+} from "./entry.ts";
 import { DurableError, describeError } from "./errors.ts";
 import { RunState, summarize } from "./fold.ts";
 import { locatorOf } from "./keys.ts";
@@ -144,7 +152,7 @@ export class Journal {
         const batch = { driver: this.driver, writeId, outside, facts };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {
-        const settled = await this.#settle(request, writeId, outside, error);
+        const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
         if (tries >= settleTries) throw unsettled(this.runId || summary.runId, error);
         await backOff(this.#world, tries);
@@ -153,15 +161,9 @@ export class Journal {
   }
 
   /** Reads from the position of a doubtful append; `null` means the slot is free, or reading failed as well. */
-  async #settle(
-    request: AppendRequest,
-    writeId: string,
-    outside: boolean,
-    error: unknown,
-  ): Promise<Appended | null> {
+  async #settle(writeId: string, outside: boolean, error: unknown): Promise<Appended | null> {
     if (DurableError.is(error, "storage-closed")) throw error;
-    if (DurableError.is(error, "conflict") && error.details["deleted"] === true)
-      throw deletedId(request.head.runId);
+    if (DurableError.is(error, "conflict") && error.details["deleted"] === true) throw error;
     let tail: TailBatch[];
     try {
       tail = await this.#tail();
@@ -186,8 +188,14 @@ export class Journal {
       throw incomplete(this.locator, this.position + batches.length, length);
     const learned: TailBatch[] = [];
     for (const text of batches) {
-      const batch = readBatch(text, `Batch ${this.position} of run ${this.runId || this.locator}`);
-      learned.push({ batch, entries: await this.#learn(batch) });
+      const where = `Batch ${this.position} of run ${this.runId || this.locator}`;
+      const batch = readBatch(text, where);
+      try {
+        learned.push({ batch, entries: await this.#learn(batch) });
+      } catch (error) {
+        // A field that none of us wrote may only be found out when it is used.
+        throw DurableError.is(error) ? error : corrupt(where);
+      }
     }
     return learned;
   }
@@ -260,14 +268,7 @@ function unsettled(runId: string, cause: unknown): DurableError {
 function regressed(runId: string, position: number): DurableError {
   return new DurableError(
     "journal-regressed",
-    `The journal of run ${runId} had ${position} batches and now has fewer: acknowledged writes were lost, or an older backup was put in place. Restore the newer journal, or fork the run.`,
-  );
-}
-
-function deletedId(runId: string): DurableError {
-  return new DurableError(
-    "conflict",
-    `Run id ${runId} belonged to a deleted run whose forks still read its journal. Choose another id.`,
+    `The journal of run ${runId} had ${position} batches and now has fewer: acknowledged writes were lost. Restore the newer journal, or fork the run.`,
   );
 }
 

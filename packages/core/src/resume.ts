@@ -6,7 +6,7 @@
  * A3. Write, then wake (law 7): the answer is durable before anybody drives.
  */
 
-import { assertSize, encode } from "./codec/encode.ts";
+import { encode } from "./codec/encode.ts";
 import { advance, definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
 import { vanishedWait } from "./engine/messages.ts";
 import type { AtEdge, Edge } from "./engine/options.ts";
@@ -92,7 +92,7 @@ export async function resume(
     placed.result = await place(engine, answer, host);
     return begun.held && isDue(journal, placed.result) ? "go on" : "leave";
   };
-  const stop = await drive(host, definition, begun, atEdge);
+  const stop = await drive(host, definition, begun, { atEdge });
   if (placed.result === null) {
     if (stop.kind === "blocked") throw notPlaced(stop.error);
     // The run was taken over before the answer was in: it can always be appended, and is judged when reached.
@@ -160,7 +160,6 @@ function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json
   }
   const where = `answer to a suspend point of run ${journal.runId}`;
   const encoded = encode(value, where);
-  assertSize(JSON.stringify(encoded), where);
   return { kind: "suspend.answered", wait, value: encoded, ...(answerId === null ? {} : { answerId }) };
 }
 

@@ -127,7 +127,7 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
   const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
   return new DurableError(
     "suspended",
-    `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), the tokens are in error.details.waiting; or wait on with result({ wait: true }).`,
+    `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), the tokens are in error.details.waiting; or use result({ wait: true }).`,
     { details: { waiting: outcome.waiting } },
   );
 }

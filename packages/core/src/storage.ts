@@ -35,7 +35,7 @@ export interface AppendRequest {
 }
 
 export interface Lease {
-  /** Times the run was leased since its journal last grew, this one included. */
+  /** Times the run was leased since its journal last grew or a lease was given back, this one included. */
   readonly starts: number;
   /** Batches in the journal when the lease was given: a driver that has read fewer reads on. */
   readonly length: number;

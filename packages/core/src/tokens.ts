@@ -55,6 +55,6 @@ function equal(a: string, b: string): boolean {
 function badSecret(): DurableError {
   return new DurableError(
     "invalid-options",
-    "`secret` must be a text that is not empty, or { current, keys } with key ids of one character (a-z, 2-7) and `current` among them.",
+    "`secret` must be a text, or { current, keys } with key ids of one character (a-z, 2-7) and `current` among them.",
   );
 }

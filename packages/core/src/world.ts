@@ -19,6 +19,8 @@ export interface World {
   /** Settles in a later turn of the event loop, so that what ends in this turn is gathered first. */
   turn(): Promise<void>;
   warn(message: string): void;
+  /** Calls `stop` once when the process is asked to end; returns the way to call that off. */
+  onTerminate(stop: () => void): () => void;
 }
 
 /** `setTimeout` fires at once past 2^31 - 1 ms (24.8 days): longer waits are walked in pieces. */
@@ -38,7 +40,12 @@ function timer(ms: number, fire: () => void): () => void {
 
 type Host = {
   setImmediate?: (callback: () => void) => unknown;
-  process?: { nextTick?: (callback: () => void) => void; versions?: { node?: string; bun?: string } };
+  process?: {
+    nextTick?: (callback: () => void) => void;
+    once?: (signal: "SIGTERM", listener: () => void) => unknown;
+    off?: (signal: "SIGTERM", listener: () => void) => unknown;
+    versions?: { node?: string; bun?: string };
+  };
   Deno?: unknown;
 };
 const host = globalThis as Host;
@@ -68,4 +75,8 @@ export const systemWorld: World = {
   drain,
   turn,
   warn: (message) => console.warn(`durable: ${message}`),
+  onTerminate: (stop) => {
+    host.process?.once?.("SIGTERM", stop);
+    return () => host.process?.off?.("SIGTERM", stop);
+  },
 };

@@ -20,6 +20,9 @@ class Account {
   balance = 5;
 }
 class Bag extends Map<string, number> {}
+class Tags extends Set<string> {}
+class Link extends URL {}
+class Pattern extends RegExp {}
 class Rows extends Array<number> {}
 class Bytes extends Uint8Array {}
 function search(): void {}
@@ -49,6 +52,10 @@ describe("H50 what cannot be kept", () => {
     ],
     ["an inherited object", Object.create({ x: 1 }), "value"],
     ["a subclass of Map", { bag: new Bag() }, "value.bag"],
+    ["a subclass of Set", { tags: new Tags() }, "value.tags"],
+    ["a subclass of URL", { link: new Link("https://a.test") }, "value.link"],
+    ["a subclass of RegExp", { pattern: new Pattern("a") }, "value.pattern"],
+    ["an object that inherits from a bare one", Object.create(Object.create(null) as object), "value"],
     ["a subclass of Array", { rows: Rows.from([1, 2]) }, "value.rows"],
     ["a subclass of a typed array", { bytes: new Bytes(2) }, "value.bytes"],
     ["a promise", { later: Promise.resolve(1) }, "value.later"],
@@ -66,6 +73,9 @@ describe("H50 what cannot be kept", () => {
     ["a cause", new Error("x", { cause: { fn: () => 1 } }), "value.cause.fn"],
     ["one of many errors", new AggregateError([() => 1]), "value.errors[0]"],
     ["a list with fields", { match: oddMatch }, "value.match"],
+    ["a list with a field that is nearly a position", Object.assign([1, 2], { "0.5": 1 }), "value"],
+    ["a list with a field below all positions", Object.assign([1, 2], { "-1": 1 }), "value"],
+    ["a list with a field written as a position", Object.assign([1, 2], { "01": 1 }), "value"],
     ["a list with a field in place of an item", { list: hiddenHole }, "value.list"],
     ["a list that is nearly all holes", { list: new Array(2 ** 31) }, "value.list"],
     ["a BigInt nobody could read back", { n: 10n ** 100_001n }, "value.n"],

@@ -43,6 +43,7 @@ describe("H49 round trip", () => {
     ["numbers", [0, -0, Number.NaN, Infinity, -Infinity, 1e308, 5e-324, 2 ** 53 + 2, 0.1 + 0.2]],
     ["-0 as a field", { zero: -0 }],
     ["BigInt", [0n, -1n, 2n ** 64n, -(10n ** 500n)]],
+    ["the longest BigInt", 10n ** 99_999n],
     ["booleans and null", [true, false, null]],
     ["dates", [new Date(0), new Date(1e15), new Date(-1), new Date(Number.NaN)]],
     ["texts", ["", "é", "e\u0301", "𝄞", "\u0000\u001f\u2028", '"\\/', "</script>"]],
@@ -94,6 +95,12 @@ describe("H49 round trip", () => {
     expect(whole).toBeInstanceOf(View);
     expect(part?.buffer.byteLength).toBe(part?.byteLength);
     expect(none?.byteLength).toBe(0);
+  });
+
+  it("plain JSON stands for itself, so that a journal can be read", () => {
+    const plain = { list: [], object: {}, nested: [[1, "x", null, true]], number: 1.5 };
+    expect(encode(plain, where)).toEqual(plain);
+    expect(JSON.stringify(encode(plain, where))).toBe(JSON.stringify(plain));
   });
 
   it("a Buffer stays a Buffer, a Uint8Array does not become one", () => {

@@ -265,6 +265,15 @@ describe("H50 whatever is thrown is recorded", () => {
     expect((circle.cause as Error).cause).toBe(circle);
   });
 
+  it("what cannot be kept at all is told by its kind, and why", () => {
+    const told = (thrown: unknown): string => (kept(thrown) as Error).message;
+    expect(told(boom)).toMatch(/^A thrown function could not be kept \(.*a function \(boom\)/);
+    expect(told(Symbol("s"))).toMatch(/^A thrown symbol could not be kept \(.*Symbol\(s\)/);
+    expect(told(new Response("x"))).toMatch(/^A thrown Response could not be kept \(.*class Response/);
+    expect(told(proxy)).toMatch(/^A thrown object could not be kept \(/);
+    expect(told("x".repeat(20e6))).toMatch(/^A thrown string could not be kept \(.*too large|bytes/);
+  });
+
   it("plain data that is thrown is kept whole", () => {
     const thrown = { code: 5, inner: { list: [1, new Date(5)], m: new Map([[1, 2n]]) } };
     expect(kept(thrown)).toEqual(thrown);

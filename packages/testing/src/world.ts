@@ -89,6 +89,7 @@ export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
       return systemWorld.turn();
     },
     warn: (message) => void warnings.push(message),
+    onTerminate: () => () => {},
     run: async (work) => {
       const promise = typeof work === "function" ? work() : work;
       let settled = false;

@@ -15,9 +15,17 @@ import { className, isError, typeOfError, typeOfRecord } from "./error-types.ts"
 import { reduceThrown } from "./thrown.ts";
 import { arrayTypes, bigintDigits, overBytes, toBase64, type Json, type Where } from "./tags.ts";
 
-/** Encodes one value, refusing what cannot be kept; `where` names it in the message. */
-export function encode(value: unknown, where: Where): Json {
-  return new Encoder(where, false).run(value);
+/** Encodes one value, refusing what cannot be kept or is too large; `where` names it in the message. */
+export function encode(value: unknown, where: Where, limit: number = limits.valueBytes): Json {
+  const json = new Encoder(where, false).run(value);
+  const text = JSON.stringify(json);
+  if (!overBytes(text, limit)) return json;
+  const size = new TextEncoder().encode(text).length;
+  throw new DurableError(
+    "too-large",
+    `The ${where} takes ${size} bytes; ${limit} is the limit. Keep it in a file or a bucket and pass its address.`,
+    { details: { size, limit } },
+  );
 }
 
 /** Encodes one value with the fields of its objects in one order: for comparing, not for keeping. */
@@ -27,25 +35,10 @@ export function encodeSorted(value: unknown, where: Where): Json {
 
 /** Encodes something thrown. Never refuses: an error must be recorded whatever hangs on it. */
 export function encodeThrown(thrown: unknown, where: Where): Json {
-  let reason = "it is too large";
   try {
-    const json = encode(reduceThrown(thrown), where);
-    if (!overBytes(JSON.stringify(json), limits.valueBytes)) return json;
+    return encode(reduceThrown(thrown), where);
   } catch (error) {
-    reason = describeError(error);
-  }
-  return encode(new Error(`A thrown ${kindOf(thrown)} could not be kept (${reason})`), where);
-}
-
-/** Throws `too-large` when the written form of a value passes the limit. */
-export function assertSize(text: string, where: Where): void {
-  if (overBytes(text, limits.valueBytes)) {
-    const size = new TextEncoder().encode(text).length;
-    throw new DurableError(
-      "too-large",
-      `The ${where} takes ${size} bytes; a value may take ${limits.valueBytes}. Keep it in a file or a bucket and return its address.`,
-      { details: { size, limit: limits.valueBytes } },
-    );
+    return encode(new Error(`A thrown ${kindOf(thrown)} could not be kept (${describeError(error)})`), where);
   }
 }
 

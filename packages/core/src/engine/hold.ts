@@ -101,6 +101,12 @@ export class Hold {
     return false;
   }
 
+  /** Lets the lease run out instead of giving it back: whoever lets go alive clears the count of starts. */
+  async abandon(): Promise<void> {
+    await this.#storage.lease(this.#locator, this.#owner, 1);
+    this.released();
+  }
+
   async release(quietMs?: number): Promise<void> {
     if (!this.#held) return;
     this.released();

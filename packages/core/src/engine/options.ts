@@ -49,9 +49,11 @@ export function abortReason(runId: string, stop: Stop): DurableError | null {
     case "blocked":
       return stop.error;
     case "ended":
-      return new DurableError("cancelled", `Run ${runId} has ended; this work is no longer needed.`);
     case "lost":
     case "left":
-      return new DurableError("conflict", `Run ${runId} is driven elsewhere; this driver has let go.`);
+      return new DurableError(
+        "cancelled",
+        `Run ${runId} has ended, or is driven elsewhere: this work is no longer needed.`,
+      );
   }
 }

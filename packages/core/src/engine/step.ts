@@ -7,7 +7,7 @@
  */
 
 import { decode } from "../codec/decode.ts";
-import { assertSize, encode, encodeThrown } from "../codec/encode.ts";
+import { encode, encodeThrown } from "../codec/encode.ts";
 import { fingerprint } from "../codec/fingerprint.ts";
 import { toMs, type Duration } from "../duration.ts";
 import { DurableError, describeError } from "../errors.ts";
@@ -127,7 +127,6 @@ class StepCall extends KeyedCall<StepParts, unknown> {
     };
     try {
       const value = encode(await this.#checked(await this.#bounded(attempt)), `output of ${this.where}`);
-      assertSize(JSON.stringify(value), `output of ${this.where}`);
       this.engine.write({ kind: "step.completed", ...called, value });
     } catch (thrown) {
       // Given up on purpose: the driver has let go, or a race was lost. That is no failure of the step.

@@ -8,8 +8,8 @@
  */
 
 import { decode } from "../codec/decode.ts";
-import { assertSize, encode } from "../codec/encode.ts";
-import { overBytes, type Json } from "../codec/tags.ts";
+import { encode } from "../codec/encode.ts";
+import type { Json } from "../codec/tags.ts";
 import { toMs, type Duration } from "../duration.ts";
 import { DurableError } from "../errors.ts";
 import { waitOf } from "../keys.ts";
@@ -43,8 +43,7 @@ export function suspend(
   const { scope, name } = place;
   const where = `suspend point "${name}" of run ${engine.journal.runId}`;
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
-  const note = encode(options.note ?? null, `note of ${where}`);
-  assertNote(note, where);
+  const note = encode(options.note ?? null, `note of ${where}`, limits.noteBytes);
   const fallback = "fallback" in options ? { value: encode(options.fallback, `fallback of ${where}`) } : {};
   if (keyring instanceof DurableError) engine.block(keyring);
   const entered = engine.enter({ scope, kind: "suspend", name, input: null });
@@ -72,14 +71,6 @@ function withToken(call: SuspendCall, sign: () => string): SuspendPromise<unknow
     key: { value: call.key, enumerable: true },
   };
   return Object.defineProperties(call.promise, properties) as SuspendPromise<unknown>;
-}
-
-function assertNote(note: Json, where: string): void {
-  if (!overBytes(JSON.stringify(note), limits.noteBytes)) return;
-  throw new DurableError(
-    "too-large",
-    `The note of ${where} is larger than ${limits.noteBytes} bytes. Keep it short.`,
-  );
 }
 
 interface SuspendParts extends CallParts {
@@ -180,9 +171,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     const result =
       this.schema === undefined ? ({ ok: true, value } as const) : await validate(this.schema, value);
     if (!result.ok) return result.issues;
-    const encoded = encode(result.value, `answer to ${this.where}`);
-    assertSize(JSON.stringify(encoded), `answer to ${this.where}`);
-    return { value: encoded };
+    return { value: encode(result.value, `answer to ${this.where}`) };
   }
 
   due(): void {

@@ -105,6 +105,7 @@ export class MemoryStorage implements Storage {
     const run = this.#runs.get(locator);
     if (run?.lease?.owner === owner) {
       run.lease = null;
+      run.starts = 0;
       run.quietUntil = this.#now() + quietMs;
     }
     return Promise.resolve();
@@ -194,7 +195,7 @@ export function conflict(
 ): DurableError {
   const why =
     details.deleted === true
-      ? `Run ${runId} was deleted; its journal is kept for its forks and takes no batch.`
+      ? `Run ${runId} was deleted; its journal is kept for its forks only. Choose another id.`
       : `The journal of run ${runId} does not have ${position} batches any more: somebody else appended first.`;
   return new DurableError("conflict", why, { details });
 }
