@@ -180,6 +180,20 @@ describe("clock, chance and voice", () => {
     expect(new Set(draws).size).toBeGreaterThan(990);
   });
 
+  it("tells once that the process is asked to end, unless that was called off", () => {
+    const before = process.listeners("SIGTERM");
+    const stop = vi.fn<() => void>();
+    const off = systemWorld.onTerminate(stop);
+    const off2 = systemWorld.onTerminate(vi.fn<() => void>());
+    const added = process.rawListeners("SIGTERM").slice(before.length);
+    expect(added).toHaveLength(2);
+    off2();
+    for (let i = 0; i < 2; i++) added[0]?.("SIGTERM");
+    expect(stop).toHaveBeenCalledTimes(1);
+    off();
+    expect(process.listeners("SIGTERM")).toEqual(before);
+  });
+
   it("a warning says who speaks", () => {
     const warn = vi.spyOn(console, "warn").mockImplementation(() => {});
     systemWorld.warn("run r-1 stopped");
