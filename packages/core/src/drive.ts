@@ -222,7 +222,6 @@ function revive(host: Host, { journal, hold }: Begun, drive: () => Promise<Stop>
 /** Calls the function; its end is encoded at once, so that nothing can change it afterwards. */
 async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
   const where = `of run ${ctx.runId}`;
-  const noted = (orphans: readonly string[]) => (orphans.length === 0 ? {} : { orphans });
   try {
     const value: unknown = await definition.body(ctx, input);
     const output = encode(value, `output ${where}`);
@@ -234,6 +233,10 @@ async function run(definition: Definition, ctx: Context, input: unknown): Promis
       thrown: { value: thrown },
     };
   }
+}
+
+function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
+  return orphans.length === 0 ? {} : { orphans };
 }
 
 function versionOf(journal: Journal): string | null {

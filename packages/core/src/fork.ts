@@ -174,7 +174,6 @@ class Keys {
 
   /** Those that share most pairs of letters with what was asked for. */
   #near(name: string): string[] {
-    const pairs = (text: string): string[] => [...text].map((letter, i) => letter + (text[i + 1] ?? ""));
     const asked = new Set(pairs(name));
     const score = (path: string): number => {
       const own = pairs(nameOf(path));
@@ -182,6 +181,10 @@ class Keys {
     };
     return [...this.#paths].toSorted((a, b) => score(b) - score(a));
   }
+}
+
+function pairs(text: string): string[] {
+  return Array.from(text, (letter, i) => letter + text.charAt(i + 1));
 }
 
 const lower = (a: number, b: number): number => Math.min(a, b);

@@ -224,6 +224,19 @@ describe("H51 what is no batch of ours", () => {
     },
   );
 
+  it("a group without its branches, a sleep without its end, and odd deadlines are `corrupt`", () => {
+    const bad: [Fact<Json>, object][] = [
+      [samples["parallel.opened"][0]!, { branches: undefined }],
+      [samples["parallel.opened"][0]!, { branches: "ab" }],
+      [samples["race.opened"][0]!, { branches: {} }],
+      [samples["sleep.opened"][0]!, { until: undefined }],
+      [samples["suspend.opened"][0]!, { expiresAt: "soon" }],
+      [samples["run.suspended"][0]!, { wakeAt: [] }],
+    ];
+    for (const [fact, change] of bad)
+      expect(readable(raw({ entries: [{ ...entryOf(fact), ...change }] })), `${fact.kind}`).toBe("corrupt");
+  });
+
   it("a fork whose ancestry or edits are no lists is `corrupt`", () => {
     const entry = entryOf(samples["run.forked"][0]!);
     for (const change of [{ ancestry: {} }, { edits: null }, { edits: "all" }])

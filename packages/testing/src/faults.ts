@@ -41,7 +41,6 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
   const counts = { append: 0, read: 0, list: 0, lease: 0, release: 0, delete: 0 };
   const death = Promise.withResolvers<void>();
   let dead = false;
-  const never = <T>(): Promise<T> => new Promise<T>(() => {});
   const die = <T>(): Promise<T> => {
     dead = true;
     death.resolve();
@@ -71,7 +70,6 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     return result;
   };
 
-  const { changed, secret, close } = storage;
   return {
     died: death.promise,
     counts,
@@ -81,15 +79,17 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     lease: (locator, owner, ttlMs) => perform("lease", () => storage.lease(locator, owner, ttlMs)),
     release: (locator, owner, quietMs) => perform("release", () => storage.release(locator, owner, quietMs)),
     delete: (locator) => perform("delete", () => storage.delete(locator)),
-    ...(changed === undefined
-      ? {}
-      : {
-          changed: (...args: Parameters<typeof changed>) =>
-            dead ? never<void>() : changed.apply(storage, args),
-        }),
-    ...(secret === undefined ? {} : { secret: () => secret.call(storage) }),
-    ...(close === undefined ? {} : { close: () => close.call(storage) }),
+    ...(storage.changed && {
+      changed: (locator, length, signal) =>
+        dead ? never<void>() : (storage.changed?.(locator, length, signal) ?? never<void>()),
+    }),
+    ...(storage.secret && { secret: () => storage.secret?.() ?? never<string>() }),
+    ...(storage.close && { close: () => storage.close?.() ?? never<void>() }),
   };
+}
+
+function never<T>(): Promise<T> {
+  return new Promise<T>(() => {});
 }
 
 function lost(operation: Operation): Error {

@@ -33,83 +33,93 @@ const quietTurns = 3;
 /** Turns without a timer before a promise is given up as one that nothing can settle. */
 const stuckTurns = 2_000;
 
+/** Timers in the order they fall due; time is where the last one that fired stood. */
+class Clock {
+  now: number;
+  /** Grows whenever something happens that may lead to more. */
+  signs = 0;
+  #timers: Timer[] = [];
+  #order = 0;
+
+  constructor(start: number) {
+    this.now = start;
+  }
+
+  timer(ms: number, fire: () => void): () => void {
+    this.signs += 1;
+    const timer: Timer = { at: this.now + Math.max(0, ms), order: this.#order++, fire };
+    this.#timers.push(timer);
+    return () => this.#remove(timer);
+  }
+
+  /** Jumps to the next timer due by `until` and fires it; false when there is none. */
+  jump(until: number): boolean {
+    const [next] = this.#timers.toSorted((a, b) => a.at - b.at || a.order - b.order);
+    if (next === undefined || next.at > until) return false;
+    this.#remove(next);
+    this.now = Math.max(this.now, next.at);
+    next.fire();
+    return true;
+  }
+
+  #remove(timer: Timer): void {
+    this.#timers = this.#timers.filter((other) => other !== timer);
+  }
+
+  /** Settles when the real event loop has shown no sign of life for a few turns. */
+  async quiet(): Promise<void> {
+    for (let calm = 0, seen = this.signs; calm < quietTurns; calm++) {
+      await systemWorld.turn();
+      if (this.signs !== seen) calm = 0;
+      seen = this.signs;
+    }
+  }
+
+  async run<T>(promise: Promise<T>): Promise<T> {
+    const state = { settled: false };
+    const note = (): void => {
+      state.settled = true;
+    };
+    promise.then(note, note);
+    for (let idle = 0; idle < stuckTurns; idle++) {
+      await this.quiet();
+      if (state.settled) return promise;
+      if (this.jump(Number.POSITIVE_INFINITY)) idle = 0;
+    }
+    throw new Error(
+      `Nothing is left that could settle this promise, at ${new Date(this.now).toISOString()}.`,
+    );
+  }
+}
+
 export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
   const { seed = 1, start = Date.UTC(2026, 0, 1) } = options;
   const random = seeded(seed);
+  const clock = new Clock(start);
   const warnings: string[] = [];
-  let timers: Timer[] = [];
-  let now = start;
-  let order = 0;
-  let signs = 0;
-
-  const timer = (ms: number, fire: () => void): (() => void) => {
-    signs += 1;
-    const entry: Timer = { at: now + Math.max(0, ms), order: order++, fire };
-    timers.push(entry);
-    return () => {
-      timers = timers.filter((other) => other !== entry);
-    };
-  };
-
-  /** Settles when the real event loop has shown no sign of life for a few turns. */
-  const quiet = async (): Promise<void> => {
-    for (let calm = 0, seen = signs; calm < quietTurns; calm++) {
-      await systemWorld.turn();
-      if (signs !== seen) calm = 0;
-      seen = signs;
-    }
-  };
-
-  /** Jumps to the next timer due by `until` and fires it; false when there is none. */
-  const jump = (until: number): boolean => {
-    const next = timers.reduce<Timer | null>(
-      (best, t) => (best === null || t.at < best.at || (t.at === best.at && t.order < best.order) ? t : best),
-      null,
-    );
-    if (next === null || next.at > until) return false;
-    timers = timers.filter((other) => other !== next);
-    now = Math.max(now, next.at);
-    next.fire();
-    return true;
-  };
-
   return {
     warnings,
-    now: () => now,
+    now: () => clock.now,
     id: () =>
       Array.from({ length: 26 }, () => "abcdefghijklmnopqrstuvwxyz234567"[random.between(0, 31)]).join(""),
     random: () => random.next(),
-    timer,
+    timer: (ms, fire) => clock.timer(ms, fire),
     drain: () => {
-      signs += 1;
+      clock.signs += 1;
       return systemWorld.drain();
     },
     turn: () => {
-      signs += 1;
+      clock.signs += 1;
       return systemWorld.turn();
     },
     warn: (message) => void warnings.push(message),
     onTerminate: () => () => {},
-    run: async (work) => {
-      const promise = typeof work === "function" ? work() : work;
-      let settled = false;
-      const done = (): void => {
-        settled = true;
-      };
-      promise.then(done, done);
-      for (let idle = 0; !settled && idle < stuckTurns; idle++) {
-        await quiet();
-        if (!settled && jump(Number.POSITIVE_INFINITY)) idle = 0;
-      }
-      if (!settled)
-        throw new Error(`Nothing is left that could settle this promise, at ${new Date(now).toISOString()}.`);
-      return promise;
-    },
+    run: (work) => clock.run(typeof work === "function" ? work() : work),
     advance: async (ms) => {
-      const until = now + ms;
-      do await quiet();
-      while (jump(until));
-      now = until;
+      const until = clock.now + ms;
+      do await clock.quiet();
+      while (clock.jump(until));
+      clock.now = until;
     },
   };
 }

@@ -45,7 +45,7 @@ export function everyOperation() {
     return { plan, drafts, ok, late, flaky, caught, year, draws, version: ctx.version };
   });
 
-  const branches = durable("branches", async (ctx, _: { n: number }) => {
+  const branches = durable("branches", async (ctx, input: { n: number }) => {
     const review = async (c: Context, name: string) => {
       const pulled = await c.step("pull", effect(`${name}/pull`, name));
       const answer = await c.suspend<string>(name);
@@ -78,7 +78,17 @@ export function everyOperation() {
       ctx.sleep(5),
     ]);
     const winner = await Promise.race([ctx.step("r1", effect("r1", "r1")), ctx.sleep("10s", { name: "r2" })]);
-    return { reviews, list, bad: settled.bad.status, good: settled.good, first, mailed, plain, winner };
+    return {
+      n: input.n,
+      reviews,
+      list,
+      bad: settled.bad.status,
+      good: settled.good,
+      first,
+      mailed,
+      plain,
+      winner,
+    };
   });
 
   return { effects, sequence, branches };
