@@ -10,6 +10,7 @@ const stages = [
   "build",
   "packages:check",
   "exports:check",
+  "docs:check",
   "size",
 ];
 
