@@ -160,12 +160,15 @@ const lists = ["ancestry", "edits"];
 function fits(raw: Raw): boolean {
   const are = (names: readonly string[], check: (field: unknown) => boolean): boolean =>
     names.every((name) => raw[name] === undefined || check(raw[name]));
-  const { kind, at, key, after } = raw;
+  const { kind, at, key, after, until, branches } = raw;
   const called = !/^run\.|^suspend\.answered$/.test(kind as string);
   return (
     kinds.has(kind) &&
     (!called || (key !== undefined && after !== undefined)) &&
     at !== undefined &&
+    /^(parallel|race)/.test(kind as string) === (Number.isFinite(branches) || Array.isArray(branches)) &&
+    (kind === "sleep.opened") === (until !== undefined) &&
+    Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0) &&
     are(numbers, Number.isFinite) &&
     are(texts, (field) => typeof field === "string") &&
     are(lists, Array.isArray)

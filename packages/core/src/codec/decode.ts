@@ -15,12 +15,7 @@ export function decode(json: Json, where: Where): unknown {
   return new Decoder(where).value(json, 0);
 }
 
-const numbers: ReadonlyMap<string, number> = new Map([
-  ["-0", -0],
-  ["NaN", Number.NaN],
-  ["Infinity", Number.POSITIVE_INFINITY],
-  ["-Infinity", Number.NEGATIVE_INFINITY],
-]);
+const numbers = ["-0", "NaN", "Infinity", "-Infinity"];
 
 class Decoder {
   readonly #where: Where;
@@ -54,7 +49,7 @@ class Decoder {
       case "undefined":
         return undefined;
       case "number":
-        return numbers.get(this.#text(v)) ?? this.#corrupt(tag);
+        return numbers.includes(this.#text(v)) ? Number(v) : this.#corrupt(tag);
       case "bigint":
         return this.#bigint(this.#text(v));
       case "date":

@@ -11,7 +11,7 @@
 
 import { DurableError, describeError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { className, isError, typeOfError, typeOfRecord } from "./error-types.ts";
+import { className, isError, ownKeys, typeOfError, typeOfRecord } from "./error-types.ts";
 import { reduceThrown } from "./thrown.ts";
 import { arrayTypes, bigintDigits, overBytes, toBase64, type Json, type Where } from "./tags.ts";
 
@@ -38,7 +38,7 @@ export function encodeThrown(thrown: unknown, where: Where): Json {
   try {
     return encode(reduceThrown(thrown), where);
   } catch (error) {
-    return encode(new Error(`A thrown ${kindOf(thrown)} could not be kept (${describeError(error)})`), where);
+    return encode(new Error(`A thrown ${typeof thrown} could not be kept (${describeError(error)})`), where);
   }
 }
 
@@ -196,9 +196,7 @@ class Encoder {
     // In the order in which the decoder counts.
     if ("cause" in error) written["cause"] = this.#field(error, "cause");
     if (error instanceof AggregateError) written["errors"] = this.#at("errors", [...error.errors]);
-    const own = this.#keys(error)
-      .filter((key) => !["name", "message", "stack", "cause", "errors"].includes(key))
-      .map((key): Json => [key, this.#field(error, key)]);
+    const own = ownKeys(this.#keys(error)).map((key): Json => [key, this.#field(error, key)]);
     if (own.length > 0) written["own"] = own;
     return written;
   }
@@ -222,16 +220,5 @@ class Encoder {
 
 /** Of this realm or another: test runners and sandboxes hand over objects of theirs. */
 function isObjectPrototype(prototype: object): boolean {
-  return (
-    prototype === Object.prototype ||
-    (Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "isPrototypeOf"))
-  );
-}
-
-function kindOf(thrown: unknown): string {
-  try {
-    return (typeof thrown === "object" && thrown !== null ? className(thrown) : null) ?? typeof thrown;
-  } catch {
-    return typeof thrown;
-  }
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "isPrototypeOf");
 }

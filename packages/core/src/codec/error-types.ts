@@ -56,8 +56,13 @@ export function makeError(type: ErrorType, message: string, name: string): Error
 }
 
 /** Also true for errors of another realm, where `instanceof` says nothing. */
-export function isError(value: object): value is Error {
+export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
+}
+
+/** Own fields of an error that are not its class's, and not told apart from them in a record. */
+export function ownKeys(keys: readonly string[]): string[] {
+  return keys.filter((key) => !["name", "message", "stack", "cause", "errors"].includes(key));
 }
 
 /** The name of the class that made an object, or null. An own field called "constructor" is not asked. */

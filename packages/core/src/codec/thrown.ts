@@ -5,7 +5,7 @@
  */
 
 import { limits } from "../limits.ts";
-import { isError, makeError, typeOfError } from "./error-types.ts";
+import { isError, makeError, ownKeys, typeOfError } from "./error-types.ts";
 
 /** Own fields of one error, and errors of one AggregateError, that are kept at most. */
 const mostParts = 100;
@@ -13,9 +13,7 @@ const longestText = 1_024;
 
 /** A copy of a thrown error that can be kept. What is no error is given back as it is. */
 export function reduceThrown(thrown: unknown): unknown {
-  return typeof thrown === "object" && thrown !== null && isError(thrown)
-    ? new Reducer().error(thrown, 0)
-    : thrown;
+  return isError(thrown) ? new Reducer().error(thrown, 0) : thrown;
 }
 
 class Reducer {
@@ -28,9 +26,7 @@ class Reducer {
     const shortName = name.slice(0, longestText);
     const copy = makeError(type, String(error.message).slice(0, limits.stackLength), shortName);
     this.#copies.set(error, copy);
-    put(copy, "stack", () =>
-      typeof error.stack === "string" ? error.stack.slice(0, limits.stackLength) : "",
-    );
+    put(copy, "stack", () => (error.stack ?? "").slice(0, limits.stackLength));
     if (type === "DOMException") return copy;
     put(copy, "name", () => shortName);
     if ("cause" in error) put(copy, "cause", () => this.#part(error.cause, depth));
@@ -44,16 +40,12 @@ class Reducer {
 
   #part(part: unknown, depth: number): unknown {
     if (depth >= limits.causeDepth) return "further causes were left out";
-    if (typeof part === "object" && part !== null && isError(part)) return this.error(part, depth + 1);
-    return reduced(part);
+    return isError(part) ? this.error(part, depth + 1) : reduced(part);
   }
 
   #fields(error: Error, copy: Error): void {
     const fields = error as unknown as Record<string, unknown>;
-    const keys = Object.keys(error).filter(
-      (key) => !["name", "message", "stack", "cause", "errors"].includes(key),
-    );
-    for (const key of keys.slice(0, mostParts)) {
+    for (const key of ownKeys(Object.keys(error)).slice(0, mostParts)) {
       try {
         const field = fields[key];
         // Details are plain data of ours; they are needed whole.
@@ -78,9 +70,7 @@ function reduced(value: unknown): unknown {
 function isSmall(value: unknown): boolean {
   return (
     value === null ||
-    value === undefined ||
-    typeof value === "number" ||
-    typeof value === "boolean" ||
+    ["undefined", "number", "boolean"].includes(typeof value) ||
     (typeof value === "string" && value.length <= longestText) ||
     value instanceof Date
   );
