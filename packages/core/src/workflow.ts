@@ -1,7 +1,7 @@
 /** `durable()`: a named function whose steps are kept. */
 
 import type { Context } from "./context.ts";
-import { advance, begin, cancel, type Definition, type Find } from "./drive.ts";
+import { advance, begin, cancel, definitionOf, openRun, type Definition, type Find } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import type { ForkOptions } from "./fork.ts";
 import { Host, type HostOptions } from "./host.ts";
@@ -103,7 +103,11 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     fork: (runId, given) => get(runId).fork(given),
     get,
     list: async (query = {}) => (await host.storage()).list({ ...query, workflow: definition.name }),
-    cancel: (runId, reason) => cancel(host, runId, reason ?? null),
+    cancel: async (runId, reason) => {
+      // A slip of the id must not end a run of another workflow.
+      definitionOf(find, await openRun(host, runId));
+      return cancel(host, runId, reason ?? null);
+    },
     with: (more) =>
       bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more }),
   };

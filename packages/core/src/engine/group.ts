@@ -111,10 +111,7 @@ export function race(engine: Engine, scope: Scope, group: Group): Promise<{ name
       if (over) return;
       over = true;
       const name = group.names?.[index] ?? String(index);
-      const lost = new DurableError(
-        "cancelled",
-        `Branch "${name}" of ${group.name} was first; this work is no longer needed.`,
-      );
+      const lost = new DurableError("cancelled", `Branch "${name}" of ${group.name} was first.`);
       for (const other of scopes) {
         if (other === branch) continue;
         close(engine, other, "abandoned");

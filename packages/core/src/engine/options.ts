@@ -51,9 +51,6 @@ export function abortReason(runId: string, stop: Stop): DurableError | null {
     case "ended":
     case "lost":
     case "left":
-      return new DurableError(
-        "cancelled",
-        `Run ${runId} has ended, or is driven elsewhere: this work is no longer needed.`,
-      );
+      return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
   }
 }
