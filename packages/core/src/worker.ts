@@ -11,8 +11,8 @@ import type { App } from "./app.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { Bell } from "./engine/promise.ts";
 import { describeError } from "./errors.ts";
-import { pause } from "./journal.ts";
 import type { Outcome } from "./outcome.ts";
+import type { ListPage } from "./storage.ts";
 
 export interface WorkerOptions {
   /** Runs driven at the same time; 10 by default. */
@@ -51,12 +51,15 @@ class PollingWorker implements Worker {
   readonly #bell = new Bell();
   readonly #abort = new AbortController();
   readonly #intervalMs: number;
+  readonly #drainMs: number;
   readonly #forget: () => void;
+  #stopped: Promise<void> | null = null;
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
     this.#options = options;
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
+    this.#drainMs = toMs(options.drain ?? 30_000, "drain");
     this.#forget = app.world.onTerminate(() => void this.stop());
   }
 
@@ -81,35 +84,32 @@ class PollingWorker implements Worker {
   /** Takes due runs while there are places: page by page, past those that are not for this worker. */
   async #take(): Promise<void> {
     const { world, workflows } = this.#app;
-    const known = new Set(workflows);
     const places = this.#options.concurrency ?? 10;
-    for (let cursor: string | null | undefined; cursor !== null && this.active < places;) {
-      const page = await this.#app.list({ dueAt: world.now(), ...(cursor === undefined ? {} : { cursor }) });
+    for (let from: { cursor?: string } | null = {}; from !== null && this.active < places;) {
+      const page: ListPage = await this.#app.list({ dueAt: world.now(), ...from });
+      if (this.#abort.signal.aborted) return;
       for (const { runId, workflow } of page.runs) {
         const rests = (this.#resting.get(runId) ?? 0) > world.now();
-        if (known.has(workflow) && !rests && !this.#active.has(runId) && this.active < places)
-          this.#drive(runId);
+        if (!rests) this.#resting.delete(runId);
+        if (workflows.includes(workflow) && !rests && !this.#active.has(runId) && this.active < places)
+          this.#active.set(runId, this.#drive(runId));
       }
-      cursor = page.next;
+      from = page.next === null ? null : { cursor: page.next };
     }
   }
 
-  #drive(runId: string): void {
-    this.#resting.delete(runId);
+  async #drive(runId: string): Promise<void> {
     const { maxStarts = 50 } = this.#options;
-    const patience = this.#intervalMs;
-    const driving = this.#app
-      .advance(runId, { signal: this.#abort.signal, maxStarts, patience })
-      .then((outcome) => {
-        if (outcome.status === "blocked") this.#rest(runId, outcome.error);
-        this.#options.onStop?.(outcome);
-      })
-      .catch((error: unknown) => this.#rest(runId, error))
-      .finally(() => {
-        this.#active.delete(runId);
-        this.#bell.ring();
-      });
-    this.#active.set(runId, driving);
+    const given = { signal: this.#abort.signal, maxStarts, patience: this.#intervalMs };
+    try {
+      const outcome = await this.#app.advance(runId, given);
+      if (outcome.status === "blocked") this.#rest(runId, outcome.error);
+      this.#tell(outcome);
+    } catch (error) {
+      this.#rest(runId, error);
+    }
+    this.#active.delete(runId);
+    this.#bell.ring();
   }
 
   #rest(runId: string, error: unknown): void {
@@ -117,15 +117,32 @@ class PollingWorker implements Worker {
     this.#app.world.warn(`run ${runId} is left alone for a minute: ${describeError(error)}`);
   }
 
-  async stop(): Promise<void> {
+  /** A listener that throws is no fault of the run. */
+  #tell(outcome: Outcome<unknown>): void {
+    try {
+      this.#options.onStop?.(outcome);
+    } catch (error) {
+      this.#app.world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop();
+    return this.#stopped;
+  }
+
+  async #stop(): Promise<void> {
     const { world } = this.#app;
     this.#abort.abort();
     this.#bell.ring();
     this.#forget();
-    const drained = Promise.all(this.#active.values()).then(() => true);
-    const late = pause(world, toMs(this.#options.drain ?? 30_000, "drain")).then(() => false);
-    if (await Promise.race([drained, late])) return;
+    await new Promise<void>((resolve) => {
+      // Called off once all is let go: a timer alone keeps a process alive.
+      const cancel = world.timer(this.#drainMs, resolve);
+      void Promise.all(this.#active.values()).then(() => resolve(cancel()));
+    });
+    if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");
-    world.warn(`the worker stopped with steps still under way, which will run again elsewhere: ${left}`);
+    world.warn(`the worker stopped with steps under way, which will run again elsewhere: ${left}`);
   }
 }

@@ -1,0 +1,45 @@
+/** Runs that are recorded and driven by nobody, as a client that only starts them, or one that died, leaves them. */
+
+import type { RunHead, Storage, World } from "@durable/core";
+import { encode } from "../../src/codec/encode.ts";
+import { writeFact } from "../../src/entry.ts";
+import { Journal } from "../../src/journal.ts";
+
+export interface Recorded {
+  readonly workflow: string;
+  readonly input?: unknown;
+}
+
+/** Records a run without a lease: it is due at once. Returns its locator. */
+export async function record(
+  { storage, world }: { readonly storage: Storage; readonly world: World },
+  runId: string,
+  { workflow, input = null }: Recorded,
+): Promise<string> {
+  const journal = Journal.create(runId, { storage, world });
+  const started = { runId, workflow, version: null, input: encode(input, "input") } as const;
+  await journal.append([writeFact({ kind: "run.started", ...started }, world.now())], { lease: null });
+  return journal.locator;
+}
+
+export function numbered(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+}
+
+/** Every run of a storage, page by page. */
+export async function heads(storage: Storage): Promise<RunHead[]> {
+  const found: RunHead[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await storage.list({ limit: 1_000, ...(cursor === undefined ? {} : { cursor }) });
+    found.push(...page.runs);
+    cursor = page.next;
+  }
+  return found;
+}
+
+/** How many runs have which status. */
+export async function statuses(storage: Storage): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { status } of await heads(storage)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
