@@ -10,7 +10,7 @@ import { sleep } from "./engine/sleep.ts";
 import { step, type StepInfo, type StepOptions as AnyStepOptions } from "./engine/step.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions, type SuspendPromise } from "./engine/suspend.ts";
 import { DurableError } from "./errors.ts";
-import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
+import type { SchemaOutput, StandardSchema } from "./schema.ts";
 import type { Keyring } from "./tokens.ts";
 
 export interface StepOptions extends Omit<AnyStepOptions, "schema"> {
@@ -61,7 +61,7 @@ export interface Context {
   /** Runs `work` once and keeps its outcome; on replay the recorded outcome comes back. */
   step<S extends StandardSchema>(
     name: string,
-    work: (info: StepInfo) => SchemaInput<S> | Promise<SchemaInput<S>>,
+    work: (info: StepInfo) => unknown,
     options: StepOptions & { readonly schema: S },
   ): Promise<SchemaOutput<S>>;
   step<T>(name: string, work: (info: StepInfo) => T, options?: StepOptions): Promise<Awaited<T>>;

@@ -129,7 +129,7 @@ class Keys {
       if (positions.length > 0) return { key, at: positions.reduce(higher), keep: true };
       throw new DurableError(
         "unknown-step",
-        `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from: "${key}" }, or give it an output with { edit }.`,
+        `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from } or { edit }.`,
       );
     });
     return [...from, ...after];

@@ -5,7 +5,8 @@
  * J2. At most one append is in flight. What it carries is written once, under one write id (law 8).
  * J3. An unknown outcome is settled by reading: our id there means it landed; a free slot, the same text again.
  * J4. A driver absorbs batches from outside and nothing else; a caller from outside absorbs whatever came.
- * J5. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
+ * J5. Once another driver's batch has been seen, a driver writes nothing more.
+ * J6. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
  */
 
 import type { Json } from "./codec/tags.ts";
@@ -63,6 +64,9 @@ export class Journal {
   #inherited: Inherited | null = null;
   #last: Promise<void> | null = null;
   #deleted = false;
+  /** Set by whoever drives: from then on a batch of another driver means that this one has lost the run. */
+  driven = false;
+  #lost = false;
 
   private constructor(locator: string, { storage, world }: JournalOptions) {
     this.locator = locator;
@@ -136,6 +140,7 @@ export class Journal {
 
   async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
     const outside = options.outside === true;
+    if (this.#lost && !outside) return { kind: "lost" };
     const writeId = `${this.driver}.${++this.#writes}`;
     const summary = { ...this.state.summary };
     for (const { fact, at } of facts) summarize(summary, fact, at);
@@ -190,6 +195,7 @@ export class Journal {
     for (const text of batches) {
       const where = `Batch ${this.position} of run ${this.runId || this.locator}`;
       const batch = readBatch(text, where);
+      this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
       try {
         learned.push({ batch, entries: await this.#learn(batch) });
       } catch (error) {
@@ -260,7 +266,7 @@ function unsettled(runId: string, cause: unknown): DurableError {
   if (DurableError.is(cause) && isTransient(cause)) return cause;
   return new DurableError(
     "storage-failed",
-    `The storage took no batch of run ${runId} in ${settleTries} tries (${describeError(cause)}). Nothing recorded is lost: advance the run again later.`,
+    `The storage took no batch of run ${runId} in ${settleTries} tries (${describeError(cause)}). Advance the run again later.`,
     { cause },
   );
 }

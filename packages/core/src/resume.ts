@@ -153,10 +153,7 @@ async function checkedFact(
 
 function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json> {
   if (journal.state.waits.size >= limits.openWaits * 2) {
-    throw new DurableError(
-      "limit",
-      `Run ${journal.runId} holds ${journal.state.waits.size} waits and answers; it takes no further early answers.`,
-    );
+    throw new DurableError("limit", `Run ${journal.runId} takes no further early answers.`);
   }
   const where = `answer to a suspend point of run ${journal.runId}`;
   const encoded = encode(value, where);

@@ -144,6 +144,8 @@ describe("H8 a suspension in the user's own constructs", () => {
         .catch((error: unknown) => (error as { code: string }).code);
       return [caught, await ctx.step("after", () => 1)];
     });
+    expect((await runOf(on, flow)).status).toBe("suspended");
+    await on.world.advance(60_000);
     expect(outputOf(await runOf(on, flow))).toEqual(["suspend-expired", 1]);
     expect(outputOf(await replayOf(on, flow))).toEqual(["suspend-expired", 1]);
   });

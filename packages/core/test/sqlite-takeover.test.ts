@@ -71,8 +71,8 @@ async function settledKeys(): Promise<string[]> {
 }
 
 describe("a driver that is frozen past its lease (H21, H23)", () => {
-  // Not so yet: what the other wrote is taken in on waking, and then written after; and a lease that comes
-  // back with a longer journal is believed.
+  // On waking it must not take in what the other wrote and then write after it, nor believe a lease that
+  // comes back with a longer journal.
   it.each([
     { place: "step", byFirst: ["first", "slow"], bySecond: ["slow", "last"] },
     { place: "between", byFirst: ["first"], bySecond: ["slow", "last"] },

@@ -213,7 +213,7 @@ export class Engine implements Edge {
       if ((await atEdge?.(this)) === "leave" && this.#blocked === null) this.#end({ kind: "left" });
       if (atEdge !== undefined) return;
     }
-    if (!hold.valid && !(await hold.renew())) return;
+    if (!hold.valid && (!(await hold.renew()) || this.#stop !== null)) return;
     if (this.#leaving && this.#finish === null) return this.#settleWork({ kind: "left" });
     this.#begin();
     this.timers.fire();

@@ -36,10 +36,7 @@ function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
   const { kind, name, names, branches } = group;
   const where = `${kind} "${name}" of run ${engine.journal.runId}`;
   if (branches.length > limits.branches) {
-    throw new DurableError(
-      "limit",
-      `The ${where} has ${branches.length} branches; ${limits.branches} is the limit.`,
-    );
+    throw new DurableError("limit", `The ${where} has more than ${limits.branches} branches.`);
   }
   for (const branch of names ?? []) assertName(branch, `A branch of ${where}`);
   const declared = names ?? branches.length;

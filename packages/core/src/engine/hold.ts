@@ -89,6 +89,7 @@ export class Hold {
       try {
         const lease = await this.acquire(journal);
         if (lease === null) events.lost();
+        else if (lease.length !== journal.position) await this.#catchUp(journal, events);
         return lease !== null;
       } catch (error) {
         if (tries >= renewTries) {
@@ -120,6 +121,7 @@ export class Hold {
   start(journal: Journal, events: HoldEvents): void {
     // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
     if (!this.#held) return;
+    journal.driven = true;
     this.#driving = { journal, events, abort: new AbortController() };
     this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));
   }
@@ -139,6 +141,11 @@ export class Hold {
         if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
       });
     });
+  }
+
+  /** Somebody may have driven the run while our lease was out: nothing begins before we know. */
+  async #catchUp(journal: Journal, events: HoldEvents): Promise<void> {
+    tell(await journal.look(), events);
   }
 
   /** Keeps an eye on the tail from now on. */
@@ -167,8 +174,7 @@ export class Hold {
       const entries = await this.#look(journal);
       if (entries.length === 0) await sleep(this.#world, poll, abort.signal);
       if (this.#driving !== driving || entries.length === 0) continue;
-      if (entries.some((entry) => !entry.outside)) events.lost();
-      else events.moved(entries);
+      tell(entries, events);
     }
   }
 
@@ -181,6 +187,11 @@ export class Hold {
       throw error;
     }
   }
+}
+
+function tell(entries: readonly Entry[], events: HoldEvents): void {
+  if (entries.some((entry) => !entry.outside)) events.lost();
+  else events.moved(entries);
 }
 
 /** Settles after a time, or on abort; leaves nothing behind either way. */

@@ -196,6 +196,6 @@ export function conflict(
   const why =
     details.deleted === true
       ? `Run ${runId} was deleted; its journal is kept for its forks only. Choose another id.`
-      : `The journal of run ${runId} does not have ${position} batches any more: somebody else appended first.`;
+      : `The journal of run ${runId} has not ${position} batches any more.`;
   return new DurableError("conflict", why, { details });
 }

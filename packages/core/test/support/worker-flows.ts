@@ -1,0 +1,51 @@
+/** What worker processes drive: runs whose every effect is written to a file, beside the journal. */
+
+import { appendFileSync, readFileSync } from "node:fs";
+import { createApp, durable, type App, type Storage } from "../../src/index.ts";
+
+/** One line per body that was begun: worker, run, step, attempt, idempotency key. */
+export interface Effect {
+  readonly worker: string;
+  readonly run: string;
+  readonly step: string;
+  readonly attempt: number;
+  readonly key: string;
+}
+
+export function effectsIn(file: string): Effect[] {
+  return readFileSync(file, "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Effect);
+}
+
+export interface JobInput {
+  /** How long the third step takes. */
+  readonly longMs: number;
+}
+
+export const jobSteps = ["fetch", "think", "long", "write"] as const;
+
+export function workerApp(storage: Storage, worker: string, effects: string): App {
+  const job = durable("job", async (ctx, { longMs }: JobInput) => {
+    const done: string[] = [];
+    for (const step of jobSteps) {
+      const output = ctx.step(step, async ({ attempt, idempotencyKey: key }) => {
+        const effect: Effect = { worker, run: ctx.runId, step, attempt, key };
+        appendFileSync(effects, `${JSON.stringify(effect)}\n`);
+        if (step === "long") await new Promise((resolve) => setTimeout(resolve, longMs));
+        return key;
+      });
+      done.push(await output);
+    }
+    return done;
+  });
+  const deadly = durable("deadly", (ctx) =>
+    ctx.step("exit", () => {
+      appendFileSync(effects, `${JSON.stringify({ worker, run: ctx.runId, step: "exit" })}\n`);
+      process.exit(1);
+    }),
+  );
+  const ask = durable("ask", (ctx) => ctx.suspend<string>("ok"));
+  return createApp({ storage, workflows: [job, deadly, ask], patience: 0 });
+}
