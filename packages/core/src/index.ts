@@ -15,7 +15,7 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./context.ts";
-export { fork, type Run } from "./run.ts";
+export { fork, type Run, type RunEntry as Entry } from "./run.ts";
 export type { ForkOptions } from "./fork.ts";
 export type { Outcome, SuspendPoint } from "./outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./resume.ts";
@@ -24,7 +24,7 @@ export type { SuspendPromise } from "./engine/suspend.ts";
 export type { RetryOptions } from "./engine/retry.ts";
 export type { Settled } from "./engine/group.ts";
 export type { Duration } from "./duration.ts";
-export type { Ancestor, Cut, Edit, Entry, Fact, FactKind } from "./entry.ts";
+export type { Ancestor, Cut, Edit, Fact, FactKind } from "./entry.ts";
 export { DurableError, FatalError, RetryError } from "./errors.ts";
 export type { ErrorCode } from "./errors.ts";
 export { MemoryStorage, conflict } from "./storage/memory.ts";

@@ -10,6 +10,9 @@ import type { Host } from "./host.ts";
 import { pause, type Journal } from "./journal.ts";
 import { outcomeOf, type Outcome } from "./outcome.ts";
 
+/** One fact of a run's journal, its values decoded. */
+export type RunEntry<V = unknown> = Entry<V>;
+
 /** A stop, and the journal as it was known then. */
 export interface Driven {
   readonly outcome: Outcome<unknown>;
@@ -71,7 +74,7 @@ export class Run<Output = unknown, Input = unknown> {
   }
 
   /** Every fact the run can see, inherited ones included, with values decoded. */
-  async entries(): Promise<Entry<unknown>[]> {
+  async entries(): Promise<RunEntry[]> {
     const journal = await openRun(this.#host, this.id);
     return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
   }
@@ -132,7 +135,7 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
   );
 }
 
-function decodeEntry(entry: Entry, runId: string): Entry<unknown> {
+function decodeEntry(entry: Entry, runId: string): RunEntry {
   const decoded: Record<string, unknown> = { ...entry };
   const open = (fields: Record<string, unknown>, field: string): void => {
     if (fields[field] !== undefined)
@@ -148,7 +151,7 @@ function decodeEntry(entry: Entry, runId: string): Entry<unknown> {
       return copy;
     });
   }
-  return decoded as unknown as Entry<unknown>;
+  return decoded as unknown as RunEntry;
 }
 
 /** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */

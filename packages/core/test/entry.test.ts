@@ -234,7 +234,7 @@ describe("H51 what is no batch of ours", () => {
       [samples["run.suspended"][0]!, { wakeAt: [] }],
     ];
     for (const [fact, change] of bad)
-      expect(readable(raw({ entries: [{ ...entryOf(fact), ...change }] })), `${fact.kind}`).toBe("corrupt");
+      expect(readable(raw({ entries: [{ ...entryOf(fact), ...change }] })), fact.kind).toBe("corrupt");
   });
 
   it("a fork whose ancestry or edits are no lists is `corrupt`", () => {

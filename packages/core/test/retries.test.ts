@@ -246,7 +246,7 @@ describe("a step's schema", () => {
 
   test("that no attempt fits says so, with the issue", async () => {
     const on = lab();
-    const flow = durable("shaped", (ctx) => ctx.step("call", () => "text" as never, { schema: z.number() }));
+    const flow = durable("shaped", (ctx) => ctx.step("call", () => "text", { schema: z.number() }));
     const outcome = await runOf(on, flow);
     expect(outcome).toMatchObject({ status: "failed", error: { cause: { code: "invalid-output" } } });
     expect((outcome as { error: Error }).error.message).toMatch(/after 3 attempts.*expected number/);

@@ -1,100 +1,191 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { systemWorld, type App, type Entry } from "../src/index.ts";
+import { systemWorld, type App, type Entry, type WorkerOptions } from "../src/index.ts";
 import { SqliteStorage } from "../src/sqlite/index.ts";
 import { tempFolder, type TempFolder } from "./support/sqlite-temp.ts";
 import { effectsIn, jobSteps, workerApp, type Effect } from "./support/worker-flows.ts";
-import { WorkerProcess, type Place } from "./support/worker-process.ts";
+import { WorkerProcess } from "./support/worker-process.ts";
 import { numbered, record, statuses } from "./support/worker-runs.ts";
 
+const forever = 3_600_000;
+const leaseMs = 30_000;
 let temp: TempFolder;
 let storage: SqliteStorage;
-let place: Place;
 let app: App;
 
 beforeEach(() => {
   temp = tempFolder();
   storage = new SqliteStorage(temp.path);
-  place = { path: temp.path, effects: join(temp.folder, "effects") };
-  app = workerApp(storage, "test", place.effects);
+  app = workerApp(storage, { worker: "test", effects: effectsFile() });
 });
 afterEach(async () => {
   await storage.close();
   temp.remove();
 });
 
-async function recordAll(ids: readonly string[], workflow: string, input: unknown = null): Promise<void> {
-  await Promise.all(ids.map((id) => record({ storage, world: systemWorld }, id, { workflow, input })));
+const effectsFile = (): string => join(temp.folder, "effects");
+const effects = (): Effect[] => effectsIn(effectsFile());
+const named = ({ run, step }: Effect): string => `${run} ${step}`;
+const allSteps = (ids: readonly string[]): string[] =>
+  ids.flatMap((id) => jobSteps.map((step) => `${id} ${step}`));
+
+function start(worker: string, longMs: number, options: Omit<WorkerOptions, "onStop">): WorkerProcess {
+  return new WorkerProcess(temp.path, { worker, effects: effectsFile(), longMs }, options);
+}
+
+async function recordAll(ids: readonly string[], workflow = "job"): Promise<void> {
+  await Promise.all(ids.map((id) => record({ storage, world: systemWorld }, id, { workflow })));
+}
+
+async function until(enough: () => boolean): Promise<void> {
+  while (!enough()) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+const inLong = (): number => effects().filter(({ step }) => step === "long").length;
+
+async function entriesOf(ids: readonly string[]): Promise<(Entry & { readonly run: string })[]> {
+  const journals = ids.map(async (id) =>
+    (await app.get(id).entries()).map((entry) => ({ ...entry, run: id })),
+  );
+  return (await Promise.all(journals)).flat();
 }
 
 /** `run step` of every outcome of a step in the journals. */
-async function recordedSteps(ids: readonly string[]): Promise<string[]> {
-  const journals = await Promise.all(ids.map(async (id) => ({ id, entries: await app.get(id).entries() })));
-  return journals.flatMap(({ id, entries }) =>
-    entries.flatMap((entry) => (entry.kind === "step.completed" ? [`${id} ${entry.key}`] : [])),
+async function recorded(ids: readonly string[]): Promise<string[]> {
+  return (await entriesOf(ids)).flatMap((entry) =>
+    entry.kind === "step.completed" ? [`${entry.run} ${entry.key}`] : [],
   );
 }
 
-async function entriesOf(ids: readonly string[]): Promise<Entry[]> {
-  return (await Promise.all(ids.map((id) => app.get(id).entries()))).flat();
-}
-
-const named = ({ run, step }: Effect): string => `${run} ${step}`;
-
 describe("a worker that is killed with 100 runs in flight", () => {
-  it("is followed at once by another: all end, nothing recorded runs again, no attempt is burnt (H59)", async () => {
+  it("is followed by another at once; nothing recorded runs again, no attempt is burnt (H59)", async () => {
     const ids = numbered("r", 100);
-    await recordAll(ids, "job", { longMs: 600 });
-    const first = new WorkerProcess("first", place, { concurrency: 100 });
-    const inLong = (): number => effectsIn(place.effects).filter(({ step }) => step === "long").length;
-    await first.until(() => first.lines.includes("up"));
-    while (first.stops("completed") === 0 && (first.lines.length < 1 || safely(inLong) < ids.length))
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    await recordAll(ids);
+    const first = start("first", forever, { concurrency: 100 });
+    await until(() => inLong() === ids.length);
     await first.kill();
     const killedAt = Date.now();
-    const kept = await recordedSteps(ids);
-    const lost = effectsIn(place.effects).map(named);
-    const open = ids.length - ((await statuses(storage))["completed"] ?? 0);
-    expect(open, "it was killed in the middle of things").toBe(ids.length);
+    const kept = await recorded(ids);
+    expect(kept.toSorted(), "all stand in the long step").toEqual(
+      allSteps(ids)
+        .filter((step) => /fetch|think/.test(step))
+        .toSorted(),
+    );
 
-    const second = new WorkerProcess("second", place, { concurrency: 100 });
-    await second.until(() => second.stops("completed") === open);
+    const second = start("second", 10, { concurrency: 100 });
+    await second.until(() => second.stops("completed") === ids.length);
     expect(await statuses(storage)).toEqual({ completed: ids.length });
-
-    const again = effectsIn(place.effects).filter(({ worker }) => worker === "second");
-    expect(
-      again.map(named).filter((step) => kept.includes(step)),
-      "recorded steps",
-    ).toEqual([]);
-    expect(again.map(named).toSorted(), "each of the others once").toEqual(
-      ids
-        .flatMap((id) => jobSteps.map((step) => `${id} ${step}`))
+    const again = effects().filter(({ worker }) => worker === "second");
+    expect(again.map(named).toSorted(), "what was not recorded, each once").toEqual(
+      allSteps(ids)
         .filter((step) => !kept.includes(step))
         .toSorted(),
     );
-    const twice = again.filter((effect) => lost.includes(named(effect)));
-    expect(twice.length, "what was cut off ran again").toBe(ids.length);
-    const keys = new Map(effectsIn(place.effects).map((effect) => [named(effect), effect.key]));
-    expect(effectsIn(place.effects).every((effect) => keys.get(named(effect)) === effect.key)).toBe(true);
-
-    const entries = await entriesOf(ids);
-    expect(entries.filter(({ kind }) => kind === "attempt.failed")).toEqual([]);
+    expect(new Set(effects().map(({ key }) => key)).size, "one idempotency key for each step").toBe(
+      allSteps(ids).length,
+    );
     expect(again.every(({ attempt }) => attempt === 1)).toBe(true);
-    // Leases of the first lasted 30 s from its last append on: nobody waited for one.
-    const firstAgain =
-      ids.length -
-      entries.filter(({ kind, at }) => kind === "step.completed" && at < killedAt + 30_000 && at > killedAt)
-        .length /
-        2;
-    expect(firstAgain, "long and write of every run").toBeLessThanOrEqual(0);
+    const entries = await entriesOf(ids);
+    expect(entries.filter(({ kind }) => kind === "attempt.failed" || kind === "step.failed")).toEqual([]);
+    const waited = entries.filter(({ at }) => at >= killedAt + leaseMs);
+    expect(waited, "nobody waited for the leases of the dead to run out").toEqual([]);
     expect(second.complaints).toEqual([]);
+  });
+
+  it("a peer that is already there takes them over too", async () => {
+    const ids = numbered("r", 20);
+    await recordAll(ids);
+    const first = start("first", forever, { concurrency: 20 });
+    await until(() => inLong() === ids.length);
+    const peer = start("peer", 10, { concurrency: 20, interval: 10 });
+    await peer.until(() => peer.lines.includes("up"));
+    // Time to look many times.
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(peer.stops("completed"), "while the first lives, they are its own").toBe(0);
+    await first.kill();
+    const killedAt = Date.now();
+    await peer.until(() => peer.stops("completed") === ids.length);
+    const waited = (await entriesOf(ids)).filter(({ at }) => at >= killedAt + leaseMs);
+    expect(waited).toEqual([]);
   });
 });
 
-function safely(count: () => number): number {
-  try {
-    return count();
-  } catch {
-    return 0;
-  }
-}
+describe("SIGTERM (H61)", () => {
+  it("ends the process well; nothing is lost, no attempt burnt, another goes on", async () => {
+    const ids = numbered("r", 40);
+    await recordAll(ids);
+    const first = start("first", 300, { concurrency: 20 });
+    await until(() => inLong() >= 20);
+    first.signal("SIGTERM");
+    expect(await first.exit).toEqual({ code: 0, signal: null });
+    expect(first.complaints).toEqual([]);
+    const begun = effects().map(named).toSorted();
+    expect((await recorded(ids)).toSorted(), "every body that was begun is recorded").toEqual(begun);
+    expect(begun.length).toBeLessThan(allSteps(ids).length);
+    expect((await app.list({ dueAt: Date.now(), limit: 100 })).runs.length, "and due at once").toBe(
+      ids.length - first.stops("completed"),
+    );
+
+    const second = start("second", 10, { concurrency: 20 });
+    await second.until(() => first.stops("completed") + second.stops("completed") === ids.length);
+    expect(effects().map(named).toSorted(), "every body ran once").toEqual(allSteps(ids).toSorted());
+    expect(effects().every(({ attempt }) => attempt === 1)).toBe(true);
+    second.signal("SIGTERM");
+    expect(await second.exit, "with nothing to do it ends at once").toEqual({ code: 0, signal: null });
+  });
+
+  it("and then SIGKILL, because a step ran on: the step runs again elsewhere, as its first attempt", async () => {
+    const ids = numbered("r", 5);
+    await recordAll(ids);
+    const first = start("first", forever, { drain: 50 });
+    await until(() => inLong() === ids.length);
+    first.signal("SIGTERM");
+    await first.until(() => first.complaints.some((line) => line.includes("under way")));
+    await first.kill();
+    const second = start("second", 10, {});
+    await second.until(() => second.stops("completed") === ids.length);
+    const again = effects().filter(({ worker, step }) => worker === "second" && step === "long");
+    expect(again.map(({ attempt }) => attempt)).toEqual(ids.map(() => 1));
+  });
+});
+
+describe("a run whose body ends the process (H58)", () => {
+  it("is left alone after 5 starts, with the reason; its neighbours finish", async () => {
+    await recordAll(["bad"], "deadly");
+    const neighbours = numbered("r", 6);
+    await recordAll(neighbours);
+    const options = { maxStarts: 5, concurrency: 1 };
+    const exits: (number | null)[] = [];
+    for (let life = 0; life < 5; life++) exits.push((await start(`life ${life}`, 1, options).exit).code);
+    expect(exits).toEqual([1, 1, 1, 1, 1]);
+    expect(effects().filter(({ run }) => run === "bad")).toHaveLength(5);
+
+    const last = start("last", 1, options);
+    await last.until(() => last.stops("completed") === neighbours.length);
+    expect(last.stops("blocked")).toBe(1);
+    expect(last.complaints).toEqual([expect.stringMatching(/run bad .*5 times without progress/)]);
+    expect(
+      effects().filter(({ run }) => run === "bad"),
+      "its body was not begun again",
+    ).toHaveLength(5);
+    expect(await statuses(storage)).toEqual({ completed: neighbours.length, running: 1 });
+    expect((await entriesOf(["bad"])).map(({ kind }) => kind)).toEqual(["run.started"]);
+  });
+
+  it("20 workers lost in one long step whose limit is 3 attempts: it ends well (H59)", async () => {
+    await recordAll(["r"]);
+    for (let life = 1; life <= 20; life++) {
+      const worker = start(`life ${life}`, forever, {});
+      await until(() => inLong() === life);
+      await worker.kill();
+    }
+    const last = start("last", 1, {});
+    await last.until(() => last.stops("completed") === 1);
+    expect(
+      effects()
+        .filter(({ step }) => step === "long")
+        .map(({ attempt }) => attempt),
+    ).toEqual(Array.from({ length: 21 }, () => 1));
+    expect((await entriesOf(["r"])).filter(({ kind }) => kind === "attempt.failed")).toEqual([]);
+  });
+});

@@ -1,6 +1,6 @@
 /** What worker processes drive: runs whose every effect is written to a file, beside the journal. */
 
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { createApp, durable, type App, type Storage } from "../../src/index.ts";
 
 /** One line per body that was begun: worker, run, step, attempt, idempotency key. */
@@ -13,21 +13,23 @@ export interface Effect {
 }
 
 export function effectsIn(file: string): Effect[] {
-  return readFileSync(file, "utf8")
+  return (existsSync(file) ? readFileSync(file, "utf8") : "")
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Effect);
 }
 
-export interface JobInput {
-  /** How long the third step takes. */
-  readonly longMs: number;
-}
-
 export const jobSteps = ["fetch", "think", "long", "write"] as const;
 
-export function workerApp(storage: Storage, worker: string, effects: string): App {
-  const job = durable("job", async (ctx, { longMs }: JobInput) => {
+export interface Doing {
+  readonly worker: string;
+  readonly effects: string;
+  /** How long the step called "long" takes here. */
+  readonly longMs?: number;
+}
+
+export function workerApp(storage: Storage, { worker, effects, longMs = 0 }: Doing): App {
+  const job = durable("job", async (ctx) => {
     const done: string[] = [];
     for (const step of jobSteps) {
       const output = ctx.step(step, async ({ attempt, idempotencyKey: key }) => {
@@ -47,5 +49,5 @@ export function workerApp(storage: Storage, worker: string, effects: string): Ap
     }),
   );
   const ask = durable("ask", (ctx) => ctx.suspend<string>("ok"));
-  return createApp({ storage, workflows: [job, deadly, ask], patience: 0 });
+  return createApp({ storage, workflows: [job, deadly, ask] });
 }

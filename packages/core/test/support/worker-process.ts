@@ -5,16 +5,10 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import type { WorkerOptions } from "../../src/index.ts";
+import type { Doing } from "./worker-flows.ts";
 
 const program = fileURLToPath(new URL("./worker-child.ts", import.meta.url));
 const compileCache = fileURLToPath(new URL("../../../../node_modules/.cache/node-compile", import.meta.url));
-
-export interface Place {
-  /** The journal file. */
-  readonly path: string;
-  /** Where bodies write what they did. */
-  readonly effects: string;
-}
 
 export class WorkerProcess {
   readonly #child: ChildProcess;
@@ -25,8 +19,9 @@ export class WorkerProcess {
   #ended = false;
   #tell: () => void = () => {};
 
-  constructor(name: string, { path, effects }: Place, options: Omit<WorkerOptions, "onStop"> = {}) {
-    const args = ["--conditions=source", program, path, name, effects, JSON.stringify(options)];
+  constructor(path: string, doing: Doing, options: Omit<WorkerOptions, "onStop"> = {}) {
+    const given = [path, JSON.stringify(doing), JSON.stringify(options)];
+    const args = ["--conditions=source", program, ...given];
     this.#child = spawn(process.execPath, args, {
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
       stdio: ["ignore", "pipe", "pipe"],
