@@ -77,10 +77,10 @@ export async function createFork(
 
 function checkedLabel(label: string | undefined): string | null {
   if (label === undefined) return null;
-  if (typeof label === "string" && label.length <= limits.labelLength) return label;
+  if (typeof label === "string" && label.length <= limits.labelLength && !/\p{Cc}/u.test(label)) return label;
   throw new DurableError(
     "invalid-options",
-    `A fork's label is a text of at most ${limits.labelLength} characters.`,
+    `A fork's label is a line of at most ${limits.labelLength} characters.`,
   );
 }
 

@@ -140,7 +140,7 @@ export class Journal {
 
   async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
     const outside = options.outside === true;
-    if (this.#lost && !outside) return { kind: "lost" };
+    if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };
     const writeId = `${this.driver}.${++this.#writes}`;
     const summary = { ...this.state.summary };
     for (const { fact, at } of facts) summarize(summary, fact, at);
