@@ -153,7 +153,6 @@ function poison(runId: string, starts: number): DurableError {
   return new DurableError(
     "poison",
     `Run ${runId} was taken up ${starts - 1} times without progress: it seems to kill its driver. Look at the step after its last entry, then advance it by hand.`,
-    { details: { starts } },
   );
 }
 

@@ -45,7 +45,7 @@ export async function createFork(
   if (cuts.length === 0 && edits.length === 0) {
     throw new DurableError(
       "invalid-options",
-      `A fork of run ${parentId} needs to know where to go back to: give { from }, { after } or { edit }.`,
+      `A fork of run ${parentId} must know where to go back to: { from }, { after } or { edit }.`,
     );
   }
   const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
@@ -69,7 +69,7 @@ export async function createFork(
   if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
     throw new DurableError(
       "conflict",
-      `There is a run ${runId} already, and it is not a fork of ${parentId}. Choose another id.`,
+      `Run ${runId} exists and is no fork of ${parentId}. Choose another id.`,
     );
   }
   return runId;
