@@ -229,11 +229,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
     for (const id of numbered("r", 3)) await record(base, id, { workflow: "slow", input: id });
     const { app, heard, until } = open(base, [flow], { concurrency: 1 });
     await until(4);
-    expect(heard[0]).toMatchObject({
-      runId: "bad",
-      status: "blocked",
-      error: { code: "poison", details: { starts: 51 } },
-    });
+    expect(heard[0]).toMatchObject({ runId: "bad", status: "blocked", error: { code: "poison" } });
     expect(base.world.warnings).toEqual([
       expect.stringMatching(/^run bad is left alone for a minute: .*50 times without progress.*driver/),
     ]);
