@@ -1,0 +1,14 @@
+export {
+  chooseModel,
+  ModelChoiceError,
+  type Choice,
+  type ChooseOptions,
+  type Environment,
+} from "./choose.ts";
+export { scriptedModel, type Reply, type Script } from "./scripted.ts";
+export { questionOf, toolResultsOf, turnOf, type ToolResult } from "./prompt.ts";
+export { watched, type Attempt, type Settlement, type Watcher } from "./watch.ts";
+export { terminal, wrapped, type Screen, type Terminal } from "./terminal.ts";
+export { RunPrinter, type PrinterOptions } from "./printer.ts";
+export { closingLine, exitCodeOf, type ClosingOptions } from "./closing.ts";
+export { paceOf, wait } from "./pace.ts";

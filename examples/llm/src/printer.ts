@@ -1,0 +1,120 @@
+/** One line per step: did it run here, or did it come from the journal; how long, which try, and what came of it. */
+
+import type { Context, Entry } from "@durable/core";
+import { headText, rowText, runningText, type Row } from "./row.ts";
+import type { Terminal } from "./terminal.ts";
+import { watched, type Settlement, type Watcher } from "./watch.ts";
+
+export interface PrinterOptions {
+  /** What a step's value comes down to, in a few words. */
+  readonly describe?: (key: string, value: unknown) => string;
+  /** Others who want to hear of the steps. */
+  readonly watchers?: readonly Watcher[];
+}
+
+/** Entries that say how an attempt ended. */
+type AttemptEntry = Extract<Entry, { kind: "step.completed" | "step.failed" | "attempt.failed" }>;
+
+type Timing = Pick<Row, "ms" | "attempt">;
+
+export class RunPrinter {
+  /** Keys of settled steps, by where their outcome came from. */
+  readonly settled = { ran: new Set<string>(), journal: new Set<string>() };
+  readonly #out: Terminal;
+  readonly #options: PrinterOptions;
+  /** What the journal held before, by key. */
+  readonly #known = new Map<string, AttemptEntry[]>();
+  readonly #here = new Map<string, Timing>();
+  readonly #running = new Set<string>();
+
+  constructor(out: Terminal, options: PrinterOptions = {}) {
+    this.#out = out;
+    this.#options = options;
+  }
+
+  head(): void {
+    this.#out.line(headText(this.#out));
+  }
+
+  /** Tells the printer what the journal holds already: times and failures of steps that come from it. */
+  known(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (isAttempt(entry)) this.#known.set(entry.key, [...(this.#known.get(entry.key) ?? []), entry]);
+    }
+  }
+
+  /** The same context, with every step printed as it settles. */
+  watch(ctx: Context): Context {
+    const watcher: Watcher = {
+      began: ({ key }) => {
+        this.#showFailures(key);
+        this.#running.add(key);
+        this.#showRunning();
+      },
+      ended: ({ key, attempt, ms, error }) => {
+        this.#running.delete(key);
+        this.#here.set(key, { ms, attempt });
+        if (error !== null) this.#show({ from: "failed", key, ms, attempt, what: messageOf(error.value) });
+      },
+      settled: (step) => this.#settle(step),
+    };
+    return watched(ctx, [watcher, ...(this.#options.watchers ?? [])]);
+  }
+
+  /** Prints what is known from the journal: a run that is over calls no code. */
+  recorded(): void {
+    for (const [key, attempts] of this.#known) {
+      const end = attempts.at(-1);
+      if (end?.kind === "step.completed")
+        this.#settle({ key, ran: false, outcome: { ok: true, value: end.value } });
+      if (end?.kind === "step.failed")
+        this.#settle({ key, ran: false, outcome: { ok: false, error: end.error } });
+    }
+  }
+
+  #settle({ key, ran, outcome }: Settlement): void {
+    const from = ran ? "ran" : "journal";
+    this.settled[from].add(key);
+    if (!ran) this.#showFailures(key);
+    const end = this.#known.get(key)?.at(-1);
+    const timing = ran ? this.#here.get(key) : end && timingOf(end);
+    const about = { from, key, ms: timing?.ms ?? null, attempt: timing?.attempt ?? null } as const;
+    if (outcome.ok) this.#show({ ...about, what: this.#options.describe?.(key, outcome.value) ?? "" });
+    // A failure of this process was shown when its body ended.
+    else if (!ran) this.#show({ ...about, what: `failed: ${messageOf(outcome.error)}` });
+  }
+
+  /** Attempts that failed in another process are told once, before what followed them. */
+  #showFailures(key: string): void {
+    const attempts = this.#known.get(key) ?? [];
+    this.#known.set(
+      key,
+      attempts.filter(({ kind }) => kind !== "attempt.failed"),
+    );
+    for (const entry of attempts) {
+      if (entry.kind !== "attempt.failed") continue;
+      this.#show({ from: "journal", key, ...timingOf(entry), what: `failed: ${messageOf(entry.error)}` });
+    }
+  }
+
+  #show(row: Row): void {
+    this.#out.line(rowText(this.#out, row));
+    this.#showRunning();
+  }
+
+  #showRunning(): void {
+    if (this.#running.size > 0) this.#out.status(runningText(this.#running));
+  }
+}
+
+function isAttempt(entry: Entry): entry is AttemptEntry {
+  return ["step.completed", "step.failed", "attempt.failed"].includes(entry.kind);
+}
+
+function timingOf({ at, startedAt, attempt }: AttemptEntry): Timing {
+  return { ms: at - startedAt, attempt };
+}
+
+function messageOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";
+}

@@ -1,0 +1,41 @@
+/** One line of a run on the screen, in columns. */
+
+import { cut, type Style, type Terminal } from "./terminal.ts";
+
+export interface Row {
+  /** `failed` is an attempt that failed here; one that failed earlier is from the journal. */
+  readonly from: "ran" | "journal" | "failed";
+  readonly key: string;
+  readonly ms: number | null;
+  readonly attempt: number | null;
+  readonly what: string;
+}
+
+const styles: Readonly<Record<Row["from"], Style>> = { ran: "green", journal: "cyan", failed: "red" };
+
+/** Width of the first column, indent included. */
+const lead = 10;
+
+export function rowText(out: Terminal, { from, key, ms, attempt, what }: Row): string {
+  const took = ms === null ? "" : `${(ms / 1_000).toFixed(ms < 9_950 ? 2 : 0)} s`;
+  const tries = attempt === null || attempt === 1 ? "" : String(attempt);
+  // Cut first and painted last: escape codes are no characters.
+  const line = cut(columns(from, key, took, tries, what), out.width - 1);
+  const rest = line.slice(lead);
+  return out.paint(styles[from], line.slice(0, lead)) + (from === "journal" ? out.paint("dim", rest) : rest);
+}
+
+export function headText(out: Terminal): string {
+  return out.paint("dim", columns("from", "step", "took", "try", "what came of it"));
+}
+
+export function runningText(keys: Iterable<string>): string {
+  return columns("...", [...keys].join(", "), "", "", "");
+}
+
+function columns(
+  ...[from, key, took, tries, what]: readonly [string, string, string, string, string]
+): string {
+  const first = `  ${from}`.padEnd(lead);
+  return `${first} ${key.padEnd(14)} ${took.padStart(7)}  ${tries.padStart(3)}  ${what}`.trimEnd();
+}
