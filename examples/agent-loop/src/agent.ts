@@ -1,0 +1,94 @@
+/**
+ * Think, act, observe, until the model calls no more tools.
+ *
+ * A1. One model call, one step; one tool call, one step. What is recorded is never paid for again.
+ * A2. A step's record holds the new messages only, so a turn's bytes do not grow with the conversation.
+ * A3. Retries belong to the step: the AI SDK is told to make one attempt.
+ */
+
+import { durable, DurableError, type Context, type Workflow } from "@durable/core";
+import {
+  generateText,
+  tool,
+  type JSONValue,
+  type LanguageModel,
+  type ModelMessage,
+  type ToolResultPart,
+  type ToolSet,
+} from "ai";
+import type { AgentTools, ToolOutput } from "./tools.ts";
+import { answerOf, isLast, openCalls, type Answer, type ToolCall, type Turn } from "./turn.ts";
+
+export interface AgentParts {
+  readonly model: LanguageModel;
+  readonly tools: AgentTools;
+  /** Lets a printer hear of the steps. */
+  readonly watch?: (ctx: Context) => Context;
+}
+
+const instructions =
+  "You answer questions about tides. Look things up, take numbers from the tide table, and calculate with the tool: never in your head. End with a short answer that cites the files it rests on, like [file.md].";
+
+/** A model that never comes to an answer is stopped here. */
+const maxTurns = 12;
+
+export function createAgent({ model, tools, watch = (ctx) => ctx }: AgentParts): Workflow<string, Answer> {
+  return durable("agent-loop", async (context, question: string) => {
+    const ctx = watch(context);
+    const messages: ModelMessage[] = [{ role: "user", content: question }];
+    for (let turns = 1; turns <= maxTurns; turns++) {
+      const turn = await ctx.step("think", ({ signal }) => think(model, tools, messages, signal), {
+        timeout: "2m",
+      });
+      messages.push(...turn.messages);
+      if (isLast(turn)) return answerOf(messages);
+      const results = await Promise.all(openCalls(turn).map((call) => act(ctx, tools, call)));
+      messages.push({ role: "tool", content: results });
+    }
+    throw new Error(`no answer after ${maxTurns} turns`);
+  });
+}
+
+/** One call of the model. The tools have no `execute`: the SDK describes them, and running them is ours. */
+async function think(
+  model: LanguageModel,
+  tools: AgentTools,
+  messages: ModelMessage[],
+  abortSignal: AbortSignal,
+): Promise<Turn> {
+  const described: ToolSet = {};
+  for (const [name, { description, inputSchema }] of Object.entries(tools)) {
+    described[name] = tool({ description, inputSchema });
+  }
+  const { responseMessages, usage } = await generateText({
+    model,
+    instructions,
+    messages,
+    tools: described,
+    maxRetries: 0,
+    abortSignal,
+  });
+  return {
+    // The SDK sets fields to undefined; a journal would keep them as such.
+    messages: JSON.parse(JSON.stringify(responseMessages)) as Turn["messages"],
+    tokens: { in: usage.inputTokens ?? 0, out: usage.outputTokens ?? 0 },
+  };
+}
+
+/** One tool call. A tool that failed for good is something the model should know, not the end of the run. */
+async function act(ctx: Context, tools: AgentTools, call: ToolCall): Promise<ToolResultPart> {
+  const { toolName, toolCallId, input } = call;
+  const tool = tools[toolName];
+  if (tool === undefined) throw new Error(`no tool ${toolName}`);
+  const { retry } = tool;
+  const work = ctx.step(toolName, (info) => tool.run(input, info), {
+    input,
+    timeout: "30s",
+    ...(retry === undefined ? {} : { retry }),
+  });
+  const value: ToolOutput = await work.catch((error: unknown) => {
+    if (!DurableError.is(error, "step-failed")) throw error;
+    return { error: (error.cause as Error).message };
+  });
+  return { type: "tool-result", toolName, toolCallId, output: { type: "json", value: value as JSONValue } };
+}

@@ -1,0 +1,76 @@
+/** What the demo prints around its steps. */
+
+import { join, relative } from "node:path";
+import type { Entry } from "@durable/core";
+import { wrapped, type Terminal } from "example-llm";
+import type { Answer, Turn } from "./turn.ts";
+
+/** Lines for reading are no longer than this, however wide the screen is. */
+const readable = 100;
+
+export interface Head {
+  readonly question: string;
+  readonly model: string;
+  readonly id: string;
+  readonly folder: string;
+  /** What the journal holds before anything happens. */
+  readonly before: readonly Entry[];
+}
+
+export function showHead(out: Terminal, { question, model, id, folder, before }: Head): void {
+  fact(out, "question", question);
+  fact(out, "model", model);
+  fact(out, "run", `${id} (${stateOf(before)}), journal in ${nearby(join(folder, "journal.db"))}`);
+  if (!before.some(({ kind }) => kind in ends)) {
+    out.line(`${" ".repeat(10)}${out.paint("yellow", "press Ctrl-C at any time and run it again")}`);
+  }
+  out.line();
+}
+
+const ends: Readonly<Record<string, string>> = {
+  "run.completed": "finished",
+  "run.failed": "failed",
+  "run.cancelled": "cancelled",
+};
+
+function stateOf(before: readonly Entry[]): string {
+  if (before.length === 0) return "new";
+  const steps = before.filter(({ kind }) => kind === "step.completed").length;
+  return ends[before.at(-1)?.kind ?? ""] ?? `continued, ${steps} steps recorded`;
+}
+
+function fact(out: Terminal, name: string, text: string): void {
+  const [first = "", ...rest] = wrapped(text, Math.min(out.width, readable), " ".repeat(10));
+  out.line(`${out.paint("bold", name.padEnd(10))}${first.trimStart()}`);
+  for (const line of rest) out.line(line);
+}
+
+/** As one would type it from here. */
+function nearby(path: string): string {
+  const short = relative(process.cwd(), path);
+  return short.startsWith("..") ? path : short;
+}
+
+export function showAnswer(out: Terminal, { text, sources }: Answer): void {
+  out.line();
+  for (const line of wrapped(text, Math.min(out.width, readable), "  ")) out.line(line);
+  out.line();
+  out.line(`  ${out.paint("dim", `sources: ${sources.join(", ") || "none"}`)}`);
+}
+
+/** What the model cost in all, and how much of it this process had to pay. */
+export function showTokens(out: Terminal, entries: readonly Entry[], ran: ReadonlySet<string>): void {
+  const sum = (only: (key: string) => boolean): string => {
+    const tokens = { in: 0, out: 0 };
+    for (const entry of entries) {
+      if (entry.kind !== "step.completed" || !entry.key.startsWith("think") || !only(entry.key)) continue;
+      const turn = entry.value as Turn;
+      tokens.in += turn.tokens.in;
+      tokens.out += turn.tokens.out;
+    }
+    return `${tokens.in} in, ${tokens.out} out`;
+  };
+  out.line(
+    `  ${out.paint("dim", `tokens:  ${sum(() => true)}; paid by this process: ${sum((key) => ran.has(key))}`)}`,
+  );
+}
