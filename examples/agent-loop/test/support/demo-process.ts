@@ -1,0 +1,122 @@
+/** The demo as a user starts it: a process of its own, in a folder of its own. */
+
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createApp, type Entry } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/** Where one run's journal and effects are kept, until it is removed. */
+export class Place {
+  readonly folder = mkdtempSync(join(tmpdir(), "agent-loop-"));
+  readonly effectsPath = join(this.folder, "effects.txt");
+
+  /** Lines that bodies left, in order. */
+  effects(): string[] {
+    if (!existsSync(this.effectsPath)) return [];
+    return readFileSync(this.effectsPath, "utf8").split("\n").slice(0, -1);
+  }
+
+  /** The journal, read as any other process would; nothing if there is none yet. */
+  async entries(runId = "agent-loop"): Promise<Entry[]> {
+    const path = join(this.folder, "journal.db");
+    if (!existsSync(path)) return [];
+    const storage = new SqliteStorage(path);
+    try {
+      return await createApp({ storage, workflows: [] }).get(runId).entries();
+    } catch (error) {
+      if ((error as { code?: unknown }).code === "not-found") return [];
+      throw error;
+    } finally {
+      await storage.close();
+    }
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export interface DemoOptions {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Ended {
+  readonly code: number | null;
+  readonly signal: string | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+const living = new Set<ChildProcess>();
+
+export class DemoProcess {
+  readonly ended: Promise<Ended>;
+  readonly #process: ChildProcess;
+  #out = "";
+  #over = false;
+  #tell: () => void = () => {};
+
+  constructor(place: Place, { args = [], env = {} }: DemoOptions = {}) {
+    const child = spawn(
+      process.execPath,
+      ["--import", "example-llm/sources", here("../../src/main.ts"), ...args],
+      {
+        cwd: here("../.."),
+        // Nothing of the developer's environment but what it takes to run: their keys are no business of a test.
+        env: {
+          PATH: process.env["PATH"],
+          NODE_COMPILE_CACHE: here("../../../../node_modules/.cache/node-compile"),
+          DURABLE_DIR: place.folder,
+          DEMO_EFFECTS: place.effectsPath,
+          DEMO_PACE: "0.05",
+          ...env,
+        },
+        stdio: ["ignore", "pipe", "pipe"],
+      },
+    );
+    this.#process = child;
+    living.add(child);
+    let err = "";
+    child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.#out += chunk.toString();
+      this.#tell();
+    });
+    this.ended = new Promise((resolve) => {
+      child.once("close", (code, signal) => {
+        living.delete(child);
+        this.#over = true;
+        this.#tell();
+        resolve({ code, signal, out: this.#out, err });
+      });
+    });
+  }
+
+  /** Settles when this has been printed, or when the process is over: true if it was printed. */
+  async printed(text: string): Promise<boolean> {
+    while (!this.#out.includes(text) && !this.#over) {
+      await new Promise<void>((resolve) => (this.#tell = resolve));
+    }
+    return this.#out.includes(text);
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process.kill(name);
+  }
+}
+
+/** Runs the demo to its end. */
+export function runDemo(place: Place, options?: DemoOptions): Promise<Ended> {
+  return new DemoProcess(place, options).ended;
+}
+
+/** Ends whatever a test left behind. */
+export function killDemos(): void {
+  for (const child of living) child.kill("SIGKILL");
+}
