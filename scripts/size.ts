@@ -46,6 +46,8 @@ if (whole.stowaways.length > 0) {
   console.error(`size: sqlite got into the portable bundle through ${whole.stowaways.join(", ")}`);
 }
 if (kernel.gzipped > limit) {
-  console.error(`size: the kernel is ${kernel.gzipped - limit} bytes over its limit of ${bytes(limit).trim()} gzip.`);
+  console.error(
+    `size: the kernel is ${kernel.gzipped - limit} bytes over its limit of ${bytes(limit).trim()} gzip.`,
+  );
 }
 process.exitCode = whole.stowaways.length > 0 || kernel.gzipped > limit ? 1 : 0;

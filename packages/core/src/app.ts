@@ -92,7 +92,7 @@ export function createApp(options: AppOptions): App {
 async function sweep(
   host: Host,
   find: Find,
-  advanceRun: (runId: string) => Promise<Outcome<unknown>>,
+  advanceRun: App["advance"],
   { limit = 1_000, concurrency = 16 }: SweepOptions,
 ): Promise<Sweep> {
   const { runs } = await (await host.storage()).list({ dueAt: host.world.now(), limit });
@@ -104,7 +104,7 @@ async function sweep(
   const one = async (): Promise<void> => {
     for (const { runId } of queue) {
       try {
-        outcomes.push(await advanceRun(runId));
+        outcomes.push(await advanceRun(runId, { maxStarts: 50 }));
       } catch (error) {
         failed.push({ runId, error });
       }

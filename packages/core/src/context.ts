@@ -173,10 +173,7 @@ function groupOf(
 ): Group {
   const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all" } = options;
   if (!(concurrency >= 1)) {
-    throw new DurableError(
-      "invalid-options",
-      `The concurrency of ${kind} is ${String(concurrency)}; it must be at least 1.`,
-    );
+    throw new DurableError("invalid-options", `The concurrency of ${kind} must be at least 1.`);
   }
   const names = Array.isArray(branches) ? null : Object.keys(branches);
   return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };

@@ -4,13 +4,14 @@
  * W1. Work is found in the storage alone: if every wake-up is lost, a worker still finds it (law 7).
  * W2. At most `concurrency` runs at a time; a run that sleeps or waits takes no place.
  * W3. Stopping hands every run on at its next step boundary: nothing is lost, no attempt is burnt.
- * W4. A run that keeps killing its worker is left alone, and said so; neighbours go on.
+ * W4. A run that keeps killing its worker is left alone, and said so. Whoever started a few times without
+ *     progress is a suspect and is driven with nobody beside it, so that neighbours are not blamed.
  */
 
 import type { App } from "./app.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { Bell } from "./engine/promise.ts";
-import { describeError } from "./errors.ts";
+import { DurableError, describeError } from "./errors.ts";
 import type { Outcome } from "./outcome.ts";
 import type { ListPage } from "./storage.ts";
 
@@ -37,7 +38,15 @@ export interface Worker {
 /** How long a run that failed to advance, is blocked or is poison is left alone by this worker. */
 const restMs = 60_000;
 
+/** Starts without progress that make a run a suspect; finding that out counts as one more. */
+const suspectStarts = 3;
+/** A suspect that has not killed its worker by then gets company again. */
+const aloneMs = 60_000;
+
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
+  if (!((options.concurrency ?? 1) >= 1)) {
+    throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
+  }
   const worker = new PollingWorker(app, options);
   void worker.poll();
   return worker;
@@ -48,6 +57,8 @@ class PollingWorker implements Worker {
   readonly #options: WorkerOptions;
   readonly #active = new Map<string, Promise<void>>();
   readonly #resting = new Map<string, number>();
+  readonly #suspects = new Set<string>();
+  #aloneUntil = 0;
   readonly #bell = new Bell();
   readonly #abort = new AbortController();
   readonly #intervalMs: number;
@@ -69,11 +80,15 @@ class PollingWorker implements Worker {
 
   async poll(): Promise<void> {
     const { world } = this.#app;
-    while (!this.#abort.signal.aborted) {
+    for (let failing = false; !this.#abort.signal.aborted;) {
       try {
         await this.#take();
+        failing = false;
       } catch (error) {
-        world.warn(`the worker cannot read its storage and tries again: ${describeError(error)}`);
+        // Said once for an outage, not at every poll of it.
+        if (!failing)
+          world.warn(`the worker cannot read its storage and tries again: ${describeError(error)}`);
+        failing = true;
       }
       const cancel = world.timer(this.#intervalMs, () => this.#bell.ring());
       await this.#bell.wait();
@@ -84,6 +99,7 @@ class PollingWorker implements Worker {
   /** Takes due runs while there are places: page by page, past those that are not for this worker. */
   async #take(): Promise<void> {
     const { world, workflows } = this.#app;
+    if (this.#aloneUntil > world.now() || this.#takeSuspect()) return;
     const places = this.#options.concurrency ?? 10;
     for (let from: { cursor?: string } | null = {}; from !== null && this.active < places;) {
       const page: ListPage = await this.#app.list({ dueAt: world.now(), ...from });
@@ -98,16 +114,38 @@ class PollingWorker implements Worker {
     }
   }
 
-  async #drive(runId: string): Promise<void> {
+  /** Suspects go first, once those under way have ended; true when nothing else may be taken now. */
+  #takeSuspect(): boolean {
+    const [suspect] = this.#suspects;
+    if (suspect === undefined) return false;
+    if (this.active === 0) {
+      this.#suspects.delete(suspect);
+      this.#aloneUntil = this.#app.world.now() + aloneMs;
+      this.#active.set(suspect, this.#drive(suspect, true));
+    }
+    return true;
+  }
+
+  async #drive(runId: string, alone = false): Promise<void> {
     const { maxStarts = 50 } = this.#options;
-    const given = { signal: this.#abort.signal, maxStarts, patience: this.#intervalMs };
+    const allowed = alone ? maxStarts : Math.min(maxStarts, suspectStarts);
     try {
-      const outcome = await this.#app.advance(runId, given);
-      if (outcome.status === "blocked") this.#rest(runId, outcome.error);
-      this.#tell(outcome);
+      const outcome = await this.#app.advance(runId, {
+        signal: this.#abort.signal,
+        maxStarts: allowed,
+        patience: this.#intervalMs,
+      });
+      const blocked = outcome.status === "blocked" ? outcome.error : null;
+      if (blocked?.code === "poison" && allowed < maxStarts) {
+        this.#suspects.add(runId);
+      } else {
+        if (blocked !== null) this.#rest(runId, blocked);
+        this.#tell(outcome);
+      }
     } catch (error) {
       this.#rest(runId, error);
     }
+    if (alone) this.#aloneUntil = 0;
     this.#active.delete(runId);
     this.#bell.ring();
   }

@@ -184,7 +184,7 @@ async function outcomes(): Promise<void> {
   expectTypeOf(await flow.resume("token", { ok: true })).toEqualTypeOf<ResumeResult<{ total: number }>>();
   expectTypeOf(flow.get("id")).toEqualTypeOf<Run<{ total: number }>>();
   expectTypeOf(await flow.get("id").result()).toEqualTypeOf<{ total: number }>();
-  expectTypeOf(await flow.get("id").entries()).toEqualTypeOf<Entry<unknown>[]>();
+  expectTypeOf(await flow.get("id").entries()).toEqualTypeOf<Entry[]>();
   expectTypeOf(await flow.list({ status: "suspended" })).toEqualTypeOf<ListPage>();
   expectTypeOf(await flow.cancel("id")).toEqualTypeOf<Outcome<{ total: number }>>();
 }

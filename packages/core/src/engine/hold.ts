@@ -104,7 +104,7 @@ export class Hold {
 
   /** Lets the lease run out instead of giving it back: whoever lets go alive clears the count of starts. */
   async abandon(): Promise<void> {
-    await this.#storage.lease(this.#locator, this.#owner, 1);
+    await this.#storage.lease(this.#locator, this.#owner, 0);
     this.released();
   }
 

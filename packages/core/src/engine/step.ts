@@ -22,6 +22,8 @@ import type { Scope } from "./scope.ts";
 
 /** What a step's work is given. */
 export interface StepInfo {
+  /** The step's key in its run: `draft#2`, `parallel[credit]/pull`. */
+  readonly key: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
   /** Aborts on time-out, on cancellation, and when a race is lost. */
@@ -179,14 +181,14 @@ class StepCall extends KeyedCall<StepParts, unknown> {
 /** Key and signal are made when the work asks for them: most work does not. */
 class Info implements StepInfo {
   readonly attempt: number;
+  readonly key: string;
   readonly #runId: string;
-  readonly #key: string;
   readonly #scope: Scope;
   #own: Scope | null = null;
 
   constructor(runId: string, key: string, attempt: number, scope: Scope) {
     this.#runId = runId;
-    this.#key = key;
+    this.key = key;
     this.attempt = attempt;
     this.#scope = scope;
   }
@@ -196,7 +198,7 @@ class Info implements StepInfo {
   }
 
   get idempotencyKey(): string {
-    return idempotencyKeyOf(this.#runId, this.#key);
+    return idempotencyKeyOf(this.#runId, this.key);
   }
 
   abort(reason: unknown): void {
@@ -205,7 +207,7 @@ class Info implements StepInfo {
 
   /** A scope of the attempt's own: its time-out ends it alone, and what ends the branch ends it too. */
   #ownScope(): Scope {
-    return (this.#own ??= this.#scope.branch(this.#key, String(this.attempt)));
+    return (this.#own ??= this.#scope.branch(this.key, String(this.attempt)));
   }
 
   /** The attempt is over: nothing is left to abort. */

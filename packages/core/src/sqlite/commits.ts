@@ -34,6 +34,8 @@ export function shortWait(): number {
 export class Commits {
   readonly #database: DatabaseSync;
   readonly #options: CommitsOptions;
+  readonly #begin: StatementSync;
+  readonly #end: StatementSync;
   readonly #changes: StatementSync;
   readonly #queue: Write[] = [];
   #scheduled = false;
@@ -45,6 +47,8 @@ export class Commits {
   constructor(database: DatabaseSync, options: CommitsOptions) {
     this.#database = database;
     this.#options = options;
+    this.#begin = database.prepare("BEGIN IMMEDIATE");
+    this.#end = database.prepare("COMMIT");
     this.#changes = database.prepare("SELECT total_changes() AS rows");
   }
 
@@ -72,7 +76,7 @@ export class Commits {
     this.#scheduled = false;
     const writes = this.#queue.splice(0, writesPerCommit);
     try {
-      this.#database.exec("BEGIN IMMEDIATE");
+      this.#begin.run();
     } catch (error) {
       return this.#refused(writes, error);
     }
@@ -87,7 +91,7 @@ export class Commits {
     try {
       for (current of writes) settle.push(run(current));
       current = undefined;
-      this.#database.exec("COMMIT");
+      this.#end.run();
     } catch (error) {
       this.#rollback();
       const told = current !== undefined && isOwnFault(error) ? [current] : writes;

@@ -1,6 +1,6 @@
 /** Sees the connections that SqliteStorage opens, and lets a test reach into them. */
 
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
 import * as sqlite from "node:sqlite";
 import { vi } from "vitest";
 
@@ -21,6 +21,17 @@ export function spyOnDatabases(exec: (text: string) => string = (text) => text):
     }
     override exec(text: string): void {
       super.exec(exec(text));
+    }
+    /** Transactions are begun and ended by prepared statements, which are seen when they run. */
+    override prepare(text: string): StatementSync {
+      const statement = super.prepare(text);
+      if (text !== "COMMIT" && text !== "BEGIN IMMEDIATE") return statement;
+      const run = statement.run.bind(statement);
+      statement.run = () => {
+        exec(text);
+        return run();
+      };
+      return statement;
     }
   }
   const spy = vi
