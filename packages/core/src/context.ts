@@ -14,23 +14,23 @@ import type { SchemaOutput, StandardSchema } from "./schema.ts";
 import type { Keyring } from "./tokens.ts";
 
 export interface StepOptions extends Omit<AnyStepOptions, "schema"> {
-  readonly retry?: RetryOptions | false;
+  readonly retry?: RetryOptions | false | undefined;
 }
 
 export interface SuspendOptions extends Omit<AnySuspendOptions, "schema" | "fallback"> {
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
 }
 
 export interface GroupOptions {
   /** Names the group in keys; `parallel` and `race` by default. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends GroupOptions {
   /** How many branches run at a time; all by default. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** `all` fails with the first failure; `settled` gives every branch's outcome. */
-  readonly mode?: M;
+  readonly mode?: M | undefined;
 }
 
 /** A function that is one branch: it gets a context with keys of its own. */

@@ -31,7 +31,7 @@ export interface ResumeResult<T = unknown> {
 
 export interface ResumeOptions {
   /** Names this answer: sent again with the same id, it is `accepted` again and counts once. */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 type Placed = Pick<ResumeResult, "status" | "issues">;

@@ -19,7 +19,7 @@ export interface WorkflowOptions extends HostOptions {
 
 export interface RunOptions {
   /** With the id of a run that exists, that run is continued, or its recorded outcome returned. */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 /** An input may be left out where the workflow takes none. */

@@ -6,12 +6,12 @@ import { limits } from "../limits.ts";
 
 export interface RetryOptions {
   /** Attempts in all, the first included. */
-  readonly attempts?: number;
-  readonly delay?: Duration;
-  readonly factor?: number;
-  readonly maxDelay?: Duration;
+  readonly attempts?: number | undefined;
+  readonly delay?: Duration | undefined;
+  readonly factor?: number | undefined;
+  readonly maxDelay?: Duration | undefined;
   /** Full jitter: a delay is drawn between 0 and its bound. */
-  readonly jitter?: boolean;
+  readonly jitter?: boolean | undefined;
 }
 
 export interface RetryPolicy {

@@ -33,15 +33,15 @@ export interface StepInfo {
 }
 
 export interface StepOptions {
-  readonly retry?: RetryOptions | false;
+  readonly retry?: RetryOptions | false | undefined;
   /** For each attempt. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** What the result depends on. A record made with another input stops the run instead of being reused. */
-  readonly input?: unknown;
+  readonly input?: unknown | undefined;
   /** Checks, and may transform, what the work returns. */
-  readonly schema?: StandardSchema;
+  readonly schema?: StandardSchema | undefined;
   /** The step's name in an earlier version of the code: its recorded result is kept. */
-  readonly was?: string;
+  readonly was?: string | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;

@@ -23,12 +23,12 @@ import type { Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
 export interface SuspendOptions {
-  readonly schema?: StandardSchema;
-  readonly timeout?: Duration;
+  readonly schema?: StandardSchema | undefined;
+  readonly timeout?: Duration | undefined;
   /** What the wait gives when its time is over; without it, it fails with `suspend-expired`. */
   readonly fallback?: unknown;
   /** Shown to whoever answers. */
-  readonly note?: unknown;
+  readonly note?: unknown | undefined;
 }
 
 /** A promise that also knows the token which answers it. */
