@@ -37,7 +37,7 @@ export interface StepOptions {
   /** For each attempt. */
   readonly timeout?: Duration | undefined;
   /** What the result depends on. A record made with another input stops the run instead of being reused. */
-  readonly input?: unknown | undefined;
+  readonly input?: unknown;
   /** Checks, and may transform, what the work returns. */
   readonly schema?: StandardSchema | undefined;
   /** The step's name in an earlier version of the code: its recorded result is kept. */

@@ -28,7 +28,7 @@ export interface SuspendOptions {
   /** What the wait gives when its time is over; without it, it fails with `suspend-expired`. */
   readonly fallback?: unknown;
   /** Shown to whoever answers. */
-  readonly note?: unknown | undefined;
+  readonly note?: unknown;
 }
 
 /** A promise that also knows the token which answers it. */
