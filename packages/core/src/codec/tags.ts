@@ -40,7 +40,6 @@ export const arrayTypes = [
   "DataView",
   "Buffer",
 ] as const;
-export type ArrayType = (typeof arrayTypes)[number];
 
 /** Digits of the longest BigInt that is kept: reading one takes time that grows with its square. */
 export const bigintDigits = 100_000;
