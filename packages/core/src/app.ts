@@ -83,7 +83,7 @@ export function createApp(options: AppOptions): App {
     advance: advanceRun,
     get: (runId) => new Run(runId, { host, find }),
     list: async (query = {}) => (await host.storage()).list(query),
-    cancel: (runId, reason) => cancel(host, runId, reason ?? null),
+    cancel: async (runId, reason) => cancel(host, await openRun(host, runId), reason),
     delete: async (runId) => (await host.storage()).delete((await openRun(host, runId)).locator),
     sweep: (given = {}) => sweep(host, find, advanceRun, given),
   };

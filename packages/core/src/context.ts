@@ -4,7 +4,6 @@ import { joinParts, sha256 } from "./hash.ts";
 import type { Duration } from "./duration.ts";
 import type { Engine } from "./engine/engine.ts";
 import { parallel, race, type Group, type Settled } from "./engine/group.ts";
-import type { RetryOptions } from "./engine/retry.ts";
 import type { Scope } from "./engine/scope.ts";
 import { sleep } from "./engine/sleep.ts";
 import { step, type StepInfo, type StepOptions as AnyStepOptions } from "./engine/step.ts";
@@ -13,13 +12,9 @@ import { DurableError } from "./errors.ts";
 import type { SchemaOutput, StandardSchema } from "./schema.ts";
 import type { Keyring } from "./tokens.ts";
 
-export interface StepOptions extends Omit<AnyStepOptions, "schema"> {
-  readonly retry?: RetryOptions | false | undefined;
-}
-
-export interface SuspendOptions extends Omit<AnySuspendOptions, "schema" | "fallback"> {
-  readonly timeout?: Duration | undefined;
-}
+/** The engine's options; `schema` and `fallback` are told by the overloads, which infer from them. */
+export type StepOptions = Omit<AnyStepOptions, "schema">;
+export type SuspendOptions = Omit<AnySuspendOptions, "schema" | "fallback">;
 
 export interface GroupOptions {
   /** Names the group in keys; `parallel` and `race` by default. */

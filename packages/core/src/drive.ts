@@ -60,10 +60,7 @@ export function definitionOf(find: Find, journal: Journal): Definition {
 
 export async function encodeInput(definition: Definition, input: unknown): Promise<Json> {
   const where = `input of workflow "${definition.name}"`;
-  const result =
-    definition.input === null
-      ? ({ ok: true, value: input } as const)
-      : await validate(definition.input, input);
+  const result = await validate(definition.input, input);
   if (!result.ok)
     throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
   return encode(result.value, where);
@@ -244,11 +241,10 @@ function versionOf(journal: Journal): string | null {
 }
 
 /** Ends a run from outside. */
-export async function cancel(host: Host, runId: string, reason: string | null): Promise<Outcome<unknown>> {
-  const journal = await openRun(host, runId);
+export async function cancel(host: Host, journal: Journal, reason = ""): Promise<Outcome<unknown>> {
   const before = journal.state.end;
   while (journal.state.end === null) {
-    const fact = writeFact({ kind: "run.cancelled", reason }, host.world.now());
+    const fact = writeFact({ kind: "run.cancelled", reason: reason || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
   return outcomeOf(journal, await host.keyring(), before !== null);

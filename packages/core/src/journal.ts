@@ -180,8 +180,8 @@ export class Journal {
     if (tail.length === 0) return null;
     const entries = tail.flatMap(({ entries: learned }) => learned);
     const ours = tail.some(({ batch }) => batch.writeId === writeId);
-    const others = tail.filter(({ batch }) => !batch.outside && batch.driver !== this.driver);
-    if (!outside && (others.length > 0 || (this.state.end !== null && !ours))) return { kind: "lost" };
+    const others = tail.some(({ batch }) => !batch.outside && batch.driver !== this.driver);
+    if (!outside && (others || (this.state.end !== null && !ours))) return { kind: "lost" };
     return { kind: ours ? "landed" : "absorbed", entries };
   }
 

@@ -34,6 +34,12 @@ export interface ResumeOptions {
   readonly id?: string | undefined;
 }
 
+/** What somebody sent, as the faces hand it on. */
+interface Answered {
+  readonly value: unknown;
+  readonly options: ResumeOptions;
+}
+
 type Placed = Pick<ResumeResult, "status" | "issues">;
 
 interface Answer {
@@ -54,8 +60,7 @@ function standing(journal: Journal, { wait, answerId }: Answer, now: number): Re
 async function find(
   host: Host,
   token: string,
-  value: unknown,
-  id: string | undefined,
+  { value, options }: Answered,
 ): Promise<{ journal: Journal; answer: Answer } | null> {
   const keyring = await host.keyring();
   if (keyring instanceof DurableError) throw keyring;
@@ -63,7 +68,7 @@ async function find(
   const journal = named === null ? null : await openJournal(host, named.locator);
   return named === null || journal === null
     ? null
-    : { journal, answer: { wait: named.wait, value, answerId: id ?? null } };
+    : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
 }
 
 /** Appends the answer after checking it against the wait's schema, then drives until the run stops. */
@@ -71,9 +76,9 @@ export async function resume(
   host: Host,
   workflows: Find,
   token: string,
-  answered: { value: unknown; options: ResumeOptions },
+  answered: Answered,
 ): Promise<ResumeResult> {
-  const found = await find(host, token, answered.value, answered.options.id);
+  const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
   const { journal, answer } = found;
   const definition = definitionOf(workflows, journal);
@@ -161,12 +166,8 @@ function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json
 }
 
 /** Appends the answer and nothing else: no code is loaded, the wait checks it when it is reached. */
-export async function deliver(
-  host: Host,
-  token: string,
-  answered: { value: unknown; options: ResumeOptions },
-): Promise<ResumeResult> {
-  const found = await find(host, token, answered.value, answered.options.id);
+export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+  const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
   const { journal, answer } = found;
   let status = standing(journal, answer, host.world.now());

@@ -69,8 +69,8 @@ export class Run<Output = unknown, Input = unknown> {
     }
   }
 
-  cancel(reason?: string): Promise<Outcome<Output>> {
-    return cancel(this.#host, this.id, reason ?? null) as Promise<Outcome<Output>>;
+  async cancel(reason?: string): Promise<Outcome<Output>> {
+    return (await cancel(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
   }
 
   /** Every fact the run can see, inherited ones included, with values decoded. */

@@ -22,11 +22,12 @@ export interface SchemaIssue {
 export type SchemaInput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["input"];
 export type SchemaOutput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
 
-/** Runs a schema; `issues` is a readable list such as "amount: expected number". */
+/** Runs a schema, if there is one; `issues` is a readable list such as "amount: expected number". */
 export async function validate(
-  schema: StandardSchema,
+  schema: StandardSchema | null | undefined,
   value: unknown,
 ): Promise<{ ok: true; value: unknown } | { ok: false; issues: string }> {
+  if (schema === null || schema === undefined) return { ok: true, value };
   const result = await schema["~standard"].validate(value);
   if (result.issues === undefined) return { ok: true, value: result.value };
   return { ok: false, issues: result.issues.map(describeIssue).join("; ") };

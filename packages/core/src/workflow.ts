@@ -105,8 +105,9 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     list: async (query = {}) => (await host.storage()).list({ ...query, workflow: definition.name }),
     cancel: async (runId, reason) => {
       // A slip of the id must not end a run of another workflow.
-      definitionOf(find, await openRun(host, runId));
-      return cancel(host, runId, reason ?? null);
+      const journal = await openRun(host, runId);
+      definitionOf(find, journal);
+      return cancel(host, journal, reason);
     },
     with: (more) =>
       bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more }),

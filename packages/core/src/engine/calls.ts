@@ -16,7 +16,7 @@ export interface Call {
   readonly scope: Scope;
   /** Hands the recorded outcome to the workflow. */
   settle(settlement: Settlement): void;
-  /** The journal has nothing more to say: start the work, or open the wait. Called once. */
+  /** The journal has nothing more to say: start the work, or open the wait. Again after a failed attempt. */
   begin(): void;
   /** The time it asked for has come. */
   due(): void;

@@ -89,7 +89,8 @@ export class Hold {
       try {
         const lease = await this.acquire(journal);
         if (lease === null) events.lost();
-        else if (lease.length !== journal.position) await this.#catchUp(journal, events);
+        // Somebody may have driven the run while our lease was out: nothing begins before we know.
+        else if (lease.length !== journal.position) tell(await journal.look(), events);
         return lease !== null;
       } catch (error) {
         if (tries >= renewTries) {
@@ -141,11 +142,6 @@ export class Hold {
         if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
       });
     });
-  }
-
-  /** Somebody may have driven the run while our lease was out: nothing begins before we know. */
-  async #catchUp(journal: Journal, events: HoldEvents): Promise<void> {
-    tell(await journal.look(), events);
   }
 
   /** Keeps an eye on the tail from now on. */

@@ -49,10 +49,9 @@ export class Outbox {
     this.#riders.push(writeFact(fact, this.#world.now()));
   }
 
-  /** Facts that can be written now. */
+  /** How many facts can be written now. */
   get size(): number {
-    this.#queue = this.#queue.filter(({ fact }) => !this.#isStale(fact));
-    return this.#busy.judging ? this.#queue.filter(({ fact }) => !isTimer(fact)).length : this.#queue.length;
+    return this.#ready().length;
   }
 
   get inFlight(): boolean {
@@ -61,7 +60,9 @@ export class Outbox {
 
   /** Something queued lets the workflow go on once it is durable: no time to park. */
   get settles(): boolean {
-    return this.#queue.some(({ fact }) => !fact.kind.endsWith(".opened") && fact.kind !== "suspend.rejected");
+    return this.#ready().some(
+      ({ fact }) => !fact.kind.endsWith(".opened") && fact.kind !== "suspend.rejected",
+    );
   }
 
   /** The run is blocked: only work that was already paid for is still recorded. */
@@ -109,19 +110,22 @@ export class Outbox {
     this.#events.stopped(stop.kind === "run.suspended" ? "suspended" : "ended");
   }
 
+  /** What can be written now. Timers go last, and wait for a verdict: it speaks of what stands in the journal already. */
+  #ready(): WrittenFact[] {
+    const fresh = this.#queue.filter(({ fact }) => !this.#isStale(fact));
+    const timers = this.#busy.judging ? [] : fresh.filter(({ fact }) => isTimer(fact));
+    return [...fresh.filter(({ fact }) => !isTimer(fact)), ...timers];
+  }
+
   #take(): WrittenFact[] {
     let size = 0;
-    const fresh = this.#queue.filter(({ fact }) => !this.#isStale(fact));
-    const timers = fresh.filter(({ fact }) => isTimer(fact));
-    const held = this.#busy.judging ? timers : [];
-    // Timers go last: a verdict speaks of an answer that stands in the journal already.
-    this.#queue = [...fresh.filter(({ fact }) => !isTimer(fact)), ...(this.#busy.judging ? [] : timers)];
-    const end = this.#queue.findIndex(
+    const ready = this.#ready();
+    const end = ready.findIndex(
       ({ text }, i) => i >= limits.batchEntries || (i > 0 && (size += text.length) > limits.batchBytes),
     );
-    const taken = this.#queue.splice(0, end === -1 ? this.#queue.length : end);
-    this.#queue.push(...held);
-    return taken;
+    const taken = new Set(end === -1 ? ready : ready.slice(0, end));
+    this.#queue = this.#queue.filter((written) => !taken.has(written) && !this.#isStale(written.fact));
+    return [...taken];
   }
 
   /** A time-out that lost against an answer. */

@@ -167,9 +167,7 @@ class StepCall extends KeyedCall<StepParts, unknown> {
   }
 
   async #checked(value: unknown): Promise<unknown> {
-    const { schema } = this.parts;
-    if (schema === undefined) return value;
-    const result = await validate(schema, value);
+    const result = await validate(this.parts.schema, value);
     if (result.ok) return result.value;
     throw new DurableError(
       "invalid-output",

@@ -168,8 +168,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   /** What an answer becomes under this wait's schema, encoded; or what is wrong with it. */
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
-    const result =
-      this.schema === undefined ? ({ ok: true, value } as const) : await validate(this.schema, value);
+    const result = await validate(this.schema, value);
     if (!result.ok) return result.issues;
     return { value: encode(result.value, `answer to ${this.where}`) };
   }
