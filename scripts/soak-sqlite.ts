@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { killWriters } from "../packages/core/test/support/sqlite-kills.ts";
-import { tearLogs } from "../packages/core/test/support/sqlite-torn.ts";
+import { tearFiles } from "../packages/core/test/support/sqlite-torn.ts";
 
 const { values } = parseArgs({
   options: {
@@ -42,16 +42,17 @@ try {
         wanted.kills,
       ),
   });
-  const torn = await tearLogs({
+  const torn = await tearFiles({
     images: wanted.images,
     seed,
-    progress: ({ images, whole, shorter, errors }) =>
+    progress: ({ images, whole, shorter, refused, changed }) =>
       show(
-        `${images}/${wanted.images} torn images: ${whole} whole, ${shorter} shorter, ${errors} refused`,
+        `${images}/${wanted.images} images: ${whole} whole, ${shorter} shorter, ${refused} refused, ${changed} changed`,
         images,
         wanted.images,
       ),
   });
+  if (torn.changed > 0) throw new Error(torn.faults.join("\n"));
   console.log(
     `\nsoak:sqlite: ${killed.kills} kills and ${torn.images} torn images, nothing acknowledged was lost or changed (seed ${seed})`,
   );

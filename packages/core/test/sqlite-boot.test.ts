@@ -52,7 +52,7 @@ describe("first boot and migration (H56)", () => {
     await storage.close();
   });
 
-  const statements = migrations.join("\n").split(/(?<=;)\s*/).length;
+  const statements = migrations.join("\n").split(/(?<=;)\n\s*/).length;
   it.each(Array.from({ length: statements + 1 }, (_, n) => [n]))(
     "a process killed before statement %i leaves the file as it was, for the next to migrate",
     async (stop) => {

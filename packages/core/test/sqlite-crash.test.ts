@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { killChildren } from "./support/sqlite-child.ts";
 import { killWriters } from "./support/sqlite-kills.ts";
-import { tearLogs } from "./support/sqlite-torn.ts";
+import { tearFiles } from "./support/sqlite-torn.ts";
 
 // A fixed sample of what `npm run soak:sqlite` does for as long as it is told to.
 describe("a process that is killed while it writes (H11)", () => {
@@ -15,10 +15,16 @@ describe("a process that is killed while it writes (H11)", () => {
   });
 });
 
-describe("a log that lost its tail (H12)", () => {
-  it("gives a prefix of history or says that it is damaged, 300 times", async () => {
-    const { images, whole, shorter, errors } = await tearLogs({ images: 300, seed: 12 });
-    expect(whole + shorter + errors).toBe(images);
-    expect(shorter, "most damage is noticed").toBeGreaterThan(200);
+describe("files that were torn, or have bits flipped (H12)", () => {
+  afterEach(killChildren);
+
+  it("give a prefix of history or an error of ours, never a changed record, 240 times", async () => {
+    const { images, parts, ...report } = await tearFiles({ images: 240, seed: 12 });
+    expect(report.faults).toEqual([]);
+    expect(report.changed).toBe(0);
+    expect(report.whole + report.shorter + report.refused).toBe(images);
+    expect(parts, "log, file with a log, file alone").toEqual({ log: 80, file: 80, closed: 80 });
+    expect(report.shorter, "most damage to a log is noticed").toBeGreaterThan(60);
+    expect(report.refused, "and most damage to a file").toBeGreaterThan(80);
   });
 });

@@ -191,6 +191,7 @@ describe("every failure has a name", () => {
     [8, "storage-readonly"],
     [1032, "storage-readonly"],
     [10, "storage-failed"],
+    [522, "corrupt"],
     [11, "corrupt"],
     [13, "storage-full"],
     [14, "storage-failed"],

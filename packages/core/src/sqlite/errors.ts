@@ -6,7 +6,7 @@ const readonly = ["storage-readonly", "it, or its folder, may not be written to 
 const full = ["storage-full", "the disk is full; runs go on when there is space again"] as const;
 const busy = ["storage-busy", "another process holds its lock"] as const;
 
-/** By SQLite's primary result code, or by the code of a Node error. */
+/** By SQLite's result code, extended or primary, or by the code of a Node error. */
 const names: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   3: readonly,
   5: busy,
@@ -18,6 +18,8 @@ const names: Readonly<Record<string, readonly [ErrorCode, string]>> = {
   14: ["storage-failed", "it cannot be opened; check path and permissions"],
   15: busy,
   26: ["corrupt", "it is not a SQLite database"],
+  // A page that the file should have lies behind its end.
+  522: ["corrupt", "its end is missing; restore it from a backup"],
   EACCES: readonly,
   EPERM: readonly,
   EROFS: readonly,
@@ -48,8 +50,9 @@ export function isOwnFault(error: unknown): boolean {
 export function named(error: unknown, path: string): DurableError {
   if (DurableError.is(error)) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const code = resultCode(error) ?? (error as { code?: unknown } | null)?.code;
-  const [name, why] = names[String(code)] ?? (["storage-failed", "it did not do what was asked"] as const);
+  const { errcode, code } = (error ?? {}) as { errcode?: unknown; code?: unknown };
+  const known = names[String(errcode)] ?? names[String(resultCode(error) ?? code)];
+  const [name, why] = known ?? (["storage-failed", "it did not do what was asked"] as const);
   return new DurableError(name, `The journal file ${path} cannot be used: ${why} (${message}).`, {
     cause: error,
   });

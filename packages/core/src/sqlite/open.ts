@@ -6,7 +6,7 @@
  * O3. A file that is refused is not changed, and not left open.
  */
 
-import { mkdirSync, statfsSync } from "node:fs";
+import { mkdirSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { DurableError } from "../errors.ts";
@@ -28,6 +28,7 @@ export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync 
     try {
       mkdirSync(dirname(path), { recursive: true });
       refuseNetwork(path, statfsSync(dirname(path)).type);
+      refuseEmptied(path);
       database = new DatabaseSync(path);
       prepare(database, path);
       return database;
@@ -73,6 +74,16 @@ const networks: Readonly<Record<number, string>> = {
 export function refuseNetwork(path: string, type: number): void {
   const network = process.platform === "linux" ? networks[type >>> 0] : undefined;
   if (network !== undefined) throw unfit(path, `it lies on a network file system (${network})`);
+}
+
+/** SQLite drops the log of an empty file without a word; but a file has its first page before it has a log. */
+function refuseEmptied(path: string): void {
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (log === 0 || statSync(path, { throwIfNoEntry: false })?.size !== 0) return;
+  throw new DurableError(
+    "corrupt",
+    `The journal file ${path} is empty, though its log beside it has ${log} bytes. Restore both from a backup; or delete both, to begin anew.`,
+  );
 }
 
 function unfit(path: string, why: string): DurableError {

@@ -51,6 +51,13 @@ export const migrations: readonly string[] = [
    CREATE INDEX runs_by_status ON runs (status, id);
    CREATE INDEX runs_by_workflow ON runs (workflow, id);
    CREATE INDEX runs_by_parent ON runs (parent, id) WHERE parent IS NOT NULL;`,
+  // Sums are added without a look at the rows: a large file is migrated as quickly as a small one. An older
+  // build that still has the file open knows nothing of them, so what it changes loses its sum.
+  `ALTER TABLE batches ADD COLUMN sum INTEGER;
+   ALTER TABLE runs ADD COLUMN about_sum INTEGER;
+   ALTER TABLE runs ADD COLUMN head_sum INTEGER;
+   CREATE TRIGGER runs_unsummed AFTER UPDATE OF length, deleted ON runs WHEN NEW.head_sum IS OLD.head_sum
+     BEGIN UPDATE runs SET head_sum = NULL WHERE id = NEW.id; END;`,
 ];
 
 /** Brings the file to the newest version; returns at once when it is there. */

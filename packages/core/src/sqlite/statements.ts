@@ -8,7 +8,7 @@ export type Value = string | number | null;
 export type Row = Record<string, Value>;
 export type Statements = ReturnType<typeof statements>;
 
-const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, length = length + 1, quiet_until = 0`;
+const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0`;
 /** The index of what has a wake time, in its order: a list never walks over runs that are asleep or over. */
 const dueRuns = "runs INDEXED BY runs_due";
 const unmoved = "WHERE locator = ? AND length = ? AND deleted = 0";
@@ -17,18 +17,19 @@ export function statements(database: DatabaseSync) {
   return {
     create: database.prepare(
       `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
-         status, wake_at, updated_at, steps, owner, process, lease_until, length)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
+         about_sum, status, wake_at, updated_at, steps, head_sum, owner, process, lease_until, length)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
     ),
     grow: database.prepare(`${grown} ${unmoved}`),
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
-    insert: database.prepare("INSERT INTO batches (locator, position, body) VALUES (?, ?, ?)"),
+    insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
     length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
-    // One statement sees one state of the file: length and batches belong together.
-    read: database.prepare(
-      `SELECT length, deleted, body FROM runs LEFT JOIN batches
-         ON batches.locator = runs.locator AND position >= ? AND position < length
-       WHERE runs.locator = ? ORDER BY position`,
+    // Also inside a transaction that could not be rolled back: whatever happened to writes, reads go on.
+    snapshot: database.prepare("SAVEPOINT snapshot"),
+    release: database.prepare("RELEASE snapshot"),
+    run: database.prepare("SELECT * FROM runs WHERE locator = ?"),
+    batches: database.prepare(
+      "SELECT position, body, sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
     ),
     lease: database.prepare(
       "SELECT length, owner, process, lease_until, starts, starts_at FROM runs WHERE locator = ? AND deleted = 0",
@@ -36,13 +37,13 @@ export function statements(database: DatabaseSync) {
     takeLease: database.prepare(
       "UPDATE runs SET owner = ?, process = ?, lease_until = ?, starts = ?, starts_at = ? WHERE locator = ?",
     ),
-    release: database.prepare(
+    giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
     drivers: database.prepare(
       `SELECT DISTINCT process FROM ${dueRuns} WHERE wake_at <= ? AND deleted = 0 AND lease_until > ?`,
     ),
-    hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL WHERE locator = ?"),
+    hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
     hidden: database.prepare("SELECT 1 FROM runs WHERE locator = ? AND deleted = 1"),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1

@@ -2,7 +2,7 @@
  * Journals in one SQLite file, shared by any number of processes on one host.
  *
  * Q0. An append is acknowledged after a commit with WAL and synchronous=FULL; head and lease go with it.
- * Q6. What is read comes from one state of the file.
+ * Q6. What is read comes from one state of the file, and is what was written, or nothing (sums.ts).
  * Q7. Closing waits for the writes under way; whatever is asked for later is refused.
  */
 
@@ -17,6 +17,7 @@ import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, listText, statements, type Row, type Statements, type Value } from "./statements.ts";
+import { batchSum, checkBatches, checkRun, headSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 export interface SqliteOptions {
@@ -72,18 +73,19 @@ export class SqliteStorage implements Storage {
   }
 
   #append({ locator, position, batch, head, lease }: AppendRequest): void {
-    const fold: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
+    const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
+    const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
     const { create, grow, growAndLease, insert, addReader } = this.#sql;
     let changes: number | bigint;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
       const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
-      changes = create.run(...about, ...fold, ...claim).changes;
+      changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, locator, position).changes;
     else changes = growAndLease.run(...fold, ...claim, locator, position).changes;
     if (Number(changes) === 0) throw conflict(head.runId, position, this.#hidden(locator));
-    insert.run(locator, position, batch);
+    insert.run(locator, position, batch, batchSum(locator, position, batch));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
   }
 
@@ -93,10 +95,27 @@ export class SqliteStorage implements Storage {
 
   read(locator: string, from = 0): Promise<ReadReply> {
     return this.#read(() => {
-      const rows = this.#sql.read.all(from, locator) as Row[];
-      const batches = rows.map(({ body }) => body as string | null).filter((body) => body !== null);
-      return { batches, length: Number(rows[0]?.["length"] ?? 0), deleted: rows[0]?.["deleted"] === 1 };
+      const [run, rows] = this.#runAndBatches(locator, from);
+      if (run !== undefined) checkRun(run, this.path);
+      const length = Number(run?.["length"] ?? 0);
+      checkBatches(rows, { locator, from, length }, this.path);
+      return { batches: rows.map(({ body }) => body as string), length, deleted: run?.["deleted"] === 1 };
     });
+  }
+
+  /** Both from one state of the file. */
+  #runAndBatches(locator: string, from: number): [Row | undefined, Row[]] {
+    this.#sql.snapshot.run();
+    try {
+      const run = this.#sql.run.get(locator) as Row | undefined;
+      return [run, this.#sql.batches.all(locator, from) as Row[]];
+    } finally {
+      try {
+        this.#sql.release.run();
+      } catch {
+        // SQLite lets go of it by itself after some errors; what it said first is what counts.
+      }
+    }
   }
 
   list(query: ListQuery = {}): Promise<ListPage> {
@@ -107,6 +126,7 @@ export class SqliteStorage implements Storage {
       const limit = pageSize(query.limit);
       const rows = this.#sql.list(text, [...values, limit + 1]);
       const page = rows.slice(0, limit);
+      for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
       return { runs: page.map(headOf), next };
@@ -134,12 +154,12 @@ export class SqliteStorage implements Storage {
   }
 
   release(locator: string, owner: string, quietMs = 0): Promise<void> {
-    return this.#write(() => void this.#sql.release.run(this.#now() + quietMs, locator, owner));
+    return this.#write(() => void this.#sql.giveBack.run(this.#now() + quietMs, locator, owner));
   }
 
   delete(locator: string): Promise<void> {
     return this.#write(() => {
-      this.#sql.hide.run(locator);
+      this.#hide(locator);
       const candidates = [locator];
       for (const candidate of candidates) {
         const free = this.#sql.free.get(candidate) as Row | undefined;
@@ -152,6 +172,14 @@ export class SqliteStorage implements Storage {
         candidates.push(...ancestors);
       }
     });
+  }
+
+  #hide(locator: string): void {
+    const run = this.#sql.run.get(locator) as Row | undefined;
+    if (run === undefined) return;
+    checkRun(run, this.path);
+    const fold = [run["status"] as Value, null, run["updated_at"] as Value, run["steps"] as Value];
+    this.#sql.hide.run(headSum(locator, fold, { length: Number(run["length"]), deleted: true }), locator);
   }
 
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

@@ -13,6 +13,6 @@ database.function("stop_here", () => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
   return null;
 });
-const statements = migrations.join("\n").split(/(?<=;)\s*/);
+const statements = migrations.join("\n").split(/(?<=;)\n\s*/);
 statements.splice(Number(stop), 0, "SELECT stop_here();");
 migrate(database, path, [statements.join("\n")]);

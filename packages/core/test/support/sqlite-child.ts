@@ -17,6 +17,7 @@ const programs = {
   "sqlite-child-default.ts": new URL("./sqlite-child-default.ts", import.meta.url),
   "sqlite-child-flow.ts": new URL("./sqlite-child-flow.ts", import.meta.url),
   "sqlite-child-full.ts": new URL("./sqlite-child-full.ts", import.meta.url),
+  "sqlite-child-images.ts": new URL("./sqlite-child-images.ts", import.meta.url),
   "sqlite-child-lock.ts": new URL("./sqlite-child-lock.ts", import.meta.url),
   "sqlite-child-migrate.ts": new URL("./sqlite-child-migrate.ts", import.meta.url),
   "sqlite-child-race.ts": new URL("./sqlite-child-race.ts", import.meta.url),
