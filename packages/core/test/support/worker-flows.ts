@@ -28,6 +28,18 @@ export interface Doing {
   readonly longMs?: number;
 }
 
+/** Ways for a body to take its process along. A spin ends only by a kill from outside. */
+const deaths = {
+  exit: (): never => process.exit(1),
+  oom: (): never => {
+    const all: number[][] = [];
+    for (;;) all.push(Array.from({ length: 100_000 }, (_, n) => n + all.length));
+  },
+  spin: (): never => {
+    for (;;);
+  },
+};
+
 export function workerApp(storage: Storage, { worker, effects, longMs = 0 }: Doing): App {
   const job = durable("job", async (ctx) => {
     const done: string[] = [];
@@ -42,10 +54,10 @@ export function workerApp(storage: Storage, { worker, effects, longMs = 0 }: Doi
     }
     return done;
   });
-  const deadly = durable("deadly", (ctx) =>
-    ctx.step("exit", () => {
-      appendFileSync(effects, `${JSON.stringify({ worker, run: ctx.runId, step: "exit" })}\n`);
-      process.exit(1);
+  const deadly = durable("deadly", (ctx, how: keyof typeof deaths | null) =>
+    ctx.step(how ?? "exit", () => {
+      appendFileSync(effects, `${JSON.stringify({ worker, run: ctx.runId, step: how ?? "exit" })}\n`);
+      return deaths[how ?? "exit"]();
     }),
   );
   const ask = durable("ask", (ctx) => ctx.suspend<string>("ok"));

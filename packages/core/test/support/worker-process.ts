@@ -19,9 +19,15 @@ export class WorkerProcess {
   #ended = false;
   #tell: () => void = () => {};
 
-  constructor(path: string, doing: Doing, options: Omit<WorkerOptions, "onStop"> = {}) {
+  /** `flags` are for Node itself. */
+  constructor(
+    path: string,
+    doing: Doing,
+    options: Omit<WorkerOptions, "onStop"> = {},
+    flags: readonly string[] = [],
+  ) {
     const given = [path, JSON.stringify(doing), JSON.stringify(options)];
-    const args = ["--conditions=source", program, ...given];
+    const args = ["--conditions=source", ...flags, program, ...given];
     this.#child = spawn(process.execPath, args, {
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
       stdio: ["ignore", "pipe", "pipe"],
