@@ -65,7 +65,10 @@ export interface ReadReply {
 }
 
 export interface Storage {
-  /** Adds one batch, its head and its lease, all or none. Rejects with code `conflict` when the journal has moved. */
+  /**
+   * Adds one batch, its head and its lease, all or none. Rejects with code `conflict` when the journal has moved,
+   * and with `details.deleted` when the run is hidden, or a new one reads an ancestor that has gone.
+   */
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are in all. Nothing and 0 when the run is unknown. */
   read(locator: string, from?: number): Promise<ReadReply>;

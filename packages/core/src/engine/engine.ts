@@ -213,7 +213,8 @@ export class Engine implements Edge {
       if ((await atEdge?.(this)) === "leave" && this.#blocked === null) this.#end({ kind: "left" });
       if (atEdge !== undefined) return;
     }
-    if (!hold.valid && (!(await hold.renew()) || this.#stop !== null)) return;
+    // What came while the lease was out is looked at before anything begins.
+    if (!hold.valid) return void (await hold.renew());
     if (this.#leaving && this.#finish === null) return this.#settleWork({ kind: "left" });
     this.#begin();
     this.timers.fire();

@@ -76,10 +76,13 @@ export class SqliteStorage implements Storage {
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
     const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, insert, addReader } = this.#sql;
+    const { create, grow, growAndLease, insert, addReader, length } = this.#sql;
     let changes: number | bigint;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
+      // Before anything is written: a refusal undoes nothing.
+      if (!ancestors.every((ancestor) => length.get(ancestor) !== undefined))
+        throw conflict(runId, position, { deleted: true });
       const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
       changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, locator, position).changes;

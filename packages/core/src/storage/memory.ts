@@ -38,6 +38,8 @@ export class MemoryStorage implements Storage {
     const kept = this.#runs.get(locator);
     if (kept?.deleted === true) return Promise.reject(conflict(head.runId, position, { deleted: true }));
     if ((kept?.batches.length ?? 0) !== position) return Promise.reject(conflict(head.runId, position));
+    if (kept === undefined && !head.ancestors.every((ancestor) => this.#runs.has(ancestor)))
+      return Promise.reject(conflict(head.runId, position, { deleted: true }));
     const run = kept ?? this.#create(locator, head);
     run.batches.push(batch);
     run.head = head;
@@ -195,7 +197,7 @@ export function conflict(
 ): DurableError {
   const why =
     details.deleted === true
-      ? `Run ${runId} was deleted; its journal is kept for its forks only. Choose another id.`
+      ? `Run ${runId}, or one that it reads, was deleted. Choose another id, or fork another run.`
       : `The journal of run ${runId} has not ${position} batches any more.`;
   return new DurableError("conflict", why, { details });
 }

@@ -66,6 +66,17 @@ export const deleteChecks: Checks = {
     expect(await lengths(subject, [gone, read])).toEqual([0, 2]);
   },
 
+  "delete beats a fork that is made of the run at the same time": async (subject) => {
+    const { storage } = subject;
+    const parent = await subject.createLong(2);
+    await storage.delete(parent.locator);
+    await expect(createFork(subject, [parent])).rejects.toMatchObject({
+      code: "conflict",
+      details: { deleted: true },
+    });
+    expect(await subject.locators()).toEqual([]);
+  },
+
   "delete keeps the batches that a fork reads, and their id": async (subject) => {
     const { storage } = subject;
     const parent = await subject.createLong(3);

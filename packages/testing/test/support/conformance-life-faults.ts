@@ -97,6 +97,13 @@ export const lifeFaults: readonly Planted[] = [
   ],
   ["delete hides a run at once", "does nothing", () => ({ delete: () => Promise.resolve() })],
   [
+    "delete beats a fork that is made of the run at the same time",
+    "takes a run whose ancestors have gone",
+    (good) => ({
+      append: (request) => good.append({ ...request, head: { ...request.head, ancestors: [] } }),
+    }),
+  ],
+  [
     "delete keeps the batches that a fork reads, and their id",
     "knows no forks",
     (good) => ({
