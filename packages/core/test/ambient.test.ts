@@ -67,6 +67,30 @@ describe("H6 clock and chance in a workflow", () => {
     expect(await drawn(true)).toEqual(await drawn(false));
   });
 
+  test.each<[string, (ctx: Context, drift: () => number) => Promise<unknown>]>([
+    ["the declared input of a step", (ctx, drift) => ctx.step("work", () => 1, { input: { seed: drift() } })],
+    ["the length of a sleep", (ctx, drift) => ctx.sleep(1_000 + drift(), { name: "work" })],
+    [
+      "the branches of a group",
+      (ctx, drift) => ctx.parallel({ [`b${drift()}`]: (c) => c.step("x", () => 1) }, { name: "work" }),
+    ],
+  ])("taken from outside of ctx, as %s, stop the run loudly on replay", async (_, use) => {
+    const on = lab();
+    let drift = 0;
+    const flow = durable("drifting", async (ctx) => {
+      await use(ctx, () => drift);
+      return ctx.suspend("ok");
+    });
+    const parked = await on.world.run(flow.with({ ...on, patience: "1h" }).run(undefined, { id: "r" }));
+    expect(parked.status).toBe("suspended");
+    expect((await runOf(on, flow)).status).toBe("suspended");
+    drift = 1;
+    expect(await runOf(on, flow)).toMatchObject({
+      status: "blocked",
+      error: { code: "diverged", details: { key: "work" } },
+    });
+  });
+
   test("the clock stands still between what the run sees, and never goes back", async () => {
     const on = lab();
     const began = on.world.now();

@@ -29,7 +29,7 @@ function blockedError(outcome: Outcome<unknown> | undefined): DurableError {
   return outcome.error;
 }
 
-describe("the code no longer fits the journal", () => {
+describe("H5 the code no longer fits the journal", () => {
   test.each(divergences)("$change: blocked, untouched, and on again with the right code", async (change) => {
     const { at, token, before } = await at1(code(change, "was"));
     const wrong = code(change, "now");

@@ -1,4 +1,4 @@
-import { durable } from "@durable/core";
+import { createApp, createWorker, durable } from "@durable/core";
 import { faultyStorage, seeded } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import {
@@ -60,6 +60,32 @@ describe.each<[string, () => Lab]>([
     for (const outcome of later) expect(outcome).toMatchObject({ output: "yes", recorded: true });
     expect(bodies).toEqual({ before: 1, after: 1 });
   });
+});
+
+test("H24 64 starts, eight sweeps and three workers at the same instant: one run, one body of each step", async () => {
+  for (let seed = 1; seed <= 10; seed++) {
+    const on = lab(seed);
+    const random = seeded(seed);
+    const { bodies, flow } = counted();
+    const slow = () => faultyStorage(on.storage, { world: on.world, latency: () => random.between(0, 9) });
+    const app = () => createApp({ ...on, storage: slow(), workflows: [flow] });
+    const starts = Array.from({ length: 64 }, () =>
+      flow.with({ ...on, storage: slow() }).run(undefined, { id: "r" }),
+    );
+    const sweeps = Array.from({ length: 8 }, () => app().sweep());
+    const workers = Array.from({ length: 3 }, () => createWorker(app()));
+    const outcomes = await on.world.run(Promise.all(starts));
+    await on.world.run(Promise.all(sweeps));
+    for (const { status } of outcomes) expect(["running", "suspended"]).toContain(status);
+    expect((await on.storage.list()).runs, `seed ${seed}`).toHaveLength(1);
+    const parked = await flow
+      .with({ ...on })
+      .get("r")
+      .outcome();
+    await on.world.run(flow.with({ ...on }).resume(tokenOf(parked), "yes"));
+    expect(bodies, `seed ${seed}`).toEqual({ before: 1, after: 1 });
+    await on.world.run(Promise.all(workers.map((worker) => worker.stop())));
+  }
 });
 
 const seeds = Array.from({ length: 30 }, (_, i) => i + 1);

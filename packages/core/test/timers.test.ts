@@ -1,8 +1,9 @@
-import { createApp, durable, systemWorld, type Context } from "@durable/core";
-import { faultyStorage, seeded } from "@durable/testing";
+import { createApp, createWorker, durable, systemWorld, type Context } from "@durable/core";
+import { countingStorage, faultyStorage, seeded } from "@durable/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { kindsOf, lab, outputOf, pause, secret, tokenOf } from "./support/behaviour-lab.ts";
-import { batchesOf, runOf } from "./support/behaviour-lives.ts";
+import { batchesOf, replayOf, runOf } from "./support/behaviour-lives.ts";
+import { record } from "./support/worker-runs.ts";
 
 test("H37 the clock of whoever delivers an answer does not carry ctx.now() a year ahead", async () => {
   const { world, storage } = lab();
@@ -42,6 +43,81 @@ test("H40 an answer that stands in the journal before the timer fires wins the r
     const first = entries.find(({ kind }) => kind === "suspend.answered" || kind === "sleep.fired");
     const expected = first?.kind === "sleep.fired" ? "timer" : "answer";
     expect(outputOf(outcome), `seed ${seed}`).toMatchObject({ name: expected });
+  }
+});
+
+test("H40 an answer and a timer in one millisecond: the journal decides, replay agrees, and the loser is closed", async () => {
+  const winners = new Set<string>();
+  for (let seed = 1; seed <= 60; seed++) {
+    const on = lab(seed);
+    const random = seeded(seed);
+    let token = "";
+    const flow = durable("either", async (ctx) => {
+      const first = await ctx.race({
+        answer: (c) => {
+          const wait = c.suspend("ok");
+          token = wait.token;
+          return wait;
+        },
+        timer: (c) => c.sleep(50),
+      });
+      return [first.name, ctx.now(), await ctx.step("after", () => "after")];
+    });
+    const slow = () => faultyStorage(on.storage, { world: on.world, latency: () => random.between(0, 2) });
+    const app = createApp({ workflows: [flow], ...on, storage: slow() });
+    const answering = pause(on.world, 50).then(() => app.deliver(token, "yes"));
+    const running = flow.with({ ...on, storage: slow() }).run(undefined, { id: "r" });
+    const [outcome, { status }] = await on.world.run(Promise.all([running, answering]));
+    const [winner] = outputOf(outcome) as string[];
+    winners.add(winner ?? "");
+    expect(outputOf(await replayOf(on, flow)), `seed ${seed}`).toEqual(outputOf(outcome));
+    const late = await on.world.run(app.resume(token, "again"));
+    const expected =
+      status === "accepted" && winner === "answer"
+        ? "duplicate"
+        : expect.stringMatching(/^(expired|duplicate)$/);
+    expect(late, `seed ${seed}`).toMatchObject({ status: expected, outcome: { status: "completed" } });
+  }
+  expect(winners, "both happened").toEqual(new Set(["answer", "timer"]));
+});
+
+test("H37 workers five minutes ahead and behind: one fire a timer, not before its recorded time by the clock of whoever fires, no loop", async () => {
+  const on = lab();
+  const skewed = (ms: number) => ({ ...on.world, now: () => on.world.now() + ms });
+  const firing: number[] = [];
+  const flow = durable("nap", async (ctx) => {
+    for (let i = 0; i < 4; i++) {
+      await ctx.sleep("1h");
+      await ctx.step("up", () => firing.push(on.world.now()));
+    }
+    return "up";
+  });
+  const counted = countingStorage(on.storage);
+  const ids = Array.from({ length: 5 }, (_, n) => `r${n}`);
+  for (const id of ids) await record(on, id, { workflow: "nap" });
+  const stops: string[] = [];
+  const workers = [300_000, 0, -300_000].map((ms) =>
+    createWorker(createApp({ ...on, world: skewed(ms), storage: counted, workflows: [flow] }), {
+      interval: "10s",
+      onStop: ({ status }) => void stops.push(status),
+    }),
+  );
+  await on.world.advance(6 * hour);
+  await on.world.run(Promise.all(workers.map((worker) => worker.stop())));
+  expect(stops.filter((status) => status === "completed")).toHaveLength(ids.length);
+  expect(firing, "one body after each of four sleeps").toHaveLength(ids.length * 4);
+  // Five stops and at most one look too many for each of them, whoever's clock says what.
+  expect(counted.counts.leases).toBeLessThanOrEqual(ids.length * 5 * 2);
+  for (const id of ids) {
+    const entries = await flow
+      .with({ ...on })
+      .get(id)
+      .entries();
+    const opened = entries.filter((entry) => entry.kind === "sleep.opened");
+    const fired = entries.filter((entry) => entry.kind === "sleep.fired");
+    expect(fired).toHaveLength(4);
+    for (const [n, entry] of fired.entries())
+      expect(entry.at, `${id}, sleep ${n}`).toBeGreaterThanOrEqual(opened[n]!.until);
   }
 });
 

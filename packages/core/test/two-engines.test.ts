@@ -261,3 +261,28 @@ test("H25 fifty drivers on one run: one drives, the others ask for little", asyn
   const { appends, reads, leases } = storage.counts;
   expect(appends + reads + leases).toBeLessThan(50 * 4 + 20);
 });
+
+test("H25 fifty drivers whose leases all lie: the append decides, and each loser stops at its first conflict", async () => {
+  const steps = 5;
+  for (const drivers of [10, 50]) {
+    const on = lab();
+    const flow = durable("storm", async (ctx) => {
+      for (let i = 0; i < steps; i++)
+        await ctx.step("work", () => pause(on.world, 100 + on.world.random() * 50));
+      return "done";
+    });
+    const storage = countingStorage({
+      ...silent(on),
+      lease: async (locator) => ({ starts: 1, length: (await on.storage.read(locator)).length }),
+    });
+    const bound = flow.with({ ...on, storage });
+    const running = Array.from({ length: drivers }, () => bound.run(undefined, { id: "r" }));
+    const all = await on.world.run(Promise.all(running));
+    expect(all.filter(({ status }) => status === "completed").length).toBeGreaterThan(0);
+    const kinds = await kindsOf(flow.with({ ...on }).get("r"));
+    expect(new Set(kinds).size, "one record of each key").toBe(kinds.length);
+    expect(kinds).toHaveLength(steps + 2);
+    const { appends, reads, leases } = storage.counts;
+    expect(appends + reads + leases, `${drivers} drivers`).toBeLessThanOrEqual(drivers * 6 + steps + 2);
+  }
+});
