@@ -80,8 +80,11 @@ function everything(on: Lab) {
   return { bodies, flow };
 }
 
-/** Cancels before or after the n-th append of a driver; gives the bodies that had begun and those running then. */
-async function cancelAt(moment: "before" | "after", at: number) {
+/**
+ * Cancels before or after the n-th append of a driver, or its n-th operation of any kind; gives the bodies that had
+ * begun and those running then.
+ */
+async function cancelAt(moment: "before" | "after", at: number, kinds = /^append$/) {
   const on = lab();
   const { bodies, flow } = everything(on);
   let count = 0;
@@ -92,17 +95,17 @@ async function cancelAt(moment: "before" | "after", at: number) {
     atCancel = { begun: bodies.length, running: bodies.filter(({ ended }) => !ended) };
   };
   const storage = hooked(on.storage, async (operation, now) => {
-    if (operation !== "append") return;
+    if (!kinds.test(operation)) return;
     if (now === "before") count += 1;
     if (now === moment) await cancel();
   });
   const outcome = await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
   await on.world.advance(60_000);
-  const kinds = await kindsOf(flow.with({ ...on }).get("r"));
+  const entries = await kindsOf(flow.with({ ...on }).get("r"));
   const { outcomes } = await on.world.run(createApp({ workflows: [flow], ...on }).sweep());
   return {
     outcome,
-    kinds,
+    kinds: entries,
     bodies,
     atCancel: atCancel as { begun: number; running: typeof bodies } | null,
     outcomes,
@@ -133,6 +136,28 @@ test.each(["before", "after"] as const)(
     }
     const over = await cancelAt("after", calm.count);
     expect(over.outcome.status).toBe("completed");
+  },
+);
+
+test.each(["before", "after"] as const)(
+  "H45 a cancel %s every operation of any kind closes timers and waits, and a late result is dropped",
+  async (moment) => {
+    const calm = await cancelAt(moment, 0, /./);
+    expect(calm.outcome.status).toBe("completed");
+    for (let at = moment === "before" ? 2 : 1; at <= calm.count; at++) {
+      const when = `${moment} operation ${at}`;
+      const { outcome, kinds, bodies, atCancel, outcomes } = await cancelAt(moment, at, /./);
+      // The last operations come when the run is over.
+      if (outcome.status === "completed") {
+        expect(kinds.at(-1), when).toBe("run.completed");
+        continue;
+      }
+      expect(outcome.status, when).toBe("cancelled");
+      expect(kinds.indexOf("run.cancelled"), `nothing is written after it, ${when}`).toBe(kinds.length - 1);
+      expect(bodies.length - atCancel!.begun, when).toBeLessThanOrEqual(moment === "after" ? 1 : 0);
+      for (const body of atCancel!.running) expect(body, when).toMatchObject({ told: true });
+      expect(outcomes, `no timer and no wait is left to wake it, ${when}`).toEqual([]);
+    }
   },
 );
 
