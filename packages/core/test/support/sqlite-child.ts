@@ -15,6 +15,7 @@ export interface ChildOptions {
 const programs = {
   "sqlite-child-boot.ts": new URL("./sqlite-child-boot.ts", import.meta.url),
   "sqlite-child-default.ts": new URL("./sqlite-child-default.ts", import.meta.url),
+  "sqlite-child-driver.ts": new URL("./sqlite-child-driver.ts", import.meta.url),
   "sqlite-child-flow.ts": new URL("./sqlite-child-flow.ts", import.meta.url),
   "sqlite-child-full.ts": new URL("./sqlite-child-full.ts", import.meta.url),
   "sqlite-child-images.ts": new URL("./sqlite-child-images.ts", import.meta.url),
