@@ -1,6 +1,6 @@
 import { createApp, durable, DurableError, type Outcome, type Storage } from "@durable/core";
 import { describe, expect, test } from "vitest";
-import { lab, outputOf, sqliteLab, type Lab } from "./support/behaviour-lab.ts";
+import { failureOf, lab, outputOf, sqliteLab, type Lab } from "./support/behaviour-lab.ts";
 import { batchesOf, silent } from "./support/behaviour-lives.ts";
 import { forgetful } from "./support/forgetful.ts";
 import { record } from "./support/worker-runs.ts";
@@ -90,16 +90,14 @@ describe.each<[string, () => Lab]>([
   test("nor into a new run of its id that is just as long (H17, H26)", async () => {
     const on = opened();
     const { app, flow, driving, gates } = await underWay(on);
+    const refused = failureOf(driving);
     await app.delete("r");
     const fresh = flow.with({ ...on }).run("new", { id: "r" });
     await on.world.advance(100);
     gates[0]?.();
     await on.world.advance(100);
     gates[1]?.();
-    expect(await failureOf(on.world.run(driving))).toMatchObject({
-      code: "conflict",
-      details: { deleted: true },
-    });
+    expect(await on.world.run(refused)).toMatchObject({ code: "conflict", details: { deleted: true } });
     expect(outputOf(await on.world.run(fresh))).toEqual(["new", "first of new", "held of new"]);
   });
 });

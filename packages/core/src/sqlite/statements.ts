@@ -11,7 +11,8 @@ export type Statements = ReturnType<typeof statements>;
 const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0`;
 /** The index of what has a wake time, in its order: a list never walks over runs that are asleep or over. */
 const dueRuns = "runs INDEXED BY runs_due";
-const unmoved = "WHERE locator = ? AND length = ? AND deleted = 0";
+/** The same run, and not one that had its id before. */
+const unmoved = "WHERE locator = ? AND length = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
   return {
@@ -44,7 +45,9 @@ export function statements(database: DatabaseSync) {
       `SELECT DISTINCT process FROM ${dueRuns} WHERE wake_at <= ? AND deleted = 0 AND lease_until > ?`,
     ),
     hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
-    hidden: database.prepare("SELECT 1 FROM runs WHERE locator = ? AND deleted = 1"),
+    gone: database.prepare(
+      "SELECT 1 FROM runs WHERE locator = ? AND (deleted = 1 OR (created_at <> ? AND ? > 0))",
+    ),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,

@@ -76,24 +76,22 @@ export class SqliteStorage implements Storage {
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
     const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, insert, addReader, length } = this.#sql;
+    const { create, grow, growAndLease, insert, addReader, length, gone } = this.#sql;
+    const unmoved = [locator, position, head.createdAt];
     let changes: number | bigint;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
       // Before anything is written: a refusal undoes nothing.
       if (!ancestors.every((ancestor) => length.get(ancestor) !== undefined))
-        throw conflict(runId, position, { deleted: true });
+        throw conflict(runId, position, true);
       const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
       changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
-    } else if (lease === undefined) changes = grow.run(...fold, locator, position).changes;
-    else changes = growAndLease.run(...fold, ...claim, locator, position).changes;
-    if (Number(changes) === 0) throw conflict(head.runId, position, this.#hidden(locator));
+    } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
+    else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
+    if (Number(changes) === 0)
+      throw conflict(head.runId, position, gone.get(locator, head.createdAt, position) !== undefined);
     insert.run(locator, position, batch, batchSum(locator, position, batch));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
-  }
-
-  #hidden(locator: string): { deleted?: boolean } {
-    return this.#sql.hidden.get(locator) === undefined ? {} : { deleted: true };
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {

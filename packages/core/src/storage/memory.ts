@@ -36,10 +36,13 @@ export class MemoryStorage implements Storage {
 
   append({ locator, position, batch, head, lease }: AppendRequest): Promise<void> {
     const kept = this.#runs.get(locator);
-    if (kept?.deleted === true) return Promise.reject(conflict(head.runId, position, { deleted: true }));
-    if ((kept?.batches.length ?? 0) !== position) return Promise.reject(conflict(head.runId, position));
-    if (kept === undefined && !head.ancestors.every((ancestor) => this.#runs.has(ancestor)))
-      return Promise.reject(conflict(head.runId, position, { deleted: true }));
+    // A run that had this id before, or a new one that reads what has gone.
+    const gone =
+      kept === undefined
+        ? head.ancestors.some((ancestor) => !this.#runs.has(ancestor))
+        : kept.deleted || (position > 0 && kept.head.createdAt !== head.createdAt);
+    if (gone || (kept?.batches.length ?? 0) !== position)
+      return Promise.reject(conflict(head.runId, position, gone));
     const run = kept ?? this.#create(locator, head);
     run.batches.push(batch);
     run.head = head;
@@ -190,14 +193,9 @@ export function readCursor(cursor: string | undefined): readonly number[] | null
 }
 
 /** What every storage answers when a journal has moved, or is only kept for the forks that read it. */
-export function conflict(
-  runId: string,
-  position: number,
-  details: { readonly deleted?: boolean } = {},
-): DurableError {
-  const why =
-    details.deleted === true
-      ? `Run ${runId}, or one that it reads, was deleted. Choose another id, or fork another run.`
-      : `The journal of run ${runId} has not ${position} batches any more.`;
-  return new DurableError("conflict", why, { details });
+export function conflict(runId: string, position: number, deleted = false): DurableError {
+  const why = deleted
+    ? `Run ${runId}, or one that it reads, was deleted. Choose another id, or fork another run.`
+    : `The journal of run ${runId} has not ${position} batches any more.`;
+  return new DurableError("conflict", why, { details: { deleted } });
 }

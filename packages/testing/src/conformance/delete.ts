@@ -164,6 +164,22 @@ export const deleteChecks: Checks = {
     await expect(storage.append(request(fresh, 5))).rejects.toMatchObject({ code: "conflict", details: {} });
   },
 
+  "delete keeps a driver of the run that had this id before out of the new one (H17)": async (subject) => {
+    const { storage, clock } = subject;
+    const old = await subject.createLong(2);
+    await storage.delete(old.locator);
+    clock.now += 1;
+    const reborn = { ...old, createdAt: old.createdAt + 1 };
+    for (const position of [0, 1]) await storage.append(request(reborn, position));
+    for (const lease of [undefined, null, { owner: "a", ttlMs: 1_000 }])
+      await expect(storage.append(request(old, 2, lease))).rejects.toMatchObject({
+        code: "conflict",
+        details: { deleted: true },
+      });
+    await storage.append(request(reborn, 2));
+    expect(await lengths(subject, [reborn])).toEqual([3]);
+  },
+
   "delete of a second life does not remember the forks of the first": async (subject) => {
     const { storage } = subject;
     const old = await subject.create();

@@ -104,6 +104,17 @@ export const lifeFaults: readonly Planted[] = [
     }),
   ],
   [
+    "delete keeps a driver of the run that had this id before out of the new one (H17)",
+    "counts batches and does not ask whose they are",
+    (good) => ({
+      append: async (request) => {
+        const { runs } = await good.list();
+        const { createdAt } = runs.find(({ locator }) => locator === request.locator) ?? request.head;
+        await good.append({ ...request, head: { ...request.head, createdAt } });
+      },
+    }),
+  ],
+  [
     "delete keeps the batches that a fork reads, and their id",
     "knows no forks",
     (good) => ({
