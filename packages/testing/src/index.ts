@@ -1,5 +1,12 @@
-export { crashAtEveryAppend, withoutEnd } from "./crash.ts";
-export type { CrashCase, CrashOptions } from "./crash.ts";
+export { crashEverywhere } from "./kit/crash-everywhere.ts";
+export type { CrashLife, CrashOptions, CrashSubject } from "./kit/options.ts";
+export type { Answer, Answers } from "./kit/answers.ts";
+export { CrashError, type CrashReport } from "./kit/report.ts";
+export type { AmbientReport, CrashCase, CrashTotals, EffectReport, RepeatedBody } from "./kit/findings.ts";
+export type { Problem as CrashProblem } from "./kit/checks.ts";
+export { recorder, type Effect, type Recorder } from "./kit/effects.ts";
+export type { AmbientName } from "./kit/ambient.ts";
+export type { Point as CrashPoint } from "./kit/points.ts";
 export { countingStorage } from "./counting.ts";
 export type { StorageCounts } from "./counting.ts";
 export { faultyStorage } from "./faults.ts";

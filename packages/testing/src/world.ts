@@ -26,6 +26,8 @@ export interface VirtualWorldOptions {
   readonly seed?: number;
   /** Time at the start; 2026-01-01 by default. */
   readonly start?: number;
+  /** Asked before time passes: waits for work in real time, and says whether there was any. */
+  readonly hold?: () => Promise<boolean>;
 }
 
 /** Turns of the real event loop without any sign of life before time may pass. */
@@ -38,11 +40,13 @@ class Clock {
   now: number;
   /** Grows whenever something happens that may lead to more. */
   signs = 0;
+  readonly #hold: () => Promise<boolean>;
   #timers: Timer[] = [];
   #order = 0;
 
-  constructor(start: number) {
+  constructor(start: number, hold: () => Promise<boolean>) {
     this.now = start;
+    this.#hold = hold;
   }
 
   timer(ms: number, fire: () => void): () => void {
@@ -66,13 +70,15 @@ class Clock {
     this.#timers = this.#timers.filter((other) => other !== timer);
   }
 
-  /** Settles when the real event loop has shown no sign of life for a few turns. */
+  /** Settles when the real event loop has shown no sign of life for a few turns, and nothing holds time back. */
   async quiet(): Promise<void> {
-    for (let calm = 0, seen = this.signs; calm < quietTurns; calm++) {
-      await systemWorld.turn();
-      if (this.signs !== seen) calm = 0;
-      seen = this.signs;
-    }
+    do {
+      for (let calm = 0, seen = this.signs; calm < quietTurns; calm++) {
+        await systemWorld.turn();
+        if (this.signs !== seen) calm = 0;
+        seen = this.signs;
+      }
+    } while (await this.#hold());
   }
 
   async run<T>(promise: Promise<T>): Promise<T> {
@@ -93,9 +99,9 @@ class Clock {
 }
 
 export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
-  const { seed = 1, start = Date.UTC(2026, 0, 1) } = options;
+  const { seed = 1, start = Date.UTC(2026, 0, 1), hold = () => Promise.resolve(false) } = options;
   const random = seeded(seed);
-  const clock = new Clock(start);
+  const clock = new Clock(start, hold);
   const warnings: string[] = [];
   return {
     warnings,

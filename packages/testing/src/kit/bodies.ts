@@ -1,0 +1,62 @@
+/**
+ * Bodies that are running, in real time. Virtual time waits for them, so that a time-out of thirty virtual
+ * seconds does not strike a request to a fake server on this machine. It does not wait for ever: a body that
+ * only an abort can end would hang, and one that was waited for in vain is not waited for again.
+ */
+
+const { setTimeout: later, setImmediate: soon } = globalThis;
+
+/** Turns of the event loop before a wait takes timers, which cost a millisecond each. */
+const quickTurns = 50;
+
+export class Bodies {
+  readonly #limitMs: number;
+  readonly #running = new Map<symbol, string>();
+  /** Keys whose bodies real time does not end. */
+  readonly #hanging = new Set<string>();
+  #ended = 0;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  /** Notes that a body is running until what it returned settles. */
+  run<T>(key: string, work: () => T): T {
+    const id = Symbol(key);
+    this.#running.set(id, key);
+    const over = (): void => {
+      this.#running.delete(id);
+      this.#ended += 1;
+    };
+    try {
+      const result = work();
+      void Promise.resolve(result).then(over, over);
+      return result;
+    } catch (error) {
+      over();
+      throw error;
+    }
+  }
+
+  /** Waits for a body to end; false at once when none is running that may end by itself. */
+  async wait(): Promise<boolean> {
+    const waited = [...this.#running.values()].filter((key) => !this.#hanging.has(key));
+    if (waited.length === 0) return false;
+    const ended = this.#ended;
+    for (let turns = 0; turns < quickTurns + this.#limitMs; turns++) {
+      await new Promise<void>((resolve) => {
+        if (turns < quickTurns) soon(resolve);
+        else later(resolve, 1);
+      });
+      if (this.#ended !== ended) return true;
+    }
+    for (const key of waited) this.#hanging.add(key);
+    return true;
+  }
+
+  /** Settles when no body is left that may end by itself: what a dead process had sent out arrives now. */
+  async settled(): Promise<void> {
+    while (await this.wait());
+    this.#running.clear();
+  }
+}

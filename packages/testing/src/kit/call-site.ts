@@ -1,0 +1,43 @@
+/** Where in the user's code something was called, from the stack of an error made there. */
+
+import { relative } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** This folder: its own frames are nobody's call. */
+const here = fileURLToPath(new URL(".", import.meta.url));
+const ours = /[/\\](?:@durable|packages)[/\\](?:core|testing)[/\\](?:src|dist)[/\\]/;
+
+interface Frame {
+  readonly file: string;
+  readonly line: string;
+}
+
+function framesOf({ stack = "" }: Error): Frame[] {
+  return stack.split("\n").flatMap((text) => {
+    const [, name = "", line = ""] = /^\s+at (?:.*\()?(.+?):(\d+):\d+\)?$/.exec(text) ?? [];
+    if (line === "") return [];
+    const file = name.startsWith("file:") ? fileURLToPath(name) : name.replace(/\?.*$/, "");
+    return file.startsWith(here) ? [] : [{ file, line }];
+  });
+}
+
+/** `src/refund.ts:12`; `null` when the library or the platform called for itself. */
+export function callSite(error: Error): string | null {
+  const frames = framesOf(error);
+  const [first] = frames;
+  if (first === undefined) return "an unknown place";
+  if (first.file.startsWith("node:") || ours.test(first.file)) return null;
+  const own = frames.find(({ file }) => !/^node:|[/\\]node_modules[/\\]/.test(file) && !ours.test(file));
+  const { file, line } = own ?? first;
+  const through = own === undefined || own === first ? "" : ` (through ${packageOf(first.file)})`;
+  return `${shorter(file)}:${line}${through}`;
+}
+
+function packageOf(file: string): string {
+  return /.*[/\\]node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/.exec(file)?.[1] ?? shorter(file);
+}
+
+function shorter(file: string): string {
+  const short = relative(process.cwd(), file);
+  return short.startsWith("..") ? file : short;
+}

@@ -1,0 +1,150 @@
+/**
+ * What must hold in every history, however it was hurt.
+ *
+ * C1. It ends as the calm one does, with an equal output.
+ * C2. Every key settles once, every batch has a write id of its own, and nothing follows the end.
+ * C3. A fresh process that finds all but the end comes to the same end, and runs no body.
+ * C4. All passes over one journal ask for the same things in the same order, as far as they come.
+ * C5. An effect that is repeated can be known for a repetition.
+ */
+
+import { inspect, isDeepStrictEqual } from "node:util";
+import type { Outcome } from "@durable/core";
+import { callSite } from "./call-site.ts";
+import { compareEffects, type EffectFinding } from "./effects.ts";
+import { coldReplay, type History, type Setup } from "./history.ts";
+import type { Notes, Pass } from "./life.ts";
+import type { Ending } from "./to-the-end.ts";
+
+/** What went wrong in one history. `word` fits into a cell of a table. */
+export interface Problem {
+  readonly check: "outcome" | "output" | "journal" | "replay" | "order" | "effect";
+  readonly word: string;
+  readonly text: string;
+}
+
+export interface Verdict {
+  readonly problems: readonly Problem[];
+  readonly effects: readonly EffectFinding[];
+}
+
+type Same<Output> = ((calm: Output, other: Output) => boolean) | null;
+
+/** Compares one history with the calm one, and replays it cold. */
+export async function judge<Input, Output>(
+  setup: Setup<Input, Output>,
+  { calm, other, same }: { calm: History<Output>; other: History<Output>; same: Same<Output> },
+): Promise<Verdict> {
+  const effects = compareEffects(calm.effects, other.effects);
+  const problems = [
+    ...sameEnding(calm.ending, other.ending, same),
+    ...checkJournal(other.batches),
+    ...(await checkReplay(setup, other)),
+    ...effects.map(({ name, text }): Problem => ({
+      check: "effect",
+      word: "effect",
+      text: `${name}: ${text}`,
+    })),
+  ];
+  return { problems, effects };
+}
+
+function sameEnding<Output>(calm: Ending<Output>, other: Ending<Output>, same: Same<Output>): Problem[] {
+  if (other.kind !== "ended") {
+    return [{ check: "outcome", word: other.kind, text: other.error.message }];
+  }
+  if (calm.kind !== "ended") return [];
+  const [before, now] = [calm.outcome, other.outcome];
+  if (before.status !== now.status) {
+    const text = `the run is ${shown(now)}; in calm it was ${shown(before)}`;
+    return [{ check: "outcome", word: now.status, text }];
+  }
+  if (same === null || isSame(before, now, same)) return [];
+  const text = `in calm ${shown(before)}, here ${shown(now)}`;
+  return [{ check: "output", word: "output", text }];
+}
+
+function isSame<Output>(a: Outcome<Output>, b: Outcome<Output>, same: NonNullable<Same<Output>>): boolean {
+  if (a.status === "completed" && b.status === "completed") return same(a.output, b.output);
+  if (a.status === "failed" && b.status === "failed") return a.error.message === b.error.message;
+  return a.status === b.status;
+}
+
+export function shown(outcome: Outcome<unknown>): string {
+  if (outcome.status === "completed") return `completed with ${show(outcome.output)}`;
+  if ("error" in outcome) return `${outcome.status}: ${outcome.error.message}`;
+  return outcome.status;
+}
+
+function show(value: unknown): string {
+  const text = inspect(value, { depth: 6, breakLength: Number.POSITIVE_INFINITY });
+  return text.length > 300 ? `${text.slice(0, 297)}...` : text;
+}
+
+interface Batch {
+  readonly by: string;
+  readonly entries: readonly { readonly kind: string; readonly key?: string }[];
+}
+
+function problem(text: string): Problem {
+  return { check: "journal", word: "journal", text };
+}
+
+function checkJournal(texts: readonly string[]): Problem[] {
+  const batches = texts.map((text) => JSON.parse(text) as Batch);
+  const entries = batches.flatMap((batch) => batch.entries);
+  const settled = entries.filter(({ kind }) =>
+    /^step\.|^sleep\.fired|^suspend\.(resolved|expired)/.test(kind),
+  );
+  const twice = [...Map.groupBy(settled, ({ key }) => key)].filter(([, list]) => list.length > 1);
+  const writers = new Set(batches.map(({ by }) => by));
+  const end = entries.findIndex(({ kind }) => /^run\.(completed|failed|cancelled)$/.test(kind));
+  const late = end === -1 ? [] : entries.slice(end + 1);
+  return [
+    ...twice.map(([key, list]) => problem(`"${key}" has ${list.length} settlements`)),
+    ...(writers.size < batches.length ? [problem("two batches have one write id")] : []),
+    ...(late.length > 0 ? [problem(`after the end comes ${late.map(({ kind }) => kind).join(", ")}`)] : []),
+  ];
+}
+
+async function checkReplay<Input, Output>(
+  setup: Setup<Input, Output>,
+  other: History<Output>,
+): Promise<Problem[]> {
+  const { ending, notes } = other;
+  const over = ending.kind === "ended" && /^(completed|failed)$/.test(ending.outcome.status);
+  if (!over) return checkOrder(notes.passes);
+  const cold = await coldReplay(setup, other);
+  return [
+    ...sameEnding(ending, cold.ending, isDeepStrictEqual).map(({ text }) => replayed(text)),
+    ...ran(cold.notes),
+    ...checkOrder([...notes.passes, ...cold.notes.passes]),
+  ];
+}
+
+function replayed(text: string): Problem {
+  const told = text.replace("in calm", "live").replace(", here", ", replayed");
+  return { check: "replay", word: "replay", text: `replay from the journal alone: ${told}` };
+}
+
+function ran({ ran }: Notes): Problem[] {
+  const keys = [...ran.keys()].map((key) => `"${key}"`);
+  return keys.length === 0 ? [] : [replayed(`ran ${keys.join(", ")}, which has no record in the journal`)];
+}
+
+/** C4: each pass is the beginning of the longest. */
+function checkOrder(passes: readonly Pass[]): Problem[] {
+  const longest = passes.toSorted((a, b) => b.length - a.length)[0] ?? [];
+  for (const pass of passes) {
+    const index = pass.findIndex(({ what }, i) => what !== longest[i]?.what);
+    const [one, two] = [pass[index], longest[index]];
+    if (one === undefined || two === undefined) continue;
+    const text = `call ${index + 1} is ${told(one)} in one pass and ${told(two)} in another`;
+    return [{ check: "order", word: "order", text }];
+  }
+  return [];
+}
+
+function told({ what, from }: Pass[number]): string {
+  return `${what} (${callSite(from) ?? "inside the library"})`;
+}

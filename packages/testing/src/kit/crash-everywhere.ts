@@ -1,0 +1,205 @@
+/**
+ * Hurts a workflow at every I/O it makes, in every way, one at a time: once in calm to learn where, then once
+ * for each point and fault. What must hold in each history is in checks.ts.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import type { Workflow } from "@durable/core";
+import { watchAmbient, type AmbientName } from "./ambient.ts";
+import { AnswerBook } from "./answers.ts";
+import { Bodies } from "./bodies.ts";
+import { callSite } from "./call-site.ts";
+import { judge, shown, type Verdict } from "./checks.ts";
+import type { AmbientReport, CrashCase, EffectReport, RepeatedBody } from "./findings.ts";
+import { whereOf } from "./fault-words.ts";
+import { history, type History, type Hurt, type Setup } from "./history.ts";
+import type { Notes } from "./life.ts";
+import {
+  everyFault,
+  type CrashArguments,
+  type CrashOptions,
+  type CrashSettings,
+  type CrashSubject,
+  type Resettable,
+} from "./options.ts";
+import { CrashError, crashReport, type CrashReport } from "./report.ts";
+
+/**
+ * Runs the workflow in calm, then once for every I/O and every way to be hurt there, and compares. Rejects with
+ * the report when a history went otherwise, so that awaiting it is the whole test.
+ */
+export async function crashEverywhere<Input, Output>(
+  subject: CrashSubject<Input, Output>,
+  ...[options]: CrashArguments<Input, NoInfer<Output>>
+): Promise<CrashReport<Output>> {
+  const given = (options ?? {}) as CrashOptions<Input, Output>;
+  const restore = watchAmbient();
+  try {
+    const report = await crash(subject, given);
+    if (!report.ok && given.throws !== false) throw new CrashError(report);
+    return report;
+  } finally {
+    restore();
+  }
+}
+
+async function crash<Input, Output>(
+  subject: CrashSubject<Input, Output>,
+  options: CrashOptions<Input, Output>,
+): Promise<CrashReport<Output>> {
+  const startedAt = performance.now();
+  const { faults = everyFault } = options;
+  const setup = setupOf(subject, options);
+  const same = options.compare === false ? null : (options.same ?? isDeepStrictEqual);
+  const calm = await history(setup, null);
+  const outcome = calmOutcome(calm, options.ends ?? "completed");
+  const tally = new Tally(calm, options.allow ?? []);
+  const verdict = await judge(setup, { calm, other: calm, same: null });
+  const cases: CrashCase<Output>[] = [];
+  const boundaries = calm.points.filter(({ operation }) => /^(append|read|lease|release)$/.test(operation));
+  for (const point of boundaries) {
+    for (const fault of faults) {
+      const hurt = { point, fault };
+      const other = await history(setup, hurt);
+      const found = await judge(setup, { calm, other, same });
+      tally.add(hurt, other, found);
+      cases.push(caseOf(hurt, other, found));
+    }
+  }
+  return crashReport<Output>({
+    workflow: tally.workflow,
+    calm: { outcome, ran: Object.fromEntries(calm.notes.ran), problems: verdict.problems },
+    faults,
+    boundaries,
+    cases,
+    repeated: tally.repeated(),
+    effects: setup.recorders.length === 0 ? null : tally.effects(),
+    ambient: tally.ambient(),
+    warnings: [...tally.warnings(), ...unusedAnswers(setup.answers)],
+    totals: {
+      boundaries: boundaries.length,
+      cases: cases.length,
+      wrong: cases.filter(({ problems }) => problems.length > 0).length,
+      missed: cases.filter(({ hit }) => !hit).length,
+      again: tally.again,
+      ms: performance.now() - startedAt,
+      virtualMs: calm.virtualMs,
+    },
+  });
+}
+
+function setupOf<Input, Output>(
+  subject: CrashSubject<Input, Output>,
+  options: CrashOptions<Input, Output>,
+): Setup<Input, Output> {
+  const { resume = {}, effects = [], reset = [], bodyMs = 1_000, slowSeed } = options;
+  const resets: readonly Resettable[] = Array.isArray(reset) ? reset : [reset];
+  return {
+    open: typeof subject === "function" ? subject : (): Workflow<Input, Output> => subject,
+    input: options.input as Input,
+    answers: new AnswerBook(resume),
+    bodies: new Bodies(bodyMs),
+    recorders: [effects].flat(),
+    reset: async () => {
+      for (const one of resets) await (typeof one === "function" ? one() : one.reset());
+    },
+    slowSeed,
+  };
+}
+
+/** A calm run that does not end as it should makes every comparison with it worthless. */
+function calmOutcome<Output>({ ending }: History<Output>, ends: NonNullable<CrashSettings<Output>["ends"]>) {
+  if (ending.kind !== "ended") {
+    throw new Error(`The run did not come to an end, though nothing went wrong: ${ending.error.message}`, {
+      cause: ending.error,
+    });
+  }
+  const { outcome } = ending;
+  if (outcome.status === ends) return outcome;
+  throw new Error(
+    `The run is ${shown(outcome)}, though nothing went wrong. If it is meant to end so, say { ends: "${outcome.status}" }.`,
+    "error" in outcome ? { cause: outcome.error } : {},
+  );
+}
+
+function caseOf<Output>(
+  hurt: Hurt,
+  { ending, hit, lives, notes }: History<Output>,
+  { problems }: Verdict,
+): CrashCase<Output> {
+  const outcome = ending.kind === "ended" ? ending.outcome : null;
+  return { ...hurt, outcome, hit, lives, ran: Object.fromEntries(notes.ran), problems };
+}
+
+function unusedAnswers(answers: AnswerBook): string[] {
+  return answers
+    .unused()
+    .map((name) => `resume has an answer for "${name}", and no suspend point of that name came up`);
+}
+
+/** What adds up over all histories. */
+class Tally<Output> {
+  readonly workflow: string;
+  again = 0;
+  readonly #calm: History<Output>;
+  readonly #allowed: ReadonlySet<AmbientName>;
+  readonly #effects = new Map<string, EffectReport>();
+  readonly #repeated = new Map<string, RepeatedBody>();
+  readonly #reads = new Map<string, AmbientReport>();
+  readonly #warnings = new Set<string>();
+
+  constructor(calm: History<Output>, allowed: readonly AmbientName[]) {
+    this.#calm = calm;
+    this.#allowed = new Set(allowed);
+    this.workflow = calm.head?.workflow ?? "";
+    this.#note(calm, null);
+  }
+
+  add(hurt: Hurt, other: History<Output>, { effects }: Verdict): void {
+    this.#note(other, hurt);
+    for (const finding of effects) {
+      const id = JSON.stringify([
+        finding.kind,
+        finding.name,
+        finding.kind === "other-key" ? "" : finding.text,
+      ]);
+      const known = this.#effects.get(id) ?? { ...finding, cases: 0, where: whereOf(hurt) };
+      this.#effects.set(id, { ...known, cases: known.cases + 1 });
+    }
+    for (const [key, count] of other.notes.ran) this.#count(key, count, other.notes);
+  }
+
+  #count(key: string, count: number, { keyed }: Notes): void {
+    const more = count - (this.#calm.notes.ran.get(key) ?? 0);
+    if (more <= 0) return;
+    this.again += more;
+    const cases = (this.#repeated.get(key)?.cases ?? 0) + 1;
+    this.#repeated.set(key, { key, cases, keyed: keyed.has(key) });
+  }
+
+  #note({ notes, world }: History<Output>, hurt: Hurt | null): void {
+    // That a request was lost is told to whoever started the run, and no surprise here.
+    const told = hurt === null || hurt.fault.startsWith("crash") ? world.warnings : [];
+    for (const warning of told) this.#warnings.add(warning);
+    for (const { name, from } of notes.reads) {
+      const at = this.#allowed.has(name) ? null : callSite(from);
+      if (at !== null) this.#reads.set(`${name} ${at}`, { name, at });
+    }
+  }
+
+  effects(): EffectReport[] {
+    return [...this.#effects.values()];
+  }
+
+  repeated(): RepeatedBody[] {
+    return [...this.#repeated.values()];
+  }
+
+  ambient(): AmbientReport[] {
+    return [...this.#reads.values()];
+  }
+
+  warnings(): string[] {
+    return [...this.#warnings];
+  }
+}

@@ -1,0 +1,79 @@
+/** What a crash test found, as data. */
+
+import type { Outcome } from "@durable/core";
+import type { Fault } from "../faults.ts";
+import type { AmbientName } from "./ambient.ts";
+import type { Problem } from "./checks.ts";
+import type { EffectFinding } from "./effects.ts";
+import type { Point } from "./points.ts";
+
+/** One history that was hurt. */
+export interface CrashCase<Output = unknown> {
+  readonly point: Point;
+  readonly fault: Fault;
+  /** Where the run stands at the end; `null` when it never came to one. */
+  readonly outcome: Outcome<Output> | null;
+  /** False when the run took another path and never came to the point. */
+  readonly hit: boolean;
+  /** Processes it took. */
+  readonly lives: number;
+  /** How often each step's body was called. */
+  readonly ran: Readonly<Record<string, number>>;
+  readonly problems: readonly Problem[];
+}
+
+/** An effect that some histories had differently, and how many. */
+export interface EffectReport extends EffectFinding {
+  readonly cases: number;
+  /** The first of them: `append 9, dies before`. */
+  readonly where: string;
+}
+
+/** Clock or chance that workflow code read outside of a step. */
+export interface AmbientReport {
+  readonly name: AmbientName;
+  /** `src/refund.ts:12` */
+  readonly at: string;
+}
+
+/** A step whose body ran more often than in calm. */
+export interface RepeatedBody {
+  readonly key: string;
+  readonly cases: number;
+  /** True when its body asked for the idempotency key. */
+  readonly keyed: boolean;
+}
+
+export interface CrashTotals {
+  readonly boundaries: number;
+  readonly cases: number;
+  /** Cases with a problem. */
+  readonly wrong: number;
+  /** Cases whose point was never reached. */
+  readonly missed: number;
+  /** Calls of bodies beyond those of the calm run, over all cases. */
+  readonly again: number;
+  /** Real time, all in all. */
+  readonly ms: number;
+  /** Virtual time of the calm run. */
+  readonly virtualMs: number;
+}
+
+export interface CrashFindings<Output = unknown> {
+  readonly workflow: string;
+  readonly calm: {
+    readonly outcome: Outcome<Output>;
+    readonly ran: Readonly<Record<string, number>>;
+    readonly problems: readonly Problem[];
+  };
+  readonly faults: readonly Fault[];
+  readonly boundaries: readonly Point[];
+  readonly cases: readonly CrashCase<Output>[];
+  readonly repeated: readonly RepeatedBody[];
+  /** Effects that differ from calm; `null` when none were watched. */
+  readonly effects: readonly EffectReport[] | null;
+  readonly ambient: readonly AmbientReport[];
+  /** What the engine warned about, and what the test itself seems to have wrong. */
+  readonly warnings: readonly string[];
+  readonly totals: CrashTotals;
+}

@@ -1,0 +1,107 @@
+/**
+ * One life of a process that drives the workflow under test: every pass of the workflow function in it, what
+ * each pass asked of its context, and which bodies ran. After its death nothing is noted, and no body starts.
+ */
+
+import { durable, type Context, type StepInfo, type Storage, type Workflow, type World } from "@durable/core";
+import { place, type AmbientName, type Place } from "./ambient.ts";
+import type { Bodies } from "./bodies.ts";
+import { observed, type Observer } from "./observe.ts";
+
+/** What a pass asked for; the error knows from where. */
+export interface Asked {
+  readonly what: string;
+  readonly from: Error;
+}
+
+/** One walk of the workflow function over the journal, as far as it came. */
+export type Pass = readonly Asked[];
+
+/** What all lives of a history note together. */
+export interface Notes {
+  readonly passes: Pass[];
+  /** How often each step's body was called. */
+  readonly ran: Map<string, number>;
+  /** Steps whose body asked for its idempotency key. */
+  readonly keyed: Set<string>;
+  readonly reads: { readonly name: AmbientName; readonly from: Error }[];
+}
+
+export function emptyNotes(): Notes {
+  return { passes: [], ran: new Map(), keyed: new Set(), reads: [] };
+}
+
+export interface LifeParts {
+  readonly storage: Storage;
+  readonly world: World;
+  readonly secret: string;
+  readonly bodies: Bodies;
+  readonly notes: Notes;
+}
+
+export class Life {
+  readonly #parts: LifeParts;
+  #over = false;
+
+  constructor(parts: LifeParts) {
+    this.#parts = parts;
+  }
+
+  end(): void {
+    this.#over = true;
+  }
+
+  /** The same workflow, observed, on this life's storage. */
+  bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
+    const { name, body, input, version } = flow.definition;
+    const { storage, world, secret } = this.#parts;
+    const bound: unknown = durable(name, (ctx: Context, given: unknown) => this.#pass(body, ctx, given), {
+      storage,
+      world,
+      secret,
+      lease: "30s",
+      // Every sleep parks: more boundaries, and no polling while it lasts.
+      patience: 0,
+      ...(input === null ? {} : { input }),
+      ...(version === null ? {} : { version }),
+    });
+    return bound as Workflow<Input, Output>;
+  }
+
+  #pass(body: (ctx: Context, input: unknown) => unknown, ctx: Context, input: unknown): unknown {
+    const { notes, world } = this.#parts;
+    const asked: Asked[] = [];
+    if (!this.#over) notes.passes.push(asked);
+    const here: Place = {
+      now: () => Math.floor(world.now()),
+      read: (name, from) => {
+        if (!this.#over) notes.reads.push({ name, from });
+      },
+    };
+    const observer: Observer = {
+      called: (what) => {
+        if (!this.#over) asked.push({ what, from: new Error(what) });
+      },
+      branch: (work) => place.run(here, work),
+      body: (key, info, work) => this.#body(key, info, work),
+    };
+    return place.run(here, () => body(observed(ctx, observer), input));
+  }
+
+  #body(key: string, info: StepInfo | null, work: (info: unknown) => unknown): unknown {
+    // A dead process starts nothing.
+    if (this.#over) return new Promise(() => {});
+    const { notes, world, bodies } = this.#parts;
+    notes.ran.set(key, (notes.ran.get(key) ?? 0) + 1);
+    const told =
+      info === null
+        ? info
+        : new Proxy(info, {
+            get: (target, property): unknown => {
+              if (property === "idempotencyKey") notes.keyed.add(key);
+              return Reflect.get(target, property, target);
+            },
+          });
+    return bodies.run(key, () => place.run({ now: () => Math.floor(world.now()) }, () => work(told)));
+  }
+}

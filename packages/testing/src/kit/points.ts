@@ -1,0 +1,66 @@
+/** The I/O of a run as a list of points where it can be hurt, each with what was under way there. */
+
+import type { AppendRequest, Storage } from "@durable/core";
+import type { Operation } from "../faults.ts";
+
+/** One I/O of the calm run: the `index`-th of its kind, from 1. */
+export interface Point {
+  readonly operation: Operation;
+  readonly index: number;
+  /** What was written, or asked for: `step.completed draft`. */
+  readonly what: string;
+}
+
+interface Batch {
+  readonly entries: readonly { readonly kind: string; readonly key?: string; readonly wait?: string }[];
+}
+
+/** The same storage; `heard` is told of each I/O before it is made. */
+export function tapped(storage: Storage, runId: string, heard: (point: Point) => void): Storage {
+  const counts = new Map<Operation, number>();
+  const waits = new Map<string, string>();
+  const note = (operation: Operation, what: string): void => {
+    const index = (counts.get(operation) ?? 0) + 1;
+    counts.set(operation, index);
+    heard({ operation, index, what });
+  };
+  return {
+    ...storage,
+    append: (request) => {
+      note("append", written(request, waits) + of(request.head.runId, runId));
+      return storage.append(request);
+    },
+    read: (locator, from = 0) => {
+      note("read", from === 0 ? "whole journal" : `journal from batch ${from + 1}`);
+      return storage.read(locator, from);
+    },
+    lease: (locator, owner, ttlMs) => {
+      note("lease", ttlMs === 0 ? "let go" : "take or extend");
+      return storage.lease(locator, owner, ttlMs);
+    },
+    release: (locator, owner, quietMs) => {
+      note("release", "give back");
+      return storage.release(locator, owner, quietMs);
+    },
+  };
+}
+
+/** Runs that a step started, or forked, write to the same storage. */
+function of(runId: string, own: string): string {
+  return runId === own ? "" : ` (run ${runId})`;
+}
+
+function written({ batch }: AppendRequest, waits: Map<string, string>): string {
+  const { entries } = JSON.parse(batch) as Batch;
+  const parts = entries.map(({ kind, key, wait }) => {
+    if (wait !== undefined && key !== undefined) waits.set(wait, key);
+    const name = key ?? waits.get(wait ?? "");
+    return name === undefined ? kind : `${kind} ${name}`;
+  });
+  // What opens a group only rides along: the first to be cut where there is no room.
+  return parts.toSorted((a, b) => rank(a) - rank(b)).join(", ");
+}
+
+function rank(part: string): number {
+  return /^(?:parallel|race)\./.test(part) ? 1 : 0;
+}

@@ -1,0 +1,231 @@
+/** A report as text: what happened in a line, the table, and what was found, with the way out. */
+
+import { stripVTControlCharacters } from "node:util";
+import type { Problem } from "./checks.ts";
+import { whereOf, heads } from "./fault-words.ts";
+import type { CrashCase, CrashFindings } from "./findings.ts";
+import type { Point } from "./points.ts";
+
+/** Boundaries that are shown whole; of more, those without a problem are left out. */
+const mostRows = 60;
+const widestWhat = 46;
+/** Problems of one kind that are told in full. */
+const mostTold = 3;
+
+type Style = "bold" | "dim" | "red" | "green" | "yellow";
+type Paint = (style: Style, text: string) => string;
+
+const codes: Readonly<Record<Style, readonly [number, number]>> = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+};
+
+export interface TextOptions {
+  readonly colour: boolean;
+  readonly ok: boolean;
+}
+
+export function reportText(findings: CrashFindings, { colour, ok }: TextOptions): string {
+  const paint: Paint = (style, text) => {
+    const [on, off] = codes[style];
+    return colour ? `\u001B[${on}m${text}\u001B[${off}m` : text;
+  };
+  const sections = [
+    [headline(findings, ok, paint), totals(findings, paint)],
+    table(findings, paint),
+    problems(findings, paint),
+    effects(findings, paint),
+    nondeterminism(findings, paint),
+    warnings(findings, paint),
+  ];
+  return sections
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+function headline(
+  { workflow, calm, totals: { cases, wrong } }: CrashFindings,
+  ok: boolean,
+  paint: Paint,
+): string {
+  const name = paint("bold", workflow);
+  if (ok) return `${name}: ${paint("green", `all ${cases} cases end as in calm`)} (${calm.outcome.status})`;
+  const told = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it can go otherwise another time";
+  return `${name}: ${paint("red", told)}`;
+}
+
+function totals({ totals: sums, faults }: CrashFindings, paint: Paint): string {
+  const { boundaries, missed, again, ms, virtualMs } = sums;
+  return paint(
+    "dim",
+    [
+      `${counted(boundaries, "boundary", "boundaries")} x ${counted(faults.length, "fault")}`,
+      ...(missed > 0 ? [`${missed} not reached`] : []),
+      `${counted(again, "body", "bodies")} run again`,
+      `${(ms / 1_000).toFixed(1)} s`,
+      `${days(virtualMs)} of virtual time`,
+    ].join(", "),
+  );
+}
+
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+function days(ms: number): string {
+  const [size, unit] = (
+    [
+      [86_400_000, "days"],
+      [3_600_000, "h"],
+      [60_000, "min"],
+      [1_000, "s"],
+    ] as const
+  ).find(([least]) => ms >= 2 * least) ?? [1, "ms"];
+  return `${Math.round(ms / size)} ${unit}`;
+}
+
+// ---- the table ----
+
+function table({ boundaries, faults, cases }: CrashFindings, paint: Paint): string[] {
+  const byPoint = Map.groupBy(cases, ({ point }) => point);
+  const isCalm = (point: Point): boolean =>
+    (byPoint.get(point) ?? []).every((one) => one.problems.length === 0 && one.hit);
+  const shown = boundaries.length <= mostRows ? boundaries : boundaries.filter((point) => !isCalm(point));
+  const rows = shown.map((point) => [
+    ...labels(point),
+    ...faults.map((fault) =>
+      cell(
+        (byPoint.get(point) ?? []).find((one) => one.fault === fault),
+        paint,
+      ),
+    ),
+  ]);
+  const head = ["", "", "boundary", ...faults.map((fault) => heads[fault])];
+  const lines = aligned([head.map((text) => paint("dim", text)), ...rows]);
+  const left = boundaries.length - shown.length;
+  return [...lines, ...(left === 0 ? [] : [paint("dim", `  ${left} more boundaries, all ok`)])];
+}
+
+function labels({ operation, index, what }: Point): string[] {
+  return [operation, String(index), fitted(what.split(", "))];
+}
+
+/** As many parts as there is room for, and how many more there were. */
+function fitted(parts: readonly string[]): string {
+  const whole = parts.join(", ");
+  if (whole.length <= widestWhat) return whole;
+  let shown = 1;
+  while (parts.slice(0, shown + 1).join(", ").length <= widestWhat - 4) shown += 1;
+  const text = parts.slice(0, shown).join(", ");
+  return `${text.slice(0, widestWhat - 4)}${shown < parts.length ? ` +${parts.length - shown}` : ""}`;
+}
+
+function cell(one: CrashCase | undefined, paint: Paint): string {
+  if (one === undefined) return "";
+  const words = [...new Set(one.problems.map(({ word }) => word))];
+  if (words.length > 0) return paint("red", words.join("+"));
+  return one.hit ? paint("green", "ok") : paint("yellow", "not reached");
+}
+
+/** Columns two spaces apart; the second is a number. Escape codes are no characters. */
+function aligned(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => width(row[column] ?? ""))));
+  return rows.map((row) => {
+    const cells = row.map((text, column) => {
+      const space = " ".repeat((widths[column] ?? 0) - width(text));
+      return column === 1 ? space + text : text + space;
+    });
+    return `  ${cells.join("  ")}`.trimEnd();
+  });
+}
+
+function width(text: string): number {
+  return stripVTControlCharacters(text).length;
+}
+
+// ---- what was found ----
+
+const titles: Readonly<Record<Problem["check"], string>> = {
+  outcome: "Ended otherwise than in calm",
+  output: "Another output than in calm",
+  journal: "The journal is not as it must be",
+  replay: "Replay does not come to the recorded end",
+  order: "Passes over one journal ask for different things",
+  effect: "",
+};
+
+const cures: Readonly<Record<Problem["check"], string>> = {
+  outcome: "",
+  output: "If steps return something new each time, say { compare: false } or { same }.",
+  journal: "This is a fault of the library, or of the storage.",
+  replay: "What the workflow returns must follow from its input and from what ctx gave it.",
+  order: "Take clock, chance and state from ctx or from a step: on replay they must be what they were.",
+  effect: "",
+};
+
+function problems({ calm, cases }: CrashFindings, paint: Paint): string[] {
+  const found = [
+    ...calm.problems.map((problem) => ({ problem, where: "calm" })),
+    ...cases.flatMap((one) => one.problems.map((problem) => ({ problem, where: whereOf(one) }))),
+  ].filter(({ problem }) => problem.check !== "effect");
+  return [...Map.groupBy(found, ({ problem }) => problem.check)].flatMap(([check, list], index) => {
+    const more = list.length - mostTold;
+    return [
+      ...(index === 0 ? [] : [""]),
+      paint("bold", titles[check]),
+      ...list.slice(0, mostTold).map(({ problem, where }) => `  ${paint("red", where)}: ${problem.text}`),
+      ...(more > 0 ? [paint("dim", `  and ${more} more like this`)] : []),
+      ...(cures[check] === "" ? [] : [paint("dim", `  ${cures[check]}`)]),
+    ];
+  });
+}
+
+function effects({ effects: found, repeated }: CrashFindings, paint: Paint): string[] {
+  const title = paint("bold", "Effects repeated under another idempotency key");
+  if (found === null) {
+    const steps = repeated.filter(({ keyed }) => !keyed).map(({ key }) => key);
+    const ask = "not watched; pass { effects: recorder() } to have them compared";
+    return [
+      `${title}: ${ask}`,
+      ...(steps.length === 0
+        ? []
+        : [paint("dim", `  steps that ran again without asking for their key: ${steps.join(", ")}`)]),
+    ];
+  }
+  if (found.length === 0) return [`${title}: ${paint("green", "none")}`];
+  return [
+    title,
+    ...found.flatMap(({ name, text, cases: count, where }) => [
+      `  ${paint("red", name)}  ${text}`,
+      paint(
+        "dim",
+        `  ${" ".repeat(name.length)}  ${where}${count > 1 ? ` and ${counted(count - 1, "more case")}` : ""}`,
+      ),
+    ]),
+    paint(
+      "dim",
+      "  A crash between an effect and its record repeats the effect. Hand the service info.idempotencyKey,",
+    ),
+    paint("dim", "  and nothing that is new each time."),
+  ];
+}
+
+function nondeterminism({ ambient }: CrashFindings, paint: Paint): string[] {
+  const title = paint("bold", "Nondeterminism that is not journaled");
+  if (ambient.length === 0) return [`${title}: ${paint("green", "none")}`];
+  return [
+    title,
+    ...ambient.map(({ name, at }) => `  ${paint("red", name)}  ${at}`),
+    paint("dim", "  In a workflow use ctx.now(), ctx.random() and ctx.uuid(), or read it inside a step."),
+  ];
+}
+
+function warnings({ warnings: list }: CrashFindings, paint: Paint): string[] {
+  return list.length === 0
+    ? []
+    : [paint("bold", "Warnings"), ...list.map((text) => `  ${paint("yellow", text)}`)];
+}

@@ -1,0 +1,42 @@
+/** The report of a crash test: its findings, and a text to look at. */
+
+import type { CrashFindings } from "./findings.ts";
+import { reportText } from "./report-text.ts";
+
+export interface CrashReport<Output = unknown> extends CrashFindings<Output> {
+  /** Every history went as in calm, and nothing was found that could go otherwise another time. */
+  readonly ok: boolean;
+  /** The text, with colours or without. */
+  readonly text: (options?: { readonly colour?: boolean }) => string;
+  /** The text, coloured where somebody looks at a screen. */
+  toString(): string;
+}
+
+export function crashReport<Output>(findings: CrashFindings<Output>): CrashReport<Output> {
+  const { calm, totals, ambient } = findings;
+  const ok = totals.wrong === 0 && calm.problems.length === 0 && ambient.length === 0;
+  const text = (colour: boolean): string => reportText(findings, { colour, ok });
+  return {
+    ...findings,
+    ok,
+    text: ({ colour = false } = {}) => text(colour),
+    toString: () => text(isScreen()),
+  };
+}
+
+function isScreen(): boolean {
+  const { env, stdout } = process;
+  if (env["FORCE_COLOR"] !== undefined) return env["FORCE_COLOR"] !== "0";
+  return stdout.isTTY && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+}
+
+/** Thrown by `crashEverywhere`; its message is the report. */
+export class CrashError extends Error {
+  readonly report: CrashReport;
+
+  constructor(report: CrashReport) {
+    super(report.text());
+    this.name = "CrashError";
+    this.report = report;
+  }
+}

@@ -1,0 +1,203 @@
+/** Workflows that are wrong, each in one way: `crashEverywhere` finds it and says what it is. */
+
+import { randomUUID } from "node:crypto";
+import { durable } from "@durable/core";
+import { CrashError, crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { describe, expect, test } from "vitest";
+
+/** The report of a test that failed. */
+async function reportOf(test: Promise<CrashReport>): Promise<CrashReport> {
+  const error: unknown = await test.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof CrashError)) throw new Error("The fault was not found.", { cause: error });
+  expect(error.message).toBe(error.report.text());
+  return error.report;
+}
+
+const checks = ({ cases }: CrashReport): Set<string> =>
+  new Set(cases.flatMap(({ problems }) => problems.map(({ check }) => check)));
+
+describe("state outside of the run", () => {
+  test("a module variable that steps add to", async () => {
+    const cart: string[] = [];
+    const flow = durable("cart", async (ctx) => {
+      await ctx.step("pick", () => void cart.push("tea"));
+      await ctx.step("pick", () => void cart.push("milk"));
+      return cart.length;
+    });
+    const report = await reportOf(crashEverywhere(flow));
+    expect(checks(report)).toContain("output");
+    expect(report.text()).toContain("in calm completed with 2, here completed with 4");
+  });
+
+  test("one that a step only sets, when every life starts as a process does", async () => {
+    const process = () => {
+      let order: { total: number } | null = null;
+      return durable("order", async (ctx) => {
+        await ctx.step("load", () => void (order = { total: 80 }));
+        return ctx.step("pay", () => order?.total ?? 0);
+      });
+    };
+    const report = await reportOf(crashEverywhere(process));
+    const wrong = report.cases.filter(({ problems }) => problems.length > 0);
+    expect(wrong.every(({ problems }) => problems[0]?.text.includes("here completed with 0"))).toBe(true);
+    expect(wrong.map(({ point, fault }) => `${point.index} ${fault}`)).toEqual([
+      "2 crash-after",
+      "2 crash-then-apply",
+      "3 crash-before",
+    ]);
+    // Without a process of its own, each life finds what the last one left.
+    await crashEverywhere(process());
+  });
+
+  test("one that decides what comes next", async () => {
+    let passes = 0;
+    const flow = durable("turns", async (ctx) => {
+      passes += 1;
+      await ctx.step(passes % 2 === 0 ? "even" : "odd", () => 1);
+      return ctx.step("last", () => 2);
+    });
+    const report = await reportOf(crashEverywhere(flow, { throws: true }));
+    expect(checks(report)).toContain("order");
+    expect(report.text()).toMatch(/call 1 is step (odd|even) \(.*kit-caught\.test\.ts:\d+\) in one pass/);
+  });
+});
+
+describe("chance and clock in the workflow", () => {
+  test("Math.random that chooses a step", async () => {
+    const flow = durable("dice", async (ctx) => {
+      if (Math.random() < 0.5) return ctx.step("heads", () => "done");
+      return ctx.step("tails", () => "done");
+    });
+    const { ambient, ok, text } = await reportOf(crashEverywhere(flow));
+    expect(ok).toBe(false);
+    expect(ambient).toEqual([
+      {
+        name: "Math.random",
+        at: expect.stringMatching(/^packages\/testing\/test\/kit-caught\.test\.ts:\d+$/),
+      },
+    ]);
+    expect(text()).toContain("use ctx.now(), ctx.random() and ctx.uuid()");
+  });
+
+  test.each([
+    ["Date.now", () => Date.now()],
+    ["new Date", () => new Date()],
+    ["Date", () => Date()],
+    ["Math.random", () => [0].map(Math.random)],
+    ["crypto.randomUUID", () => crypto.randomUUID()],
+    ["crypto.randomUUID", () => randomUUID()],
+    ["crypto.getRandomValues", () => crypto.getRandomValues(new Uint8Array(1))],
+    ["performance.now", () => performance.now()],
+  ] as const)("%s, read between steps, in a branch and after a wait; not in a step", async (name, read) => {
+    const flow = durable("reads", async (ctx) => {
+      await ctx.step("allowed", () => String(read()).length > 0);
+      await ctx.sleep("1 day");
+      await ctx.parallel([async (c) => (read(), c.step("x", () => 1))]);
+      return 1;
+    });
+    const clean = durable("clean", (ctx) => ctx.step("allowed", () => String(read()).length > 0));
+    const { ambient, totals } = await reportOf(crashEverywhere(flow, { faults: ["crash-before"] }));
+    expect(ambient.map((found) => found.name)).toEqual([name]);
+    expect(totals.wrong).toBe(0);
+    await crashEverywhere(flow, { faults: ["crash-before"], allow: [name] });
+    await crashEverywhere(clean, { faults: ["crash-before"] });
+  });
+
+  test("the globals are given back, also when tests overlap or fail", async () => {
+    const get = (owner: object, name: string): unknown => Reflect.get(owner, name);
+    const globals = () => [
+      Date,
+      get(Math, "random"),
+      get(crypto, "randomUUID"),
+      get(performance, "now"),
+      randomUUID,
+    ];
+    const before = globals();
+    const flow = durable("calm", (ctx) => ctx.step("a", () => 1));
+    const bad = durable("bad", async () => Date.now());
+    await Promise.allSettled([crashEverywhere(flow), crashEverywhere(bad), crashEverywhere(flow)]);
+    expect(globals()).toEqual(before);
+    expect(new Date().constructor).toBe(Date);
+    expect(Object.hasOwn(crypto, "randomUUID")).toBe(false);
+  });
+});
+
+describe("effects", () => {
+  test("a key made of the time", async () => {
+    const bank = recorder();
+    const flow = durable("refund", (ctx) =>
+      ctx.step("pay", () => bank.record("pay", { key: `refund-${Date.now()}`, payload: { total: 80 } })),
+    );
+    const report = await reportOf(crashEverywhere(flow, { effects: bank }));
+    expect(report.effects).toMatchObject([{ kind: "other-key", name: "pay", cases: 1 }]);
+    expect(report.text()).toMatch(/pay {2}\{ total: 80 \} under refund-\d+ and refund-\d+\n/);
+    expect(report.text()).toContain("append 2, dies before");
+  });
+
+  test("a step that is not idempotent: no key at all", async () => {
+    const ledger = recorder();
+    const flow = durable("ledger", (ctx) => ctx.step("book", () => ledger.record("book", { payload: 40 })));
+    const report = await reportOf(crashEverywhere(flow, { effects: ledger }));
+    expect(report.effects).toMatchObject([{ kind: "no-key", name: "book" }]);
+    expect(report.repeated).toMatchObject([{ key: "book", keyed: false }]);
+  });
+
+  test("one key with two payloads", async () => {
+    const mail = recorder();
+    let sent = 0;
+    const flow = durable("mail", (ctx) =>
+      ctx.step("send", ({ idempotencyKey }) => {
+        mail.record("send", { key: idempotencyKey, payload: `mail ${++sent}` });
+      }),
+    );
+    const report = await reportOf(crashEverywhere(flow, { effects: mail, reset: () => (sent = 0) }));
+    expect(report.effects).toMatchObject([{ kind: "other-payload", name: "send" }]);
+    expect(report.effects?.[0]?.text).toMatch(/^'mail 1' and 'mail 2' under /);
+  });
+
+  test("payload and key both new each time", async () => {
+    const mail = recorder();
+    let sent = 0;
+    const flow = durable("mail", (ctx) =>
+      ctx.step("send", () => void mail.record("send", { key: `k${++sent}`, payload: sent })),
+    );
+    const report = await reportOf(crashEverywhere(flow, { effects: mail }));
+    expect(report.effects?.[0]?.text).toMatch(/^2 keys where calm had 1: k\d+, k\d+$/);
+  });
+});
+
+describe("what the test itself has wrong", () => {
+  const flow = durable("asks", async (ctx) => {
+    const first = await ctx.suspend<string>("approve");
+    return first + (await ctx.suspend<string>("approve"));
+  });
+
+  test("a wait without an answer", async () => {
+    await expect(crashEverywhere(flow)).rejects.toThrow(
+      'The run waits for "approve", and has neither an answer nor a deadline. Add { resume: { "approve": ... } }.',
+    );
+  });
+
+  test("too few answers", async () => {
+    await expect(crashEverywhere(flow, { resume: { approve: ["a"] } })).rejects.toThrow(
+      'resume.approve has 1 answer(s), and suspend point "approve#2" is number 2 of that name',
+    );
+  });
+
+  test("a name nobody waits for is told, and fails nothing", async () => {
+    const { warnings, calm } = await crashEverywhere(flow, { resume: { approve: ["a", "b"], aprove: 1 } });
+    expect(warnings).toEqual([expect.stringContaining('"aprove"')]);
+    expect(calm.outcome).toMatchObject({ output: "ab" });
+  });
+
+  test("a run that fails by itself", async () => {
+    const broken = durable("broken", async (ctx) => {
+      await ctx.step("a", () => 1);
+      throw new Error("always");
+    });
+    await expect(crashEverywhere(broken)).rejects.toThrow(/always.*say \{ ends: "failed" \}/);
+  });
+});
