@@ -1,0 +1,213 @@
+/** Who lives in a simulated town: workers or sweepers, those who start runs, those who answer, and a hand that meddles. */
+
+import { createWorker, type App } from "@durable/core";
+import { namedBy, type Attempted } from "./history.ts";
+import type { Action, RunPlan } from "./plan.ts";
+import type { Process } from "./process.ts";
+import { calmAnswer } from "./program.ts";
+import type { Actor, Life, Town } from "./town.ts";
+
+export function actorsOf(town: Town): Actor[] {
+  const { workers } = town.plan;
+  return [
+    ...Array.from({ length: workers }, (_, i) => worker(town, `worker-${i + 1}`)),
+    starter(town),
+    answerer(town),
+    meddler(),
+  ];
+}
+
+function worker(town: Town, name: string): Actor {
+  const { sweeps, intervalMs, concurrency } = town.plan;
+  return {
+    name,
+    boot: ({ process, app }) => {
+      if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs });
+      void forever(process, intervalMs, async () => {
+        const { failed } = await app.sweep({ concurrency });
+        for (const { error } of failed) town.history.say(process.name, `sweep: ${String(error)}`);
+      });
+    },
+  };
+}
+
+/** Does something again and again for as long as its process lives; a failure is waited out. */
+async function forever(process: Process, ms: number, work: () => Promise<void>): Promise<void> {
+  const asked = new AbortController();
+  process.world.onTerminate(() => asked.abort());
+  while (!asked.signal.aborted) {
+    try {
+      await work();
+    } catch (error) {
+      process.history.say(process.name, String(error));
+    }
+    if (!asked.signal.aborted) await process.pause(ms);
+  }
+}
+
+/** Starts every run of the plan, and asks again until it is told that the run is there. */
+function starter(town: Town): Actor {
+  const { history, plan } = town;
+  const start = async (life: Life, { id, flow }: RunPlan): Promise<void> => {
+    const { process, flows } = life;
+    while (history.run(id) === undefined) {
+      try {
+        // Some wait for the end of what they start, some do not.
+        if (process.random.chance(0.5)) await flows[flow]?.start(undefined, { id });
+        else await flows[flow]?.run(undefined, { id });
+        history.meet("a start that was acknowledged");
+      } catch (error) {
+        history.say(process.name, `start ${id}: ${String(error)}`);
+        history.meet("a start that failed");
+      }
+      await process.pause(1_500);
+    }
+  };
+  return {
+    name: "starter",
+    boot: (life) => {
+      for (const run of plan.runs) {
+        const wait = Math.max(0, run.at - (town.scheduler.now - startOfTime));
+        for (let i = 0; i < run.starters; i++) void life.process.pause(wait).then(() => start(life, run));
+      }
+    },
+  };
+}
+
+/** The time at which every simulation begins. */
+export const startOfTime = Date.UTC(2026, 0, 1);
+
+/** Answers what it reads in outcomes and in its mail: late, early, twice, wrongly, until faults end; then rightly. */
+function answerer(town: Town): Actor {
+  return {
+    name: "answerer",
+    boot: ({ process, app }) => {
+      let mails = 0;
+      void forever(process, 700, async () => {
+        const { network, mailbox, history } = town;
+        // Mail that came before this life began was read by another.
+        for (; mails < mailbox.length; mails++) {
+          if (process.random.chance(0.5)) void answer(town, process, app, mailbox[mails] as string);
+        }
+        for (const run of history.runs.filter(({ deleted }) => !deleted)) {
+          if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
+          const outcome = await app.get(run.runId).outcome();
+          const waiting = outcome.status === "suspended" ? outcome.waiting : [];
+          for (const { token } of waiting) await answer(town, process, app, token);
+        }
+      });
+    },
+  };
+}
+
+async function answer(town: Town, process: Process, app: App, token: string): Promise<void> {
+  const { history, network, plan, scheduler } = town;
+  const wait = history.waits.get(namedBy(token));
+  if (wait === undefined)
+    return history.violate("I6", `${process.name} was given a token no workflow made: ${token}`);
+  const { random } = process;
+  const forged = !network.healed && random.chance(0.05);
+  const valid = network.healed || random.chance(0.85);
+  const name = wait.key.slice(wait.key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
+  const value = valid ? (plan.calm ? calmAnswer(name) : { ok: `said ${history.answers.length}` }) : "rubbish";
+  const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
+  const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
+  const attempted: Attempted = {
+    ...wait,
+    value,
+    id,
+    how,
+    valid,
+    status: null,
+    from: scheduler.now,
+    until: Number.POSITIVE_INFINITY,
+  };
+  if (!forged) history.answers.push(attempted);
+  const sent = forged ? flip(token) : token;
+  const tries = random.chance(0.3) ? 2 : 1;
+  const one = async (): Promise<void> => {
+    try {
+      const { status } = await app[how](sent, value, id === null ? {} : { id });
+      history.meet(`an answer ${status}`);
+      history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${status}`);
+      if (forged && status !== "unknown") history.violate("I6", `a forged token was ${status}`);
+      attempted.status = attempted.status === "accepted" ? "accepted" : status;
+      attempted.until = scheduler.now;
+    } catch (error) {
+      history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${String(error)}`);
+    }
+  };
+  await Promise.all(Array.from({ length: tries }, one));
+}
+
+function flip(token: string): string {
+  const last = token.at(-1) === "a" ? "b" : "a";
+  return token.slice(0, -1) + last;
+}
+
+/** A process of its own for what is done to runs by hand. */
+function meddler(): Actor {
+  return { name: "hand", boot: () => {} };
+}
+
+/** Carries out one action of the plan. */
+export function act(town: Town, action: Action): void {
+  const { history, lives, scheduler } = town;
+  const { kind, target, ms } = action;
+  const life = lives[target % lives.length] as Life;
+  history.say("plan", `${kind} ${target}`);
+  history.meet(`action ${kind}`);
+  switch (kind) {
+    case "kill":
+      return life.process.kill("killed");
+    case "terminate":
+      life.process.terminate();
+      return void scheduler.after(ms, null, () => life.process.kill("ended"));
+    case "pause":
+      life.process.pausedUntil = scheduler.now + ms;
+      return;
+    case "set-clock":
+      life.process.skewMs += target % 2 === 0 ? ms : -ms;
+      return;
+    case "deploy":
+      town.deployed = true;
+      return life.process.kill("redeployed");
+    case "rotate":
+      town.rotated = true;
+      return;
+    case "fill-disk":
+      town.disk.full = true;
+      return void scheduler.after(ms, null, () => {
+        town.disk.full = false;
+      });
+    default:
+      void meddle(town, action).catch((error: unknown) => history.say("hand", `${kind}: ${String(error)}`));
+  }
+}
+
+async function meddle(town: Town, { kind, target }: Action): Promise<void> {
+  const { history, lives } = town;
+  const life = lives.at(-1) as Life;
+  const { runs } = history;
+  const run = runs[target % Math.max(1, runs.length)];
+  if (run === undefined || !life.process.alive) return;
+  const { app } = life;
+  switch (kind) {
+    case "cancel":
+      return void (await app.cancel(run.runId, "by hand"));
+    case "delete":
+      return app.delete(run.runId);
+    case "advance":
+      return void (await app.advance(run.runId));
+    case "fork":
+      return void (await town.fork(life, run.runId, { edit: !town.plan.calm && target % 3 === 0 }));
+    case "storm": {
+      const outcome = await app.get(run.runId).outcome();
+      const [point] = outcome.status === "suspended" ? outcome.waiting : [];
+      if (point !== undefined)
+        await Promise.all(Array.from({ length: 6 }, () => answer(town, life.process, app, point.token)));
+      return;
+    }
+    default:
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The one storage all processes share, with an onlooker at the door: every batch is judged when it lands.
+ * A disk may be full for a while; then nothing is appended and all else works.
+ */
+
+import {
+  DurableError,
+  MemoryStorage,
+  type AppendRequest,
+  type Lease,
+  type ListPage,
+  type ListQuery,
+  type ReadReply,
+} from "@durable/core";
+import type { AppliedBatch, History, RunLog } from "./history.ts";
+import { judgeBatch } from "./landing.ts";
+import type { Process } from "./process.ts";
+
+export interface Landed {
+  readonly run: RunLog;
+  readonly batch: AppliedBatch;
+}
+
+export class Disk {
+  readonly #base: MemoryStorage;
+  readonly #history: History;
+  readonly #slackMs: number;
+  full = false;
+
+  /** `slackMs` is how far the clocks of processes may be off. */
+  constructor(history: History, options: { readonly now: () => number; readonly slackMs: number }) {
+    this.#base = new MemoryStorage({ now: options.now });
+    this.#history = history;
+    this.#slackMs = options.slackMs;
+  }
+
+  async append(process: Process, request: AppendRequest): Promise<Landed | null> {
+    if (this.full) {
+      this.#history.meet("fault disk full");
+      throw new DurableError("storage-full", "The disk is full.");
+    }
+    await this.#base.append(request);
+    const landed = this.#history.applied(process.name, request);
+    if (!process.alive) this.#history.meet("a request landed after its sender's death");
+    judgeBatch(this.#history, landed, request.head, this.#slackMs);
+    this.#history.say("disk", `${landed.run.runId} ${landed.run.batches.length}: ${describe(landed.batch)}`);
+    return landed;
+  }
+
+  /** Acknowledges what it does not keep. */
+  forget({ locator }: AppendRequest): null {
+    const run = this.#history.latest(locator);
+    if (run === undefined || run.deleted) this.#history.forgotten.add(locator);
+    else run.tainted = true;
+    return null;
+  }
+
+  read(locator: string, from: number): Promise<ReadReply> {
+    return this.#base.read(locator, from);
+  }
+
+  list(query?: ListQuery): Promise<ListPage> {
+    return this.#base.list(query);
+  }
+
+  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+    return this.#base.lease(locator, owner, ttlMs);
+  }
+
+  release(locator: string, owner: string, quietMs?: number): Promise<void> {
+    return this.#base.release(locator, owner, quietMs);
+  }
+
+  async delete(locator: string): Promise<void> {
+    await this.#base.delete(locator);
+    const run = this.#history.latest(locator);
+    if (run !== undefined && !run.deleted) this.#history.deleted(run);
+  }
+
+  changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
+    return this.#base.changed(locator, length, signal);
+  }
+}
+
+function describe({ by, outside, entries }: AppliedBatch): string {
+  const facts = entries.map(({ kind, key }) => (typeof key === "string" ? `${kind} ${key}` : kind));
+  return `${facts.join(", ")} (${outside ? "outside, " : ""}${by})`;
+}

@@ -1,0 +1,229 @@
+/**
+ * What happened in one simulation, as an onlooker sees it who trusts nobody: batches as they were applied,
+ * bodies as they started, what workflow code was given, what callers from outside were told.
+ * Journals are read here by a few lines of their own, so that the engine is not its own judge.
+ */
+
+import type { AppendRequest } from "@durable/core";
+
+/** One entry of a journal, as written: the fields a judge asks for. */
+export interface WrittenEntry {
+  readonly kind: string;
+  readonly at: number;
+  readonly key?: string;
+  readonly value?: unknown;
+  readonly attempt?: number;
+  readonly until?: number;
+  readonly expiresAt?: number | null;
+  readonly retryAt?: number;
+  readonly wakeAt?: number | null;
+  readonly answer?: number;
+  readonly base?: number;
+  readonly output?: unknown;
+  readonly error?: unknown;
+}
+
+export interface AppliedBatch {
+  readonly text: string;
+  readonly by: string;
+  readonly outside: boolean;
+  readonly entries: readonly WrittenEntry[];
+  /** The process that sent it, and the time of the storage when it landed. */
+  readonly process: string;
+  readonly at: number;
+}
+
+export interface RunLog {
+  readonly runId: string;
+  readonly locator: string;
+  readonly workflow: string;
+  readonly parent: string | null;
+  readonly batches: AppliedBatch[];
+  status: "running" | "suspended" | "completed" | "failed" | "cancelled";
+  deleted: boolean;
+  /** The storage lied about this run: what it forgot cannot be held against anybody. */
+  tainted: boolean;
+}
+
+/** One life of a workflow function. */
+export interface Pass {
+  /** Absent when the run's first batch was forgotten by the storage. */
+  readonly run: RunLog | undefined;
+  readonly code: string;
+  readonly process: string;
+  /** All it was given, in order. */
+  readonly seen: string[];
+}
+
+export interface Body {
+  readonly run: RunLog | undefined;
+  readonly key: string;
+  readonly attempt: number;
+  readonly idempotencyKey: string;
+  readonly process: string;
+  readonly at: number;
+  /** What it returned; absent while it runs and when it failed. */
+  value?: unknown;
+}
+
+/** An answer somebody tried to give. */
+export interface Attempted {
+  readonly runId: string;
+  readonly key: string;
+  readonly value: unknown;
+  /** Under this name it may be sent again. */
+  readonly id: string | null;
+  readonly how: "resume" | "deliver";
+  readonly valid: boolean;
+  /** What the sender was told; null when the sender died or saw an error. */
+  status: string | null;
+  readonly from: number;
+  until: number;
+}
+
+export interface Violation {
+  readonly invariant: string;
+  readonly message: string;
+}
+
+export interface TraceLine {
+  readonly at: number;
+  readonly who: string;
+  readonly what: string;
+}
+
+export const isEnd = (kind: string): boolean => /^run\.(completed|failed|cancelled)$/.test(kind);
+const settlements = new Set([
+  "step.completed",
+  "step.failed",
+  "sleep.fired",
+  "suspend.resolved",
+  "suspend.expired",
+]);
+export const isSettlement = (kind: string): boolean => settlements.has(kind);
+
+export class History {
+  readonly runs: RunLog[] = [];
+  readonly #byLocator = new Map<string, RunLog>();
+  readonly #byId = new Map<string, RunLog>();
+  /** Locators of runs whose first batch was acknowledged and not kept. */
+  readonly forgotten = new Set<string>();
+  /** Which run each driver writes to. */
+  readonly drivers = new Map<string, RunLog>();
+  readonly passes: Pass[] = [];
+  readonly bodies: Body[] = [];
+  readonly answers: Attempted[] = [];
+  /** From what a token names to the wait it answers, as the workflow code that made it says. */
+  readonly waits = new Map<string, { readonly runId: string; readonly key: string }>();
+  readonly violations: Violation[] = [];
+  /** What was met, and how often: faults, conflicts, ways of recovery. */
+  readonly met = new Map<string, number>();
+  readonly trace: TraceLine[] | null;
+  readonly #now: () => number;
+  #open = 0;
+
+  constructor(now: () => number, traced: boolean) {
+    this.#now = now;
+    this.trace = traced ? [] : null;
+  }
+
+  /** Runs that have neither ended nor been deleted. */
+  get open(): number {
+    return this.#open;
+  }
+
+  violate(invariant: string, message: string): void {
+    this.violations.push({ invariant, message });
+    this.say("!!", `${invariant} ${message}`);
+  }
+
+  meet(what: string): void {
+    this.met.set(what, (this.met.get(what) ?? 0) + 1);
+  }
+
+  say(who: string, what: string): void {
+    this.trace?.push({ at: this.#now(), who, what });
+  }
+
+  /** The storage has applied a batch. */
+  applied(process: string, request: AppendRequest): { run: RunLog; batch: AppliedBatch } {
+    const { locator, position, batch, head } = request;
+    const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
+    // The id of a run that was deleted may be used again: that is another run.
+    const known = position === 0 ? undefined : this.latest(locator);
+    const run = known ?? this.#create(locator, head);
+    const applied: AppliedBatch = {
+      text: batch,
+      by: raw.by,
+      outside: raw.outside === true,
+      entries: raw.entries,
+      process,
+      at: this.#now(),
+    };
+    run.batches.push(applied);
+    const wasOpen = isOpen(run);
+    for (const { kind } of applied.entries) run.status = statusAfter(run.status, kind);
+    if (wasOpen && !isOpen(run)) this.#open -= 1;
+    return { run, batch: applied };
+  }
+
+  #create(locator: string, head: AppendRequest["head"]): RunLog {
+    const { runId, workflow, parent } = head;
+    const run: RunLog = {
+      runId,
+      locator,
+      workflow,
+      parent,
+      batches: [],
+      status: "running",
+      deleted: false,
+      tainted: this.forgotten.has(locator),
+    };
+    this.runs.push(run);
+    this.#byLocator.set(locator, run);
+    this.#byId.set(runId, run);
+    this.#open += 1;
+    return run;
+  }
+
+  /** The run that has this locator now. */
+  latest(locator: string): RunLog | undefined {
+    return this.#byLocator.get(locator);
+  }
+
+  run(runId: string): RunLog | undefined {
+    return this.#byId.get(runId);
+  }
+
+  deleted(run: RunLog): void {
+    if (isOpen(run)) this.#open -= 1;
+    run.deleted = true;
+  }
+
+  /** All entries of a run, as they stand in its journal. */
+  entries(run: RunLog): WrittenEntry[] {
+    return run.batches.flatMap(({ entries }) => entries);
+  }
+
+  /** A run and its ancestors, itself first. */
+  lineage(run: RunLog): RunLog[] {
+    const parent = run.parent === null ? undefined : this.run(run.parent);
+    return parent === undefined ? [run] : [run, ...this.lineage(parent)];
+  }
+}
+
+function isOpen({ status, deleted }: RunLog): boolean {
+  return !deleted && (status === "running" || status === "suspended");
+}
+
+/** What a token names, whichever key of the ring signed it. */
+export function namedBy(token: string): string {
+  return token.slice(1, 29);
+}
+
+/** Law 2 in four lines: an end is final, a park is a park, all else means that somebody must drive. */
+function statusAfter(status: RunLog["status"], kind: string): RunLog["status"] {
+  if (status !== "running" && status !== "suspended") return status;
+  if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
+  return kind === "run.suspended" ? "suspended" : "running";
+}

@@ -1,0 +1,156 @@
+/**
+ * What must hold once a simulation is over.
+ *
+ * I1. Whatever a run's code was given, every pass was given: each is the beginning of the longest.
+ * I2. A cold start from the journal without its end reproduces the end, and does no work (cold-start.ts).
+ * I3. Every recorded result was produced by a body, under one idempotency key.
+ * I5. A calm workflow gives what it must, whatever happened; any other gives what its journal holds.
+ * I6. One answer per wait: what was accepted is what the workflow was given, and nothing else was sent to it.
+ * I7. A fork is given what its ancestors recorded, for all it kept.
+ */
+
+import { judgeColdStart } from "./cold-start.ts";
+import {
+  isEnd,
+  isSettlement,
+  type Attempted,
+  type History,
+  type RunLog,
+  type WrittenEntry,
+} from "./history.ts";
+import { calmOutput } from "./program.ts";
+import type { Town } from "./town.ts";
+
+export async function judge(town: Town): Promise<void> {
+  const { history } = town;
+  for (const run of history.runs) {
+    if (history.lineage(run).some(({ tainted }) => tainted)) continue;
+    const entries = history.entries(run);
+    judgePasses(history, run);
+    judgeBodies(history, run, entries);
+    judgeAnswers(history, run, entries);
+    judgeInheritance(history, run, entries);
+    judgeOutput(town, run, entries);
+    await judgeColdStart(town, run);
+  }
+}
+
+function judgePasses(history: History, run: RunLog): void {
+  const passes = history.passes.filter((pass) => pass.run === run);
+  if (passes.length > 1) history.meet("a replay");
+  for (const same of Map.groupBy(passes, ({ code }) => code).values()) {
+    const longest = same.reduce((a, b) => (b.seen.length > a.seen.length ? b : a));
+    for (const { seen, process } of same) {
+      const at = seen.findIndex((what, i) => what !== longest.seen[i]);
+      if (at === -1) continue;
+      const told = `${process} was given ${seen[at]}, ${longest.process} ${longest.seen[at]}`;
+      return history.violate("I1", `run ${run.runId}: ${told}`);
+    }
+  }
+}
+
+function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
+  const bodies = history.bodies.filter((body) => body.run === run);
+  const keys = new Map<string, string>();
+  for (const { key, idempotencyKey } of bodies) {
+    if ((keys.get(key) ?? idempotencyKey) !== idempotencyKey)
+      history.violate("I3", `run ${run.runId}: ${key} had two idempotency keys`);
+    keys.set(key, idempotencyKey);
+  }
+  for (const { kind, key, value, attempt = 1 } of entries) {
+    if (!/^(step|attempt)\./.test(kind)) continue;
+    const tries = bodies.filter((body) => body.key === key && body.attempt === attempt);
+    if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded and never ran`);
+    else if (kind === "step.completed" && !tries.some((body) => isSame(body.value, value)))
+      history.violate("I3", `run ${run.runId}: ${key} is recorded as ${show(value)}, which no body gave`);
+  }
+}
+
+/** The answer each wait of a run took, by key. */
+function answersTaken(entries: readonly WrittenEntry[]): Map<string, unknown> {
+  const kept = new Map<number, unknown>();
+  const taken = new Map<string, unknown>();
+  // A fork counts on from its parent.
+  let seq = entries[0]?.base ?? 0;
+  for (const { kind, key = "", value, answer = 0 } of entries) {
+    seq += 1;
+    if (kind === "suspend.answered") kept.set(seq, value);
+    if (kind === "suspend.resolved") taken.set(key, value ?? kept.get(answer));
+  }
+  return taken;
+}
+
+function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
+  const sent = Map.groupBy(
+    history.answers.filter(({ runId }) => runId === run.runId),
+    ({ key }) => key,
+  );
+  for (const [key, value] of answersTaken(entries)) {
+    const tries = sent.get(key) ?? [];
+    if (!tries.some((attempt) => isSame(attempt.value, value)))
+      history.violate("I6", `run ${run.runId}: ${key} took ${show(value)}, which nobody sent to it`);
+    for (const attempt of tries) {
+      if (isBinding(attempt) && !isSame(attempt.value, value))
+        history.violate(
+          "I6",
+          `run ${run.runId}: ${key} accepted ${show(attempt.value)} and took ${show(value)}`,
+        );
+    }
+  }
+}
+
+/** An answer that fits and was accepted stands; one that may not fit is judged when its wait is reached. */
+function isBinding({ status, valid }: Attempted): boolean {
+  return status === "accepted" && valid;
+}
+
+/** What a fork did not settle itself, it was given as its ancestors recorded it, unless it was edited. */
+function judgeInheritance(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
+  const [, ...ancestors] = history.lineage(run);
+  if (ancestors.length === 0) return;
+  const own = new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
+  const recorded = new Map<string, string[]>();
+  for (const { kind, key = "", value } of ancestors.flatMap((ancestor) => history.entries(ancestor)))
+    if (kind === "step.completed") recorded.set(key, [...(recorded.get(key) ?? []), show(value)]);
+  for (const { seen } of history.passes.filter((pass) => pass.run === run)) {
+    for (const what of seen) {
+      const [, key = "", given = ""] = /^(.+?) = (.*) at \d+, [\d.]+$/.exec(what) ?? [];
+      const values = recorded.get(key);
+      if (values === undefined || own.has(key) || given === '"edited"') continue;
+      history.meet("work reused by a fork");
+      if (!values.includes(given) && given !== "nothing")
+        history.violate(
+          "I7",
+          `run ${run.runId}: ${key} gave ${given}, and ${values.join(" or ")} in its ancestors`,
+        );
+    }
+  }
+}
+
+function judgeOutput(town: Town, run: RunLog, entries: readonly WrittenEntry[]): void {
+  const { history, plan } = town;
+  const end = entries.at(-1);
+  if (end?.kind !== "run.completed") return;
+  const flow = plan.flows.find(({ name }) => name === run.workflow);
+  const changed = history.passes.some((pass) => pass.run === run && pass.code === "changed");
+  if (plan.calm && flow !== undefined && !changed) {
+    const expected = calmOutput(flow.tree);
+    if (!isSame(expected, end.output))
+      history.violate("I5", `run ${run.runId} gave ${show(end.output)} instead of ${show(expected)}`);
+    return;
+  }
+  // Every value in the output stands in the journal of the run or of an ancestor.
+  const lineage = history.lineage(run).flatMap((ancestor) => history.entries(ancestor));
+  const recorded = JSON.stringify(lineage.filter(({ kind }) => !isEnd(kind)));
+  for (const [nonce] of show(end.output).matchAll(/nonce \d+/g))
+    if (!recorded.includes(`"${nonce}"`))
+      history.violate("I5", `run ${run.runId} gave ${nonce}, which its journal does not hold`);
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  return show(a) === show(b) || (a === undefined && show(b) === '{"$":"undefined"}');
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value) ?? "nothing";
+}

@@ -1,0 +1,102 @@
+/**
+ * What must hold of every batch at the moment it lands.
+ *
+ * I1. One value per key: a key settles once.
+ * I8. The journal is dense, nothing follows its end, and the head that came along is its fold (law 2).
+ * I10. No timer fires early by the storage's clock, but for what the clocks of processes are off.
+ */
+
+import type { RunHead } from "@durable/core";
+import {
+  isEnd,
+  isSettlement,
+  type AppliedBatch,
+  type History,
+  type RunLog,
+  type WrittenEntry,
+} from "./history.ts";
+
+export function judgeBatch(
+  history: History,
+  { run, batch }: { readonly run: RunLog; readonly batch: AppliedBatch },
+  head: RunHead,
+  slackMs: number,
+): void {
+  const where = `run ${run.runId}, batch ${run.batches.length}`;
+  const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
+  if (before.some(({ kind }) => isEnd(kind)))
+    history.violate("I8", `${where} lands after the end of its run`);
+  if (batch.entries.length === 0) history.violate("I8", `${where} is empty`);
+  const settled = new Set(before.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
+  for (const [index, entry] of batch.entries.entries()) {
+    if (isEnd(entry.kind) && index !== batch.entries.length - 1)
+      history.violate("I8", `${where} goes on after ${entry.kind}`);
+    if (!isSettlement(entry.kind)) continue;
+    if (settled.has(entry.key)) history.violate("I1", `${where} settles ${entry.key} a second time`);
+    settled.add(entry.key);
+    judgeTimer(history, run, entry, slackMs);
+  }
+  judgeHead(history, run, head, where);
+  noteMeetings(history, run, batch);
+}
+
+function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {
+  const entries = history.entries(run);
+  const steps = entries.filter(({ kind }) => kind === "step.completed" || kind === "step.failed").length;
+  const suspended = run.status === "suspended" ? (entries.at(-1)?.wakeAt ?? null) : null;
+  const wakeAt = run.status === "running" ? 0 : suspended;
+  // A fork's head also counts what it was given by its ancestors.
+  const counted = run.parent === null ? head.steps === steps : head.steps >= steps;
+  if (head.status === run.status && head.wakeAt === wakeAt && counted) return;
+  const told = `${head.status}, wake at ${head.wakeAt}, ${head.steps} steps`;
+  history.violate("I8", `${where}: the head says ${told}; the journal ${run.status}, ${wakeAt}, ${steps}`);
+}
+
+/** The deadline may have been set in a parent: sleeps under way are inherited. */
+function judgeTimer(history: History, run: RunLog, fired: WrittenEntry, slackMs: number): void {
+  const opens =
+    fired.kind === "sleep.fired"
+      ? "sleep.opened"
+      : fired.kind === "suspend.expired"
+        ? "suspend.opened"
+        : null;
+  if (opens === null) return;
+  const opened = history
+    .lineage(run)
+    .flatMap((log) => history.entries(log))
+    .find(({ kind, key }) => kind === opens && key === fired.key);
+  const until = opened?.until ?? opened?.expiresAt ?? undefined;
+  const now = run.batches.at(-1)?.at ?? 0;
+  if (until === undefined)
+    history.violate("I10", `run ${run.runId}: ${fired.key} fired and was never opened`);
+  else if (now + slackMs < until)
+    history.violate("I10", `run ${run.runId}: ${fired.key} fired ${until - now} ms early`);
+}
+
+function driver(by: string): string {
+  return by.slice(0, by.lastIndexOf("."));
+}
+
+/** Which of the ways this system knows have been taken. */
+function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void {
+  const kinds = new Set(batch.entries.map(({ kind }) => kind));
+  for (const kind of kinds) history.meet(`entry ${kind}`);
+  if (batch.entries.length > 3) history.meet("a shared append");
+  if (batch.outside)
+    history.meet(kinds.has("run.cancelled") ? "a cancel from outside" : "an answer from outside");
+  if (!batch.outside) {
+    const other = history.drivers.get(driver(batch.by)) ?? run;
+    history.drivers.set(driver(batch.by), run);
+    if (other !== run)
+      history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
+  }
+  const others = run.batches.slice(0, -1).filter(({ outside }) => !outside);
+  const last = others.at(-1);
+  if (!batch.outside && last !== undefined && driver(last.by) !== driver(batch.by)) {
+    history.meet(
+      last.process === batch.process ? "taken up again by the same process" : "taken over by another process",
+    );
+    const mine = others.some(({ by }) => driver(by) === driver(batch.by));
+    if (mine) history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
+  }
+}

@@ -1,0 +1,204 @@
+/**
+ * The way between a process and the disk: requests take time, get lost, arrive twice, arrive late, or arrive
+ * after their sender has died. What goes wrong is drawn from the seed when the request is made.
+ */
+
+import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
+import type { Operation } from "../faults.ts";
+import { seeded } from "../random.ts";
+import type { Disk } from "./disk.ts";
+import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
+import type { Process } from "./process.ts";
+
+export interface NetworkOptions {
+  readonly seed: number;
+  readonly rates: Rates;
+  readonly latencyMs: number;
+  readonly leaseMs: number;
+  readonly notifies: boolean;
+  readonly only?: readonly string[];
+}
+
+export class Network {
+  readonly #disk: Disk;
+  readonly #options: NetworkOptions;
+  readonly #only: ReadonlyMap<string, NetworkFault> | null;
+  /** Faults that happened: `process operation number fault`. */
+  readonly happened: string[] = [];
+  healed = false;
+
+  constructor(disk: Disk, options: NetworkOptions) {
+    this.#disk = disk;
+    this.#options = options;
+    const only = options.only?.map((name): [string, NetworkFault] => {
+      const cut = name.lastIndexOf(" ");
+      return [name.slice(0, cut), name.slice(cut + 1) as NetworkFault];
+    });
+    this.#only = only === undefined ? null : new Map(only);
+  }
+
+  /** The storage as one process has it. */
+  connect(process: Process): Storage {
+    const line = new Line(process, this);
+    const disk = this.#disk;
+    const storage: Storage = {
+      append: (request) => line.append(request, disk),
+      read: (locator, from = 0) => line.read(locator, from, disk),
+      list: (query) =>
+        line.call("list", () => disk.list(query), {
+          "cut-short": (page) => ({ runs: page.runs.slice(0, page.runs.length >> 1), next: null }),
+        }),
+      lease: (locator, owner, ttlMs) => line.call("lease", () => disk.lease(locator, owner, ttlMs)),
+      release: (locator, owner, quietMs) => line.call("release", () => disk.release(locator, owner, quietMs)),
+      delete: (locator) => line.call("delete", () => disk.delete(locator)),
+    };
+    if (this.#options.notifies) {
+      storage.changed = (locator, length, signal) => line.changed(disk.changed(locator, length, signal));
+    }
+    return storage;
+  }
+
+  wayMs(process: Process): number {
+    const { latencyMs } = this.#options;
+    return latencyMs === 0 ? 0 : process.random.between(0, latencyMs);
+  }
+
+  /** Longer than a lease, so that others take over meanwhile. */
+  stallMs(process: Process): number {
+    return this.#options.leaseMs * (1 + process.random.next());
+  }
+
+  fault(process: Process, operation: Operation, count: number): NetworkFault | null {
+    if (this.healed) return null;
+    const name = `${process.name} ${operation} ${count}`;
+    const fault =
+      this.#only === null
+        ? drawFault(process.random, this.#options.rates, operation)
+        : (this.#only.get(name) ?? null);
+    if (fault === null) return null;
+    this.happened.push(`${name} ${fault}`);
+    process.history.meet(`fault ${fault}`);
+    return fault;
+  }
+}
+
+/** What a fault makes of a good reply; `forget` replies and applies nothing. */
+type Spoil<T> = Partial<Record<Exclude<NetworkFault, "forget">, (reply: T) => T>> & {
+  readonly forget?: () => T;
+};
+
+class Line {
+  readonly #process: Process;
+  readonly #network: Network;
+  #count = 0;
+
+  constructor(process: Process, network: Network) {
+    this.#process = process;
+    this.#network = network;
+  }
+
+  async append(request: AppendRequest, disk: Disk): Promise<void> {
+    const process = this.#process;
+    const applied = await this.call("append", () => disk.append(process, request), {
+      forget: () => disk.forget(request),
+    });
+    if (applied !== null) process.told(applied.run, [applied.batch]);
+  }
+
+  async read(locator: string, from: number, disk: Disk): Promise<ReadReply> {
+    const reply = await this.call("read", () => disk.read(locator, from), {
+      "cut-short": ({ batches, length }) => ({ batches: batches.slice(0, -1), length }),
+      // A journal as it was is still a journal; from a position that was seen, it would be a shrunken one.
+      stale: (fresh) =>
+        from > 0 || fresh.length < 2
+          ? fresh
+          : { ...fresh, batches: fresh.batches.slice(0, -1), length: fresh.length - 1 },
+    });
+    const run = this.#process.history.latest(locator);
+    if (run !== undefined) this.#process.told(run, run.batches.slice(from, from + reply.batches.length));
+    return reply;
+  }
+
+  changed(change: Promise<void>): Promise<void> {
+    const process = this.#process;
+    return new Promise((resolve) => {
+      void change.then(() => process.scheduler.after(this.#network.wayMs(process), process, resolve));
+    });
+  }
+
+  /** One request and its reply. */
+  call<T>(operation: Operation, apply: () => Promise<T>, spoil: Spoil<T> = {}): Promise<T> {
+    const process = this.#process;
+    if (!process.alive) return never();
+    const fault = this.#network.fault(process, operation, ++this.#count);
+    process.history.say(process.name, `${operation}${fault === null ? "" : ` (${fault})`}`);
+    return new Promise<T>((resolve, reject) => {
+      const told = (settle: () => void, ms = 0): void =>
+        void process.scheduler.after(this.#network.wayMs(process) + ms, process, settle);
+      const refused = refusal(fault, operation);
+      if (refused !== null) return told(() => reject(refused), fault === "lose-request" ? 1_000 : 0);
+      if (fault === "apply-late") {
+        told(() => reject(lost(operation)), 1_000);
+        return this.#arrives(apply, 2_000 + this.#network.stallMs(process));
+      }
+      if (fault === "crash-before") return process.kill(`before ${operation}`);
+      if (fault === "crash-then-apply") {
+        this.#arrives(apply, process.random.pick([0, 50, 20_000]));
+        return process.kill(`with ${operation} under way`);
+      }
+      const reply = (settle: () => void): void =>
+        told(settle, fault === "stall" ? this.#network.stallMs(process) : 0);
+      this.#arrives(async () => {
+        if (fault === "forget" && spoil.forget !== undefined) {
+          const lie = spoil.forget();
+          return reply(() => resolve(lie));
+        }
+        try {
+          const result = await apply();
+          if (fault === "duplicate") this.#arrives(apply, process.random.pick([0, 30, 10_000]));
+          if (fault === "crash-after") return process.kill(`after ${operation}`);
+          if (fault === "lose-reply") return told(() => reject(lost(operation)), 1_000);
+          const spoiled = fault === null || fault === "forget" ? undefined : spoil[fault];
+          reply(() => resolve(spoiled === undefined ? result : spoiled(result)));
+        } catch (error) {
+          if (DurableError.is(error, "conflict")) process.history.meet("a conflict");
+          if (fault === "crash-after") return process.kill(`after a refused ${operation}`);
+          reply(() => reject(error));
+        }
+      }, this.#network.wayMs(process));
+    });
+  }
+
+  /** A request under way belongs to nobody: it lands whether its sender lives or not. */
+  #arrives(apply: () => Promise<unknown>, ms: number): void {
+    this.#process.scheduler.after(ms, null, () => void apply().catch(() => {}));
+  }
+}
+
+function refusal(fault: NetworkFault | null, operation: Operation): Error | null {
+  switch (fault) {
+    case "lose-request":
+      return lost(operation);
+    case "fence":
+      return new DurableError("conflict", "Refused on purpose.");
+    case "throttle":
+      return new DurableError("storage-busy", "Too many requests.");
+    default:
+      return null;
+  }
+}
+
+function lost(operation: Operation): Error {
+  return new Error(`The connection was lost during ${operation}.`);
+}
+
+export function never<T>(): Promise<T> {
+  return new Promise<T>(() => {});
+}
+
+/** A stream of chance of its own for every name, so that one more draw here moves nothing there. */
+export function streamOf(seed: number, name: string) {
+  let hash = seed ^ 0x9e3779b9;
+  for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);
+  return seeded(hash);
+}

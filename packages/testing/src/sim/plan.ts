@@ -1,0 +1,143 @@
+/**
+ * A whole simulation as data: what is run, by how many, and what goes wrong when. Made from a seed, it can be
+ * written down, cut smaller and run again; one plan, one history.
+ */
+
+import { seeded, type Random } from "../random.ts";
+import { swarm, type Rates } from "./faults.ts";
+import { changedTree, randomTree, type Tree } from "./tree.ts";
+
+export interface FlowPlan {
+  readonly name: string;
+  readonly tree: Tree;
+  /** The same workflow in another version of the code. */
+  readonly changed: Tree;
+}
+
+export interface RunPlan {
+  readonly id: string;
+  readonly flow: number;
+  readonly at: number;
+  /** How many ask for this run at the same time. */
+  readonly starters: number;
+}
+
+export type ActionKind =
+  | "kill"
+  | "pause"
+  | "terminate"
+  | "set-clock"
+  | "deploy"
+  | "rotate"
+  | "fill-disk"
+  | "cancel"
+  | "fork"
+  | "delete"
+  | "advance"
+  | "storm";
+
+/** Something that happens at a time, to the process or run with this number. */
+export interface Action {
+  readonly kind: ActionKind;
+  readonly at: number;
+  readonly target: number;
+  readonly ms: number;
+}
+
+export interface Plan {
+  readonly seed: number;
+  /** Nothing in the workflows depends on time or order: their output can be told beforehand. */
+  readonly calm: boolean;
+  readonly flows: readonly FlowPlan[];
+  readonly runs: readonly RunPlan[];
+  readonly workers: number;
+  /** Due runs are found by sweeps instead of workers. */
+  readonly sweeps: boolean;
+  readonly intervalMs: number;
+  readonly concurrency: number;
+  readonly leaseMs: number;
+  readonly patienceMs: number;
+  /** The storage tells of changes; otherwise drivers poll. */
+  readonly notifies: boolean;
+  /** Chance decides who goes first, or priorities that change a few times. */
+  readonly schedule: "random" | "priorities";
+  /** Longest way of a message, in milliseconds. */
+  readonly latencyMs: number;
+  /** How far the clock of each process is off. */
+  readonly skews: readonly number[];
+  readonly rates: Rates;
+  readonly actions: readonly Action[];
+  readonly healAt: number;
+  /** Only these network faults happen, by the names a run gave them; all that are drawn when absent. */
+  readonly only?: readonly string[];
+}
+
+const minute = 60_000;
+
+export function planOf(seed: number): Plan {
+  const random = seeded(seed * 2_654_435_761);
+  const calm = random.chance(0.3);
+  const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i) => flowPlan(random, i, calm));
+  const runs = Array.from({ length: random.between(1, 4) }, (_, i) => ({
+    id: `run-${i}`,
+    flow: random.between(0, flows.length - 1),
+    at: random.between(0, 4_000),
+    starters: random.pick([1, 1, 1, 2, 3]),
+  }));
+  const workers = random.between(1, 4);
+  const skewed = random.chance(0.25);
+  return {
+    seed,
+    calm,
+    flows,
+    runs,
+    workers,
+    sweeps: random.chance(0.15),
+    intervalMs: random.pick([1_000, 2_000, 5_000]),
+    concurrency: random.pick([1, 3, 10]),
+    leaseMs: random.pick([4_000, 30_000]),
+    patienceMs: random.pick([0, 500, 60_000]),
+    notifies: random.chance(0.5),
+    schedule: random.chance(0.2) ? "priorities" : "random",
+    latencyMs: random.pick([0, 3, 40]),
+    skews: Array.from({ length: workers + 3 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
+    rates: swarm(random),
+    actions: actions(random),
+    healAt: random.pick([20_000, minute]),
+  };
+}
+
+function flowPlan(random: Random, index: number, calm: boolean): FlowPlan {
+  const tree = randomTree(random, { calm, size: random.between(5, random.pick([10, 20, 40])) });
+  return { name: `flow-${index}`, tree, changed: changedTree(random, tree) };
+}
+
+/** Each kind is in use in some simulations only: what is always there hides what is rare. */
+function actions(random: Random): Action[] {
+  const kinds: ActionKind[] = [
+    "kill",
+    "pause",
+    "terminate",
+    "set-clock",
+    "deploy",
+    "rotate",
+    "fill-disk",
+    "cancel",
+    "fork",
+    "delete",
+    "advance",
+    "storm",
+  ];
+  const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 3, advance: 8, storm: 4 };
+  return kinds
+    .filter(() => random.chance(0.35))
+    .flatMap((kind) =>
+      Array.from({ length: random.between(1, most[kind] ?? 1) }, () => ({
+        kind,
+        at: random.between(0, 19_000),
+        target: random.between(0, 99),
+        ms: random.pick([50, 2_000, 10_000, 45_000]),
+      })),
+    )
+    .toSorted((a, b) => a.at - b.at);
+}

@@ -1,0 +1,102 @@
+/**
+ * One life of one simulated process: its clock, its chance, and what it has been told.
+ * A dead one never hears of anything again, though what it had sent may still arrive.
+ */
+
+import { systemWorld, type World } from "@durable/core";
+import type { Random } from "../random.ts";
+import { isSettlement, type AppliedBatch, type History, type RunLog } from "./history.ts";
+import type { Owner, Scheduler } from "./scheduler.ts";
+
+export interface ProcessParts {
+  readonly name: string;
+  readonly scheduler: Scheduler;
+  readonly history: History;
+  readonly random: Random;
+  readonly skewMs: number;
+  readonly priority: number;
+  readonly died: () => void;
+}
+
+export class Process implements Owner {
+  readonly name: string;
+  readonly world: World;
+  readonly random: Random;
+  readonly history: History;
+  readonly scheduler: Scheduler;
+  priority: number;
+  alive = true;
+  pausedUntil = 0;
+  skewMs: number;
+  /** Keys of each run whose settlement this process has been shown, and runs whose end it has. */
+  readonly #told = new Map<RunLog, Set<string>>();
+  readonly #died: () => void;
+  #terminate: () => void = () => {};
+
+  constructor(parts: ProcessParts) {
+    this.name = parts.name;
+    this.random = parts.random;
+    this.history = parts.history;
+    this.scheduler = parts.scheduler;
+    this.priority = parts.priority;
+    this.skewMs = parts.skewMs;
+    this.#died = parts.died;
+    const { scheduler } = parts;
+    this.world = {
+      now: () => Math.floor(scheduler.now + this.skewMs),
+      id: () => this.#id(),
+      random: () => this.random.next(),
+      timer: (ms, fire) => scheduler.after(ms, this, fire),
+      drain: () => systemWorld.drain(),
+      turn: () => new Promise((resolve) => void scheduler.after(0, this, resolve)),
+      warn: (message) => {
+        this.history.say(this.name, `warns: ${message}`);
+      },
+      onTerminate: (stop) => {
+        this.#terminate = stop;
+        return () => {
+          this.#terminate = () => {};
+        };
+      },
+    };
+  }
+
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.scheduler.after(ms, this, resolve));
+  }
+
+  kill(why: string): void {
+    if (!this.alive) return;
+    this.alive = false;
+    this.history.say(this.name, `dies: ${why}`);
+    this.#died();
+  }
+
+  /** Asked to end, as by SIGTERM. */
+  terminate(): void {
+    this.history.say(this.name, "is asked to end");
+    this.#terminate();
+  }
+
+  /** A reply of the storage has reached this process. */
+  told(run: RunLog, batches: readonly AppliedBatch[]): void {
+    const keys = this.#told.get(run) ?? new Set();
+    this.#told.set(run, keys);
+    for (const { entries } of batches) {
+      for (const { kind, key = "" } of entries) {
+        if (isSettlement(kind)) keys.add(key);
+        if (kind === "run.cancelled") keys.add("cancelled");
+      }
+    }
+  }
+
+  knows(run: RunLog, key: string): boolean {
+    return this.#told.get(run)?.has(key) === true;
+  }
+
+  #id(): string {
+    let id = "";
+    while (id.length < 26) id += (this.random.next() * 2 ** 50).toString(32).slice(0, 8);
+    return id.slice(0, 26).replaceAll(".", "a");
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * One heap of events for every process of a simulation: time stands still while anything happens,
+ * and what falls due together fires in an order drawn from the seed.
+ *
+ * V1. One event at a time; all it sets off in this turn is over before the next one fires.
+ * V2. Events of a dead process never fire; those of a paused one fire when it goes on.
+ */
+
+import { systemWorld } from "@durable/core";
+import type { Random } from "../random.ts";
+
+/** Whoever an event belongs to. */
+export interface Owner {
+  alive: boolean;
+  pausedUntil: number;
+  /** Among events of one moment the lowest fires first; all alike where chance alone decides. */
+  priority: number;
+}
+
+interface Event {
+  at: number;
+  priority: number;
+  tie: number;
+  readonly owner: Owner | null;
+  fire: (() => void) | null;
+}
+
+export interface SchedulerOptions {
+  readonly start: number;
+  readonly random: Random;
+  /** Event counts at which whoever fires loses its priority: the change points of a priority schedule. */
+  readonly changePoints?: readonly number[];
+}
+
+export class Scheduler {
+  now: number;
+  /** Events fired so far. */
+  fired = 0;
+  readonly #random: Random;
+  readonly #changePoints: ReadonlySet<number>;
+  readonly #heap: Event[] = [];
+
+  constructor(options: SchedulerOptions) {
+    this.now = options.start;
+    this.#random = options.random;
+    this.#changePoints = new Set(options.changePoints);
+  }
+
+  /** Calls `fire` after `ms`; returns the way to call it off. */
+  after(ms: number, owner: Owner | null, fire: () => void): () => void {
+    const at = this.now + Math.max(0, ms);
+    const event: Event = { at, priority: owner?.priority ?? 0, tie: this.#random.next(), owner, fire };
+    this.#push(event);
+    return () => {
+      event.fire = null;
+    };
+  }
+
+  /** Fires events until `done` says so, nothing is left, or the clock would pass `until`. */
+  async run(
+    done: () => boolean,
+    until: number,
+    mostEvents: number,
+  ): Promise<"done" | "idle" | "late" | "busy"> {
+    for (let fired = 0; ;) {
+      if (done()) return "done";
+      const event = this.#heap[0];
+      if (event === undefined) return "idle";
+      if (event.at > until) return "late";
+      if (fired >= mostEvents) return "busy";
+      this.#pop();
+      const { owner, fire } = event;
+      if (fire === null || owner?.alive === false) continue;
+      if (owner !== null && owner.pausedUntil > event.at) {
+        event.at = owner.pausedUntil;
+        event.tie = this.#random.next();
+        this.#push(event);
+        continue;
+      }
+      this.now = Math.max(this.now, event.at);
+      fired += 1;
+      this.fired += 1;
+      if (owner !== null && this.#changePoints.has(this.fired)) owner.priority += 10;
+      event.fire = null;
+      fire();
+      // The event loop comes round once every microtask and every tick of this event has run.
+      await systemWorld.turn();
+    }
+  }
+
+  /** Events that would still fire. */
+  pending(): number {
+    return this.#heap.filter(({ fire, owner }) => fire !== null && owner?.alive !== false).length;
+  }
+
+  #push(event: Event): void {
+    const heap = this.#heap;
+    let i = heap.length;
+    heap.push(event);
+    while (i > 0) {
+      const up = (i - 1) >> 1;
+      const parent = heap[up] as Event;
+      if (!isBefore(event, parent)) break;
+      heap[i] = parent;
+      i = up;
+    }
+    heap[i] = event;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop() as Event;
+    const size = heap.length;
+    if (size === 0) return;
+    let i = 0;
+    for (;;) {
+      let down = 2 * i + 1;
+      if (down >= size) break;
+      const right = heap[down + 1];
+      if (right !== undefined && isBefore(right, heap[down] as Event)) down += 1;
+      const child = heap[down] as Event;
+      if (!isBefore(child, last)) break;
+      heap[i] = child;
+      i = down;
+    }
+    heap[i] = last;
+  }
+}
+
+function isBefore(a: Event, b: Event): boolean {
+  return a.at !== b.at ? a.at < b.at : a.priority !== b.priority ? a.priority < b.priority : a.tie < b.tie;
+}

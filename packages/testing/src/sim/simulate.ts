@@ -1,0 +1,113 @@
+/**
+ * One seed, one history: workers, callers and a storage that fails, on one virtual clock; then faults end, and
+ * whatever was promised must have been kept.
+ */
+
+import { seeded } from "../random.ts";
+import { act, actorsOf, startOfTime } from "./actors.ts";
+import { Disk } from "./disk.ts";
+import { History, type TraceLine, type Violation } from "./history.ts";
+import { judge } from "./judge.ts";
+import { Network } from "./network.ts";
+import { planOf, type Plan } from "./plan.ts";
+import { Scheduler } from "./scheduler.ts";
+import { Town } from "./town.ts";
+
+export interface SimulateOptions {
+  readonly seed?: number;
+  /** A plan that was written down: wins over the seed. */
+  readonly plan?: Plan;
+  /** Keeps every event for the table. */
+  readonly trace?: boolean;
+}
+
+export interface Simulation {
+  readonly plan: Plan;
+  readonly violations: readonly Violation[];
+  /** What was met on the way, and how often. */
+  readonly met: ReadonlyMap<string, number>;
+  /** Network faults that happened, by name. */
+  readonly faults: readonly string[];
+  readonly events: number;
+  readonly runs: number;
+  readonly bodies: number;
+  readonly trace: readonly TraceLine[];
+}
+
+/** How long runs may take to end once nothing fails any more; sleeps are at most 90 s, and loops are short. */
+const patienceMs = 4 * 3_600_000;
+const mostEvents = 400_000;
+
+export async function simulate(options: SimulateOptions): Promise<Simulation> {
+  const plan = options.plan ?? planOf(options.seed ?? 1);
+  const random = seeded(plan.seed ^ 0x5bd1e995);
+  const scheduler = new Scheduler({
+    start: startOfTime,
+    random,
+    changePoints: plan.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
+  });
+  const history = new History(() => scheduler.now, options.trace === true);
+  const disk = new Disk(history, { now: () => scheduler.now, slackMs: slackOf(plan) });
+  const network = new Network(disk, plan);
+  const town = new Town({ plan, scheduler, history, disk, network });
+  const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
+  process.on("unhandledRejection", unhandled);
+  try {
+    town.settle(actorsOf(town));
+    for (const action of plan.actions) scheduler.after(action.at, null, () => act(town, action));
+    const lastAction = startOfTime + Math.max(0, ...plan.actions.map(({ at }) => at));
+    const calm = (): boolean => scheduler.now > lastAction && isOver(town);
+    await scheduler.run(calm, startOfTime + plan.healAt, mostEvents);
+    await heal(town);
+    await judge(town);
+  } finally {
+    process.off("unhandledRejection", unhandled);
+  }
+  return {
+    plan,
+    violations: history.violations,
+    met: history.met,
+    faults: network.happened,
+    events: scheduler.fired,
+    runs: history.runs.length,
+    bodies: history.bodies.length,
+    trace: history.trace ?? [],
+  };
+}
+
+/** Faults end, everybody begins anew, and all runs must come to their end. */
+async function heal(town: Town): Promise<void> {
+  const { scheduler, history, network, disk } = town;
+  history.say("plan", "faults end");
+  network.healed = true;
+  disk.full = false;
+  town.restart();
+  const how = await scheduler.run(() => isOver(town), scheduler.now + patienceMs, mostEvents);
+  if (how !== "done") {
+    const open = history.runs.filter(
+      ({ status, deleted }) => !deleted && /^(running|suspended)$/.test(status),
+    );
+    const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
+    history.violate(
+      "I4",
+      `${how === "busy" ? "no end of events" : "stranded"}: ${list || "runs were never started"}`,
+    );
+  }
+  town.closed = true;
+  for (const { process } of town.lives) process.terminate();
+  // Those who only answer and start have no way to end but this one.
+  const left = await scheduler.run(() => false, scheduler.now + 10 * 60_000, mostEvents);
+  if (how === "done" && left !== "idle")
+    history.violate("I11", `${scheduler.pending()} timers are left after the end`);
+}
+
+/** Every run of the plan is there, and none is open. */
+function isOver({ history, plan }: Town): boolean {
+  return history.open === 0 && plan.runs.every(({ id }) => history.run(id) !== undefined);
+}
+
+/** How far two clocks can be apart. */
+function slackOf({ skews, actions }: Plan): number {
+  const steps = actions.filter(({ kind }) => kind === "set-clock").reduce((sum, { ms }) => sum + ms, 0);
+  return 2 * (Math.max(0, ...skews.map(Math.abs)) + steps);
+}
