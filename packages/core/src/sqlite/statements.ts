@@ -45,9 +45,6 @@ export function statements(database: DatabaseSync) {
       `SELECT DISTINCT process FROM ${dueRuns} WHERE wake_at <= ? AND deleted = 0 AND lease_until > ?`,
     ),
     hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
-    gone: database.prepare(
-      "SELECT 1 FROM runs WHERE locator = ? AND (deleted = 1 OR (created_at <> ? AND ? > 0))",
-    ),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,

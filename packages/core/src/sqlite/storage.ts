@@ -10,7 +10,7 @@ import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
 import { conflict, pageSize } from "../storage/memory.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, Storage } from "../storage.ts";
+import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
 import { openDatabase } from "./open.ts";
@@ -76,22 +76,30 @@ export class SqliteStorage implements Storage {
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
     const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, insert, addReader, length, gone } = this.#sql;
+    const { create, grow, growAndLease, insert, addReader } = this.#sql;
     const unmoved = [locator, position, head.createdAt];
-    let changes: number | bigint;
+    let changes: number | bigint = 0;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
-      // Before anything is written: a refusal undoes nothing.
-      if (!ancestors.every((ancestor) => length.get(ancestor) !== undefined))
-        throw conflict(runId, position, true);
       const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
-      changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
+      // Before anything is written: a refusal undoes nothing.
+      if (!this.#lacks(ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
     else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
-    if (Number(changes) === 0)
-      throw conflict(head.runId, position, gone.get(locator, head.createdAt, position) !== undefined);
+    if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
     insert.run(locator, position, batch, batchSum(locator, position, batch));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
+  }
+
+  #lacks(ancestors: readonly string[]): boolean {
+    return ancestors.some((ancestor) => this.#sql.length.get(ancestor) === undefined);
+  }
+
+  /** A run that had this id before, or a new one that reads what has gone. */
+  #isGone({ locator, createdAt, ancestors }: RunHead, position: number): boolean {
+    const run = this.#sql.run.get(locator) as Row | undefined;
+    if (run === undefined) return this.#lacks(ancestors);
+    return run["deleted"] === 1 || (position > 0 && run["created_at"] !== createdAt);
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
