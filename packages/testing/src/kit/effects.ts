@@ -69,7 +69,7 @@ export function compareEffects(calm: readonly Effect[], effects: readonly Effect
     const none = [...keys].every((key) => key.startsWith(unkeyed));
     findings.push(
       none
-        ? { kind: "no-key", name, text: `${payload} ${keys.size} times, with no key` }
+        ? { kind: "no-key", name, text: `${payload}, ${keys.size} times, with no key` }
         : { kind: "other-key", name, text: `${payload} under ${[...keys].map(shown).join(" and ")}` },
     );
   }

@@ -3,13 +3,13 @@
 import { stripVTControlCharacters } from "node:util";
 import type { Problem } from "./checks.ts";
 import { whereOf, heads } from "./fault-words.ts";
-import type { CrashCase, CrashFindings } from "./findings.ts";
+import type { CrashCase, CrashFindings, EffectReport } from "./findings.ts";
 import type { Point } from "./points.ts";
 
 /** Boundaries that are shown whole; of more, those without a problem are left out. */
 const mostRows = 60;
 const widestWhat = 46;
-/** Problems of one kind that are told in full. */
+/** Texts of one kind that are told. */
 const mostTold = 3;
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow";
@@ -127,7 +127,8 @@ function fitted(parts: readonly string[]): string {
 function cell(one: CrashCase | undefined, paint: Paint): string {
   if (one === undefined) return "";
   const words = [...new Set(one.problems.map(({ word }) => word))];
-  if (words.length > 0) return paint("red", words.join("+"));
+  if (words.length > 0)
+    return paint("red", `${words.slice(0, 2).join(", ")}${words.length > 2 ? ` +${words.length - 2}` : ""}`);
   return one.hit ? paint("green", "ok") : paint("yellow", "not reached");
 }
 
@@ -149,78 +150,106 @@ function width(text: string): number {
 
 // ---- what was found ----
 
-const titles: Readonly<Record<Problem["check"], string>> = {
+type Shown = Exclude<Problem["check"], "effect" | "order">;
+
+const titles: Readonly<Record<Shown, string>> = {
   outcome: "Ended otherwise than in calm",
   output: "Another output than in calm",
   journal: "The journal is not as it must be",
   replay: "Replay does not come to the recorded end",
-  order: "Passes over one journal ask for different things",
-  effect: "",
 };
 
-const cures: Readonly<Record<Problem["check"], string>> = {
-  outcome: "",
+const cures: Readonly<Record<Shown, string | null>> = {
+  outcome: null,
   output: "If steps return something new each time, say { compare: false } or { same }.",
   journal: "This is a fault of the library, or of the storage.",
-  replay: "What the workflow returns must follow from its input and from what ctx gave it.",
-  order: "Take clock, chance and state from ctx or from a step: on replay they must be what they were.",
-  effect: "",
+  replay: "What a workflow returns must follow from its input and from what ctx gave it.",
 };
 
-function problems({ calm, cases }: CrashFindings, paint: Paint): string[] {
-  const found = [
+/** Texts of one check, each once, with where it was seen first and how often. */
+function seen({ calm, cases }: CrashFindings, check: Problem["check"], paint: Paint): string[] {
+  const all = [
     ...calm.problems.map((problem) => ({ problem, where: "calm" })),
     ...cases.flatMap((one) => one.problems.map((problem) => ({ problem, where: whereOf(one) }))),
-  ].filter(({ problem }) => problem.check !== "effect");
-  return [...Map.groupBy(found, ({ problem }) => problem.check)].flatMap(([check, list], index) => {
-    const more = list.length - mostTold;
+  ].filter(({ problem }) => problem.check === check);
+  const texts = [...Map.groupBy(all, ({ problem }) => problem.text)];
+  const lines = texts.slice(0, mostTold).flatMap(([text, list]) => {
+    const more = list.length - 1;
+    const where = `${list[0]?.where}${more > 0 ? ` and ${counted(more, "more case")}` : ""}`;
+    return [`  ${paint("red", where)}`, `    ${text}`];
+  });
+  const left = texts.length - mostTold;
+  return [...lines, ...(left > 0 ? [paint("dim", `  and ${left} more like these`)] : [])];
+}
+
+function problems(findings: CrashFindings, paint: Paint): string[] {
+  const checks = Object.keys(titles) as Shown[];
+  return checks
+    .map((check) => ({ check, lines: seen(findings, check, paint) }))
+    .filter(({ lines }) => lines.length > 0)
+    .flatMap(({ check, lines }, index) => {
+      const cure = cures[check];
+      return [
+        ...(index === 0 ? [] : [""]),
+        paint("bold", titles[check]),
+        ...lines,
+        ...(cure === null ? [] : [paint("dim", `  ${cure}`)]),
+      ];
+    });
+}
+
+function effectLines(found: readonly EffectReport[], paint: Paint): string[] {
+  return found.flatMap(({ name, text, cases: count, where }) => {
+    const more = count > 1 ? ` and ${counted(count - 1, "more case")}` : "";
     return [
-      ...(index === 0 ? [] : [""]),
-      paint("bold", titles[check]),
-      ...list.slice(0, mostTold).map(({ problem, where }) => `  ${paint("red", where)}: ${problem.text}`),
-      ...(more > 0 ? [paint("dim", `  and ${more} more like this`)] : []),
-      ...(cures[check] === "" ? [] : [paint("dim", `  ${cures[check]}`)]),
+      `  ${paint("red", name)}  ${text}`,
+      paint("dim", `  ${" ".repeat(name.length)}  ${where}${more}`),
     ];
   });
 }
 
-function effects({ effects: found, repeated }: CrashFindings, paint: Paint): string[] {
+function effects({ effects: all, repeated }: CrashFindings, paint: Paint): string[] {
   const title = paint("bold", "Effects repeated under another idempotency key");
-  if (found === null) {
+  if (all === null) {
     const steps = repeated.filter(({ keyed }) => !keyed).map(({ key }) => key);
-    const ask = "not watched; pass { effects: recorder() } to have them compared";
+    const hint = `steps that ran again and did not ask for their key: ${steps.join(", ")}`;
     return [
-      `${title}: ${ask}`,
-      ...(steps.length === 0
-        ? []
-        : [paint("dim", `  steps that ran again without asking for their key: ${steps.join(", ")}`)]),
+      `${title}: not watched; pass { effects: recorder() } to have them compared`,
+      ...(steps.length === 0 ? [] : [paint("dim", `  ${hint}`)]),
     ];
   }
+  const found = all.filter(({ kind }) => kind !== "other-payload");
   if (found.length === 0) return [`${title}: ${paint("green", "none")}`];
   return [
     title,
-    ...found.flatMap(({ name, text, cases: count, where }) => [
-      `  ${paint("red", name)}  ${text}`,
-      paint(
-        "dim",
-        `  ${" ".repeat(name.length)}  ${where}${count > 1 ? ` and ${counted(count - 1, "more case")}` : ""}`,
-      ),
-    ]),
+    ...effectLines(found, paint),
     paint(
       "dim",
       "  A crash between an effect and its record repeats the effect. Hand the service info.idempotencyKey,",
     ),
-    paint("dim", "  and nothing that is new each time."),
+    paint("dim", "  and it will know it for a repetition."),
   ];
 }
 
-function nondeterminism({ ambient }: CrashFindings, paint: Paint): string[] {
+function nondeterminism(findings: CrashFindings, paint: Paint): string[] {
   const title = paint("bold", "Nondeterminism that is not journaled");
-  if (ambient.length === 0) return [`${title}: ${paint("green", "none")}`];
+  const { ambient, effects: all } = findings;
+  const lines = [
+    ...ambient.map(({ name, at }) => `  ${paint("red", name)}  ${at}`),
+    ...seen(findings, "order", paint),
+    ...effectLines(
+      (all ?? []).filter(({ kind }) => kind === "other-payload"),
+      paint,
+    ),
+  ];
+  if (lines.length === 0) return [`${title}: ${paint("green", "none")}`];
   return [
     title,
-    ...ambient.map(({ name, at }) => `  ${paint("red", name)}  ${at}`),
-    paint("dim", "  In a workflow use ctx.now(), ctx.random() and ctx.uuid(), or read it inside a step."),
+    ...lines,
+    paint(
+      "dim",
+      "  In a workflow use ctx.now(), ctx.random() and ctx.uuid(), and keep state in the results of steps.",
+    ),
   ];
 }
 
