@@ -12,8 +12,13 @@ import { headOf } from "./sqlite-samples.ts";
 const [path = "", writer = ""] = process.argv.slice(2);
 const storage = new SqliteStorage(path);
 
+/** Only how long it is: reading all of it would take most of a short life. */
+async function lengthOf(locator: string): Promise<number> {
+  return (await storage.read(locator, Number.MAX_SAFE_INTEGER)).length;
+}
+
 async function write(locator: string): Promise<never> {
-  for (let position = (await storage.read(locator)).length; ;) {
+  for (let position = await lengthOf(locator); ;) {
     try {
       const batch = writerText(locator, position, writer);
       const lease = { owner: writer, ttlMs: 1_000 };
@@ -22,7 +27,7 @@ async function write(locator: string): Promise<never> {
       position += 1;
     } catch (error) {
       if (!DurableError.is(error, "conflict")) throw error;
-      position = (await storage.read(locator)).length;
+      position = await lengthOf(locator);
     }
   }
 }

@@ -41,7 +41,7 @@ export interface KillOptions {
 }
 
 /** Every so often a new file is begun, so that checking all of it stays quick. */
-const killsPerFile = 100;
+const killsPerFile = 40;
 
 export async function killWriters({ kills, seed, progress }: KillOptions): Promise<KillReport> {
   const random = seeded(seed);
