@@ -1,0 +1,80 @@
+/**
+ * Golden journals: recorded once, kept in the repository, and replayed against today's code.
+ * Answers, before a deploy, whether it would strand a run that is parked.
+ */
+
+import { globSync, readFileSync } from "node:fs";
+import type { AnyWorkflow, Secret } from "@durable/core";
+import type { GoldenJournal } from "./golden/journal.ts";
+import { judge } from "./golden/replay.ts";
+import { GoldenError, reportOf, type GoldenReport, type GoldenResult } from "./golden/report.ts";
+
+export interface GoldenOptions {
+  /** Today's code: the workflow, or all that the journals belong to. */
+  readonly against: AnyWorkflow | readonly AnyWorkflow[];
+  /** Gives the report back instead of throwing it when a journal does not replay. */
+  readonly report?: boolean;
+  /** For code that hands tokens on as declared input: the secret the journals were recorded with. */
+  readonly secret?: Secret;
+}
+
+interface Source {
+  readonly source: string;
+  readonly journal: GoldenJournal | Error;
+}
+
+/**
+ * Replays recorded journals cold, without running any step: a run that ended must come to the same end, a parked one
+ * to the same open waits. `journals` are journals, paths of JSON files, or globs. Throws when one does not replay.
+ */
+export async function replayGolden(
+  journals: string | GoldenJournal | readonly (string | GoldenJournal)[],
+  options: GoldenOptions,
+): Promise<GoldenReport> {
+  const given: readonly (string | GoldenJournal)[] = [journals].flat();
+  const sources = given.flatMap((one, index) =>
+    typeof one === "string" ? files(one) : [{ source: `journal ${index + 1}`, journal: one }],
+  );
+  if (sources.length === 0) throw new Error("replayGolden was given no journals.");
+  const against = [options.against].flat();
+  const results: GoldenResult[] = [];
+  for (const source of sources) results.push(await result(source, against, options.secret));
+  const report = reportOf(results);
+  if (!report.ok && options.report !== true) throw new GoldenError(report);
+  return report;
+}
+
+/** A pattern that finds nothing would be a test that tests nothing. */
+function files(pattern: string): Source[] {
+  const found = globSync(pattern).toSorted();
+  if (found.length === 0) throw new Error(`replayGolden found no file for ${JSON.stringify(pattern)}.`);
+  return found.map((source) => ({ source, journal: parsed(readFileSync(source, "utf8")) }));
+}
+
+function parsed(text: string): GoldenJournal | Error {
+  try {
+    const json: unknown = JSON.parse(text);
+    if (typeof json === "object" && json !== null) return json as GoldenJournal;
+    return new Error("It is JSON, and no journal that recordGolden made.");
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+async function result(
+  { source, journal }: Source,
+  against: readonly AnyWorkflow[],
+  secret: Secret = "golden journals are replayed, not resumed",
+): Promise<GoldenResult> {
+  if (journal instanceof Error) {
+    const { message } = journal;
+    return { source, runId: "", workflow: "", verdict: "corrupt", message, warnings: [] };
+  }
+  const { runId, workflow } = journal;
+  return {
+    source,
+    runId: String(runId),
+    workflow: String(workflow),
+    ...(await judge(journal, { against, secret })),
+  };
+}
