@@ -2,7 +2,8 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { durable } from "../src/index.ts";
+import { virtualWorld } from "@durable/testing";
+import { createApp, createWorker, durable, type RunEntry } from "../src/index.ts";
 import { SqliteStorage } from "../src/sqlite/index.ts";
 import { Child, killChildren } from "./support/sqlite-child.ts";
 import { request } from "./support/sqlite-samples.ts";
@@ -33,6 +34,10 @@ function mounts(size: string, folder: string): string {
 }
 
 const large = "x".repeat(200_000);
+
+function settledSteps(entries: readonly RunEntry[]): string[] {
+  return entries.flatMap((entry) => (entry.kind === "step.completed" ? [entry.key] : []));
+}
 
 describe("a full disk (H73)", () => {
   it("is storage-full for appends, harmless to reads, and over when there is space", async () => {
@@ -86,6 +91,54 @@ describe("a full disk (H73)", () => {
     );
     expect(await flow.run()).toMatchObject({ status: "completed", output: large });
     expect(calls).toBe(1);
+    await storage.close();
+  });
+
+  it("for five minutes leaves runs parked and readable, and a worker ends them all unaided", async () => {
+    const world = virtualWorld();
+    const storage = new SqliteStorage({ path: temp.path, now: () => world.now() });
+    const pause = (ms: number): Promise<void> => new Promise((resolve) => void world.timer(ms, resolve));
+    const bodies: string[] = [];
+    const flow = durable("filled", async (ctx) => {
+      const done: number[] = [];
+      for (const name of ["before", "during", "after"]) {
+        const text = await ctx.step(name, async () => {
+          bodies.push(`${ctx.runId} ${name}`);
+          await pause(1_000);
+          return `${name} ${"x".repeat(20_000)}`;
+        });
+        done.push(text.length);
+      }
+      return done;
+    });
+    const app = createApp({ storage, world, workflows: [flow] });
+    const ids = ["a", "b", "c", "d", "e"];
+    const bound = flow.with({ storage, world });
+    const starts = ids.map((id) => bound.start(undefined, { id }));
+    await world.run(Promise.all(starts));
+    await world.advance(1_500);
+    const worker = createWorker(app);
+
+    allow(0);
+    await world.advance(300_000);
+    const before = await Promise.all(ids.map((id) => app.get(id).entries()));
+    expect(before.map(settledSteps), "what was recorded can be read").toEqual(ids.map(() => ["before"]));
+    expect((await app.list({ status: "running" })).runs).toHaveLength(5);
+
+    allow(null);
+    await world.advance(300_000);
+    for (const id of ids)
+      expect(await app.get(id).outcome()).toMatchObject({
+        status: "completed",
+        output: [20_007, 20_007, 20_006],
+      });
+    const after = await Promise.all(ids.map((id) => app.get(id).entries()));
+    expect(after.map(settledSteps), "one record each").toEqual(ids.map(() => ["before", "during", "after"]));
+    expect(
+      bodies.filter((body) => body.endsWith("before")),
+      "what was recorded was not run again",
+    ).toHaveLength(5);
+    await world.run(worker.stop());
     await storage.close();
   });
 
