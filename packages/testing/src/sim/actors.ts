@@ -1,6 +1,6 @@
 /** Who lives in a simulated town: workers or sweepers, those who start runs, those who answer, and a hand that meddles. */
 
-import { createWorker, type App } from "@durable/core";
+import { createWorker, type App, type Outcome } from "@durable/core";
 import { namedBy, type Attempted } from "./history.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
@@ -19,12 +19,16 @@ export function actorsOf(town: Town): Actor[] {
 
 function worker(town: Town, name: string): Actor {
   const { sweeps, intervalMs, concurrency } = town.plan;
+  const onStop = ({ status }: Outcome<unknown>): void => town.history.meet(`a drive that ended ${status}`);
   return {
     name,
     boot: ({ process, app }) => {
-      if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs });
+      const onStop = ({ status }: Outcome<unknown>): void =>
+        town.history.meet(`a drive that ended ${status}`);
+      if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs, onStop });
       void forever(process, intervalMs, async () => {
-        const { failed } = await app.sweep({ concurrency });
+        const { failed, outcomes } = await app.sweep({ concurrency });
+        outcomes.forEach(onStop);
         for (const { error } of failed) town.history.say(process.name, `sweep: ${String(error)}`);
       });
     },

@@ -39,12 +39,25 @@ export class Disk {
       this.#history.meet("fault disk full");
       throw new DurableError("storage-full", "The disk is full.");
     }
-    await this.#base.append(request);
+    try {
+      await this.#base.append(request);
+    } catch (error) {
+      this.#met(request);
+      throw error;
+    }
     const landed = this.#history.applied(process.name, request);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
     judgeBatch(this.#history, landed, request.head, this.#slackMs);
     this.#history.say("disk", `${landed.run.runId} ${landed.run.batches.length}: ${describe(landed.batch)}`);
     return landed;
+  }
+
+  /** Whose batch stands where this one should have gone. */
+  #met({ locator, position, batch }: AppendRequest): void {
+    const first = this.#history.latest(locator)?.batches[position];
+    if (first === undefined) return;
+    const whose = first.text === batch ? "one's own" : first.outside ? "an outside" : "another driver's";
+    this.#history.meet(`a conflict with ${whose} batch`);
   }
 
   /** Acknowledges what it does not keep. */

@@ -11,6 +11,7 @@ export interface WrittenEntry {
   readonly kind: string;
   readonly at: number;
   readonly key?: string;
+  readonly wait?: string;
   readonly value?: unknown;
   readonly attempt?: number;
   readonly until?: number;

@@ -82,14 +82,14 @@ function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void 
   const kinds = new Set(batch.entries.map(({ kind }) => kind));
   for (const kind of kinds) history.meet(`entry ${kind}`);
   if (batch.entries.length > 3) history.meet("a shared append");
+  noteAnswers(history, run, batch);
   if (batch.outside)
     history.meet(kinds.has("run.cancelled") ? "a cancel from outside" : "an answer from outside");
-  if (!batch.outside) {
-    const other = history.drivers.get(driver(batch.by)) ?? run;
-    history.drivers.set(driver(batch.by), run);
-    if (other !== run)
-      history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
-  }
+  // A start that was under way when its run was deleted begins it anew: nobody remembers that it was there.
+  const writes = history.drivers.get(driver(batch.by)) ?? run;
+  if (!batch.outside && run.batches.length > 1 && writes !== run)
+    history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
+  if (!batch.outside) history.drivers.set(driver(batch.by), run);
   const others = run.batches.slice(0, -1).filter(({ outside }) => !outside);
   const last = others.at(-1);
   if (!batch.outside && last !== undefined && driver(last.by) !== driver(batch.by)) {
@@ -99,4 +99,14 @@ function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void 
     const mine = others.some(({ by }) => driver(by) === driver(batch.by));
     if (mine) history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
   }
+}
+
+function noteAnswers(history: History, run: RunLog, batch: AppliedBatch): void {
+  const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
+  for (const { kind, wait } of batch.entries) {
+    if (kind !== "suspend.answered") continue;
+    const opened = before.some((entry) => entry.kind === "suspend.opened" && entry.wait === wait);
+    history.meet(opened ? "an answer to an open wait" : "an answer before its wait");
+  }
+  if (batch.outside && before.at(-1)?.kind === "run.suspended") history.meet("an answer after a park");
 }

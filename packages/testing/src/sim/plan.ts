@@ -22,19 +22,21 @@ export interface RunPlan {
   readonly starters: number;
 }
 
-export type ActionKind =
-  | "kill"
-  | "pause"
-  | "terminate"
-  | "set-clock"
-  | "deploy"
-  | "rotate"
-  | "fill-disk"
-  | "cancel"
-  | "fork"
-  | "delete"
-  | "advance"
-  | "storm";
+export const actionKinds = [
+  "kill",
+  "pause",
+  "terminate",
+  "set-clock",
+  "deploy",
+  "rotate",
+  "fill-disk",
+  "cancel",
+  "fork",
+  "delete",
+  "advance",
+  "storm",
+] as const;
+export type ActionKind = (typeof actionKinds)[number];
 
 /** Something that happens at a time, to the process or run with this number. */
 export interface Action {
@@ -114,22 +116,8 @@ function flowPlan(random: Random, index: number, calm: boolean): FlowPlan {
 
 /** Each kind is in use in some simulations only: what is always there hides what is rare. */
 function actions(random: Random): Action[] {
-  const kinds: ActionKind[] = [
-    "kill",
-    "pause",
-    "terminate",
-    "set-clock",
-    "deploy",
-    "rotate",
-    "fill-disk",
-    "cancel",
-    "fork",
-    "delete",
-    "advance",
-    "storm",
-  ];
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 3, advance: 8, storm: 4 };
-  return kinds
+  return actionKinds
     .filter(() => random.chance(0.35))
     .flatMap((kind) =>
       Array.from({ length: random.between(1, most[kind] ?? 1) }, () => ({

@@ -163,6 +163,8 @@ export class Town {
           : { after: key };
     const made = await run.fork({ ...cut, ...(options.id === undefined ? {} : { id: options.id }) });
     this.history.meet(options.edit === true ? "a fork with an edit" : "a fork");
+    if (/running|suspended/.test(this.history.run(runId)?.status ?? ""))
+      this.history.meet("a fork of an open run");
     return made.id;
   }
 
@@ -190,6 +192,8 @@ export class Town {
   ): (value: unknown) => void {
     const { history, scheduler } = this;
     const { key, attempt, idempotencyKey } = info;
+    if (history.bodies.some((other) => other.run === run && other.key === key && other.attempt === attempt))
+      history.meet("a body that ran twice");
     const body: Body = { run, key, attempt, idempotencyKey, process: process.name, at: scheduler.now };
     history.bodies.push(body);
     history.say(process.name, `${runId} ${key} starts, attempt ${attempt}`);

@@ -1,0 +1,71 @@
+/**
+ * What a sweep must have met: a green run that tested nothing is the commonest lie.
+ * Every fault, every kind of entry, every way a conflict ends and every way of recovery is on the list.
+ */
+
+import { befalls } from "./faults.ts";
+import { actionKinds } from "./plan.ts";
+
+const entries = [
+  "run.started",
+  "run.forked",
+  "run.suspended",
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+  "step.completed",
+  "step.failed",
+  "attempt.failed",
+  "sleep.opened",
+  "sleep.fired",
+  "suspend.opened",
+  "suspend.answered",
+  "suspend.resolved",
+  "suspend.rejected",
+  "suspend.expired",
+  "suspend.closed",
+  "parallel.opened",
+  "race.opened",
+];
+
+export const toBeMet: readonly string[] = [
+  ...Object.keys(befalls).map((fault) => `fault ${fault}`),
+  "fault disk full",
+  ...actionKinds.map((kind) => `action ${kind}`),
+  ...entries.map((kind) => `entry ${kind}`),
+  ...["accepted", "duplicate", "expired", "invalid", "unknown"].map((status) => `an answer ${status}`),
+  "a conflict",
+  "a conflict with an outside batch",
+  "a conflict with another driver's batch",
+  "a conflict with one's own batch",
+  "a request landed after its sender's death",
+  "a start that failed",
+  "a start that was acknowledged",
+  "a replay",
+  "a process began again",
+  "taken over by another process",
+  "taken up again by the same process",
+  "a shared append",
+  "an answer from outside",
+  "an answer before its wait",
+  "an answer after a park",
+  "a cancel from outside",
+  "a fork",
+  "a fork with an edit",
+  "a fork of an open run",
+  "work reused by a fork",
+  "a body that ran twice",
+  ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
+    (status) => `a drive that ended ${status}`,
+  ),
+];
+
+/** What of the list was never met. */
+export function unmet(met: ReadonlyMap<string, number>): string[] {
+  return toBeMet.filter((what) => !met.has(what));
+}
+
+/** Adds what one simulation met to what all have. */
+export function tally(all: Map<string, number>, met: ReadonlyMap<string, number>): void {
+  for (const [what, count] of met) all.set(what, (all.get(what) ?? 0) + count);
+}

@@ -1,0 +1,11 @@
+export { simulate } from "./simulate.ts";
+export type { SimulateOptions, Simulation } from "./simulate.ts";
+export { planOf } from "./plan.ts";
+export type { Action, ActionKind, FlowPlan, Plan, RunPlan } from "./plan.ts";
+export { shrink } from "./shrink.ts";
+export type { ShrinkOptions, Shrunk } from "./shrink.ts";
+export { describeTree, eventTable } from "./table.ts";
+export { tally, toBeMet, unmet } from "./coverage.ts";
+export type { TraceLine, Violation } from "./history.ts";
+export type { NetworkFault, Rates } from "./faults.ts";
+export type { Tree } from "./tree.ts";

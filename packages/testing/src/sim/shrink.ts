@@ -1,0 +1,117 @@
+/**
+ * From a plan that breaks an invariant to a small one that still does: everything that can be left out is left out,
+ * faults and actions first, then runs, nodes of trees, processes, and what is left of chance.
+ */
+
+import type { Plan } from "./plan.ts";
+import { simulate, type Simulation } from "./simulate.ts";
+import { childrenOf, withChild, type Tree } from "./tree.ts";
+
+export interface ShrinkOptions {
+  /** Time for it, in milliseconds; a minute by default. */
+  readonly budgetMs?: number;
+  readonly progress?: (tries: number, plan: Plan) => void;
+}
+
+export interface Shrunk {
+  readonly plan: Plan;
+  /** The last simulation of it, with its trace. */
+  readonly simulation: Simulation;
+  readonly tries: number;
+}
+
+export async function shrink(failed: Simulation, options: ShrinkOptions = {}): Promise<Shrunk> {
+  const until = performance.now() + (options.budgetMs ?? 60_000);
+  const invariant = failed.violations[0]?.invariant;
+  let plan: Plan = { ...failed.plan, only: failed.faults };
+  let tries = 0;
+  const fails = async (candidate: Plan): Promise<boolean> => {
+    if (performance.now() > until) return false;
+    tries += 1;
+    const { violations, faults } = await simulate({ plan: candidate });
+    if (!violations.some((violation) => violation.invariant === invariant)) return false;
+    // What did not happen need not be listed.
+    plan = { ...candidate, only: (candidate.only ?? faults).filter((name) => faults.includes(name)) };
+    options.progress?.(tries, plan);
+    return true;
+  };
+  // Drawn faults and listed ones may differ in their further draws: then the list is not the cause.
+  if (!(await fails(plan))) plan = failed.plan;
+  for (let before = ""; before !== JSON.stringify(plan) && performance.now() < until;) {
+    before = JSON.stringify(plan);
+    await fewer(plan.only ?? [], (only) => fails({ ...plan, only }));
+    await fewer(plan.actions, (actions) => fails({ ...plan, actions }));
+    await fewer(plan.runs, async (runs) => runs.length > 0 && fails({ ...plan, runs }));
+    for (let flow = 0; flow < plan.flows.length; flow++) await smallerFlow(flow, () => plan, fails);
+    for (const simpler of simplerSettings(plan)) await fails({ ...plan, ...simpler });
+  }
+  return { plan, tries, simulation: await simulate({ plan, trace: true }) };
+}
+
+/** Leaves out halves, quarters and at last single items, for as long as `fails` still says so. */
+async function fewer<T>(
+  items: readonly T[],
+  fails: (items: readonly T[]) => Promise<boolean>,
+): Promise<void> {
+  let left = items;
+  for (let size = Math.ceil(items.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < left.length;) {
+      const without = [...left.slice(0, at), ...left.slice(at + size)];
+      if (await fails(without)) left = without;
+      else at += size;
+    }
+  }
+}
+
+async function smallerFlow(
+  index: number,
+  current: () => Plan,
+  fails: (plan: Plan) => Promise<boolean>,
+): Promise<void> {
+  for (let found = true; found;) {
+    found = false;
+    const plan = current();
+    const flow = plan.flows[index];
+    if (flow === undefined) return;
+    const deploys = plan.actions.some(({ kind }) => kind === "deploy");
+    const versions = [
+      ...smaller(flow.tree).map((tree) => ({ ...flow, tree, changed: deploys ? flow.changed : tree })),
+      ...(deploys ? smaller(flow.changed).map((changed) => ({ ...flow, changed })) : []),
+    ];
+    for (const version of versions) {
+      found = await fails({ ...plan, flows: plan.flows.map((other, i) => (i === index ? version : other)) });
+      if (found) break;
+    }
+  }
+}
+
+/** Trees with one thing less: a node in place of what is around it, a child less, a simpler leaf. */
+function smaller(tree: Tree): Tree[] {
+  const children = childrenOf(tree);
+  const inner = children.flatMap((child, at) => smaller(child).map((less) => withChild(tree, at, less)));
+  const without =
+    "nodes" in tree && children.length > 1
+      ? children.map((_, at) => ({ ...tree, nodes: tree.nodes.filter((_node, i) => i !== at) }))
+      : [];
+  return [...children, ...without, ...simplerLeaf(tree), ...inner];
+}
+
+function simplerLeaf(tree: Tree): Tree[] {
+  if (tree.kind === "step" && (tree.ms > 0 || tree.fails > 0 || tree.timeoutMs !== null))
+    return [{ ...tree, ms: 0, fails: 0, timeoutMs: null }];
+  if (tree.kind === "suspend" && tree.mailed) return [{ ...tree, mailed: false }];
+  return tree.kind === "loop" && tree.times > 1 ? [{ ...tree, times: 1 }] : [];
+}
+
+function simplerSettings(plan: Plan): Partial<Plan>[] {
+  const { workers, latencyMs, schedule, skews, concurrency } = plan;
+  const simpler: Partial<Plan>[] = [];
+  if (workers > 1) simpler.push({ workers: workers - 1 });
+  if (latencyMs > 0) simpler.push({ latencyMs: 0 });
+  if (schedule !== "random") simpler.push({ schedule: "random" });
+  if (skews.some((skew) => skew !== 0)) simpler.push({ skews: skews.map(() => 0) });
+  if (concurrency > 1) simpler.push({ concurrency: 1 });
+  if (plan.runs.some(({ starters }) => starters > 1))
+    simpler.push({ runs: plan.runs.map((run) => ({ ...run, starters: 1 })) });
+  return simpler;
+}
