@@ -1,7 +1,8 @@
-/** Checks the documentation: links, anchors, scripts, error codes, and that its code compiles and runs. */
+/** Checks the documentation: links, anchors, scripts, error codes, hazards, and that its code compiles and runs. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { checkBlocks } from "./lib/docs-blocks.ts";
+import { checkHazards } from "./lib/docs-hazards.ts";
 import { checkPages, readPages } from "./lib/docs-pages.ts";
 import { root } from "./lib/workspace.ts";
 
@@ -10,7 +11,7 @@ const folder = join(root, "dist", "docs");
 
 const pages = readPages(root);
 const { problems, ran } = await checkBlocks(pages, folder);
-const all = [...checkPages(root, pages), ...problems];
+const all = [...checkPages(root, pages), ...checkHazards(root, pages), ...problems];
 const sorted = all.toSorted((a, b) => a.file.localeCompare(b.file) || a.line - b.line);
 for (const { file, line, message } of sorted) console.error(`${file}:${line}  ${message}`);
 

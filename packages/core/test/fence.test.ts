@@ -163,7 +163,7 @@ describe("H26 who wrote is compared, not only how much was written", () => {
   });
 
   // Not so yet: the answer fills the place of the forgotten batch, and the driver's next append fits.
-  test.fails("a journal that was cut shorter and grew again to the same length is not written to (H20)", async () => {
+  test.fails("H26 a journal that was cut shorter and grew again to the same length is not written to (H20)", async () => {
     const on = lab();
     const { flow, gates } = gated();
     const storage = forgetful(on);

@@ -85,7 +85,7 @@ describe("H19 a read that gives only the beginning of a journal", () => {
   });
 
   // Not so yet: the length that came with the lease is not asked for again after the second read.
-  test.fails("from a copy that goes on lagging: no body begins", async () => {
+  test.fails("H19 from a copy that goes on lagging: no body begins", async () => {
     const on = lab();
     const { flow, ran } = longFlow(on, 10);
     await runOf(on, flow);

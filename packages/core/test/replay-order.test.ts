@@ -120,7 +120,7 @@ function treeOf(random: Random): Tree {
 const seeds = 300;
 const groups = 6;
 
-describe("random workflows, with slow storage and slow work", () => {
+describe("H2 random workflows, with slow storage and slow work", () => {
   test.each(Array.from({ length: groups }, (_, i) => i))(
     "part %i: every cut replays what was seen",
     async (part) => {
