@@ -14,7 +14,7 @@ interface Frame {
 
 function framesOf({ stack = "" }: Error): Frame[] {
   return stack.split("\n").flatMap((text) => {
-    const [, name = "", line = ""] = /^\s+at (?:.*\()?(.+?):(\d+):\d+\)?$/.exec(text) ?? [];
+    const [, name = "", line = ""] = /^\s+at (?:async )?(?:.*\()?(.+?):(\d+):\d+\)?$/.exec(text) ?? [];
     if (line === "") return [];
     const file = name.startsWith("file:") ? fileURLToPath(name) : name.replace(/\?.*$/, "");
     return file.startsWith(here) ? [] : [{ file, line }];

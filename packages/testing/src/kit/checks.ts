@@ -90,7 +90,7 @@ function problem(text: string): Problem {
   return { check: "journal", word: "journal", text };
 }
 
-function checkJournal(texts: readonly string[]): Problem[] {
+export function checkJournal(texts: readonly string[]): Problem[] {
   const batches = texts.map((text) => JSON.parse(text) as Batch);
   const entries = batches.flatMap((batch) => batch.entries);
   const settled = entries.filter(({ kind }) =>
@@ -133,7 +133,7 @@ function ran({ ran }: Notes): Problem[] {
 }
 
 /** C4: each pass is the beginning of the longest. */
-function checkOrder(passes: readonly Pass[]): Problem[] {
+export function checkOrder(passes: readonly Pass[]): Problem[] {
   const longest = passes.toSorted((a, b) => b.length - a.length)[0] ?? [];
   for (const pass of passes) {
     const index = pass.findIndex(({ what }, i) => what !== longest[i]?.what);

@@ -9,12 +9,14 @@
 import type { Context, StepInfo } from "@durable/core";
 
 export interface Observer {
-  /** The workflow asked for something: `step parallel[credit]/pull`. */
-  called(what: string): void;
+  /** The workflow asks for something: `step parallel[credit]/pull`. */
+  called?(what: string): void;
+  /** It was given a promise for it, under the key that was counted here. */
+  made?(ctx: Context, key: string, result: unknown): void;
   /** Calls a branch, with the observed context. */
   branch(work: () => unknown): unknown;
-  /** Calls the body of a step. */
-  body(key: string, info: StepInfo | null, work: (info: unknown) => unknown): unknown;
+  /** Calls the body of a step, whose key is said by the library; `counted` is what was counted here. */
+  body(key: string, info: StepInfo | null, work: (info: unknown) => unknown, counted: string): unknown;
 }
 
 type AnyFunction = (...args: readonly unknown[]) => unknown;
@@ -31,12 +33,14 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
     (name: string, original: AnyFunction): AnyFunction =>
     (...args) => {
       const key = keyOf(nameOf(name, args));
-      observer.called(`${name} ${key}${detailOf(args[0])}`);
-      return Reflect.apply(
+      observer.called?.(`${name} ${key}${detailOf(args[0])}`);
+      const result = Reflect.apply(
         original,
         ctx,
         args.map((argument, index) => withFunctions(observer, key, argument, index)),
       );
+      observer.made?.(ctx, key, result);
+      return result;
     };
   return new Proxy(ctx, {
     get: (target, property): unknown => {
@@ -76,9 +80,8 @@ function heard(observer: Observer, key: string, name: string, work: AnyFunction)
     const [first, ...rest] = args;
     if (!isContext(first)) {
       const info = isInfo(first) ? first : null;
-      return observer.body(info?.key ?? key, info, (given) =>
-        args.length === 0 ? work() : work(given ?? first, ...rest),
-      );
+      const run = (given: unknown): unknown => (args.length === 0 ? work() : work(given ?? first, ...rest));
+      return observer.body(info?.key ?? key, info, run, key);
     }
     return observer.branch(() => work(observed(first, observer, `${key}[${name}]/`), ...rest));
   };
