@@ -136,13 +136,14 @@ function failure({ fail, status = 503, retryAfter }: FailedTurn): Error {
   });
 }
 
-function ranOut(turns: number, { prompt, number, turn }: ModelCall): Error {
+/** Says the same each time it is asked the same: a number of calls would differ after a crash. */
+function ranOut(turns: number, { prompt, turn }: ModelCall): Error {
   const last = prompt.at(-1);
   const asked = last === undefined ? "nothing" : `${last.role}: ${cut(textOf(last))}`;
   const count = turns === 1 ? "1 turn" : `${turns} turns`;
   return Object.assign(
     new Error(
-      `The script of this model has ${count}, and call ${number} wants one more, for turn ${turn} of a conversation of ${prompt.length} message(s) that ends with ${asked}. Add a turn to scriptedModel([...]), or give it a function of the prompt.`,
+      `The script of this model has ${count}, and all are used up: what comes is turn ${turn} of a conversation of ${prompt.length} message(s) that ends with ${asked}. Add a turn to scriptedModel([...]), or give it a function of the prompt.`,
     ),
     { name: "ScriptRanOut", isRetryable: false },
   );
