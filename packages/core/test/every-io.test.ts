@@ -115,7 +115,7 @@ async function expectHeadsToFold({ world, storage }: Place, told: string): Promi
 
 describe.each(Object.entries(places))("on %s", (name, place) => {
   // Each commit to a file waits for the disk: there, a sample.
-  const stride = name === "memory" ? 1 : 4;
+  const stride = name === "memory" ? 1 : 6;
 
   test("H10 H18 a fault at every operation of a driver: the same output, no head that differs from its journal", async () => {
     const at = place();
@@ -146,6 +146,25 @@ describe.each(Object.entries(places))("on %s", (name, place) => {
       }
     }
     expect(cases).toBeGreaterThan(120 / stride);
+    await expectHeadsToFold(at, "at the end");
+  });
+
+  test("H10 every append is applied twice, and the second refused: each is known as one's own", async () => {
+    const at = place();
+    const { effects, flow } = everything(at.world);
+    const storage: Storage = Object.assign(Object.create(at.storage) as Storage, {
+      append: async (request: Parameters<Storage["append"]>[0]) => {
+        await at.storage.append(request);
+        await at.storage.append(request);
+      },
+      read: at.storage.read.bind(at.storage),
+      lease: at.storage.lease.bind(at.storage),
+      release: at.storage.release.bind(at.storage),
+      changed: undefined,
+    });
+    const end = await at.world.run(toTheEnd({ world: at.world, storage }, flow, "r"));
+    expect(end.status).toBe("completed");
+    expect([...effects.values()].toSorted((a, b) => a - b)).toEqual([1, 1, 1, 1, 2]);
     await expectHeadsToFold(at, "at the end");
   });
 

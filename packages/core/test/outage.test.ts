@@ -1,6 +1,7 @@
-import { createApp, createWorker, DurableError, type Storage } from "@durable/core";
+import { createApp, createWorker, durable, DurableError, type Storage } from "@durable/core";
 import { expect, test } from "vitest";
-import { lab, type Lab } from "./support/behaviour-lab.ts";
+import { lab, outputOf, pause, type Lab } from "./support/behaviour-lab.ts";
+import { silent } from "./support/behaviour-lives.ts";
 import { slow } from "./support/worker-lab.ts";
 import { numbered, record, statuses } from "./support/worker-runs.ts";
 
@@ -63,4 +64,22 @@ test("H60 ten minutes without storage under 100 live runs: few tries, spread out
     ran.every((line) => line.endsWith(" 1")),
     "an outage is no failed attempt",
   ).toBe(true);
+});
+
+// Not so yet: whatever `changed` throws ends the drive, and drops what its body comes to.
+test.fails("H60 a storage that cannot say any more when a journal grows is polled: no drive ends of it", async () => {
+  const on = lab();
+  const bodies: number[] = [];
+  const flow = durable("long", (ctx) =>
+    ctx.step("work", async () => {
+      bodies.push(on.world.now());
+      await pause(on.world, 10_000);
+      return "done";
+    }),
+  );
+  const changed = (): Promise<void> => Promise.reject(new Error("the connection that listens was lost"));
+  const storage: Storage = { ...silent(on), changed };
+  const outcome = await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
+  expect(outputOf(outcome)).toBe("done");
+  expect(bodies).toHaveLength(1);
 });

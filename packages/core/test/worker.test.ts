@@ -60,6 +60,27 @@ describe("what a worker finds", () => {
   });
 });
 
+it("H39 500 runs whose time comes in one millisecond: none is early, none waits for more than its turn", async () => {
+  const base = lab();
+  const length = 3_600_000;
+  const flow = durable("nap", async (ctx) => {
+    const from = ctx.now();
+    await ctx.sleep(length);
+    return ctx.now() - from;
+  });
+  const ids = numbered("r", 500);
+  for (const id of ids) await record(base, id, { workflow: "nap" });
+  const counted = countingStorage(base.storage);
+  const { heard, until } = open(base, [flow], { storage: counted, concurrency: 50, interval: "1 minute" });
+  await until(ids.length * 2);
+  const slept = heard.flatMap((outcome) => (outcome.status === "completed" ? [Number(outcome.output)] : []));
+  expect(slept).toHaveLength(ids.length);
+  expect(Math.min(...slept)).toBeGreaterThanOrEqual(length);
+  // Whoever ends makes room at once: nobody waits for the next look.
+  expect(Math.max(...slept) - length).toBeLessThanOrEqual(120_000);
+  expect(counted.counts.leases, "one drive to the park, one to the end").toBe(ids.length * 2);
+});
+
 describe("how many runs at a time (W2)", () => {
   it("drives as many as it was told and no more", async () => {
     const base = lab();
