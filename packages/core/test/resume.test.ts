@@ -147,6 +147,30 @@ test("H33 a token outlives the rotation of its key, and dies with its retirement
   expect((await on.world.run(retired.resume(fresh, 2))).status).toBe("duplicate");
 });
 
+test("H33 a token outlives two rotations, and a park under each key has a token of its own that works", async () => {
+  const on = lab();
+  const keys = { a: "the first secret", b: "the second secret", c: "the third secret" };
+  const flow = durable("steps", async (ctx) => [
+    await ctx.suspend("first"),
+    await ctx.suspend("second"),
+    await ctx.suspend("third"),
+  ]);
+  const under = (current: string) => ({ ...on, secret: { current, keys } as never });
+  const tokens: string[] = [];
+  let outcome = await runOf(under("a"), flow);
+  for (const [n, current] of ["a", "b", "c"].entries()) {
+    outcome = await on.world.run(flow.with(under(current)).get("r").outcome());
+    tokens.push(tokenOf(outcome));
+    expect(tokens[n]?.[0]).toBe(current);
+    // Answered under the newest key, with whatever key it was signed.
+    const { status } = await on.world.run(flow.with(under("c")).resume(tokens[n]!, n));
+    expect(status).toBe("accepted");
+  }
+  expect(outputOf(await flow.with(under("c")).get("r").outcome())).toEqual([0, 1, 2]);
+  for (const token of tokens)
+    expect((await on.world.run(flow.with(under("c")).resume(token, 9))).status).toBe("duplicate");
+});
+
 test("H33 a genuine token of another workflow is told whose run it is", async () => {
   const on = lab();
   const token = tokenOf(
