@@ -145,6 +145,21 @@ describe("what cannot be a journal file is refused by name", () => {
     expect(readdirSync(temp.folder)).toEqual(["journal.db"]);
   });
 
+  it("a file whose tables are not what was made, with what is wrong with them (H12)", async () => {
+    await new SqliteStorage(temp.path).close();
+    for (const [from, to] of [
+      ["owner TEXT", "ownes TEXT"],
+      ["ownes TEXT", "owner TEXU"],
+    ]) {
+      const other = new DatabaseSync(temp.path, { defensive: false });
+      other.exec("PRAGMA writable_schema = ON");
+      other.exec(`UPDATE sqlite_schema SET sql = replace(sql, '${from}', '${to}')`);
+      other.close();
+      expect(codeOf(() => new SqliteStorage(temp.path))).toBe("corrupt");
+      expect(openFiles(), "nor is it left open").toEqual([]);
+    }
+  });
+
   it("a file that lost its end gives what it has, or says corrupt", async () => {
     const storage = new SqliteStorage(temp.path);
     const runs = Array.from({ length: 40 }, (_, n) => `run${n}`);

@@ -9,17 +9,23 @@
 import { mkdirSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
-import { DurableError } from "../errors.ts";
+import { DurableError, describeError } from "../errors.ts";
 import { shortWait } from "./commits.ts";
-import { isBusy, named } from "./errors.ts";
+import { isBusy, isOwnFault, named } from "./errors.ts";
 import { checkVersion, migrate } from "./schema.ts";
+import { statements, type Statements } from "./statements.ts";
 
 /** A short wait in place is enough: whoever finds the file busy tries again without blocking the process. */
 const busyWaitMs = 5;
 /** The write-ahead log is cut back to this size when it was larger. */
 const walBytes = 64 * 1024 * 1024;
 
-export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync {
+export interface Opened {
+  readonly database: Sqlite.DatabaseSync;
+  readonly sql: Statements;
+}
+
+export function openDatabase(path: string, waitMs: number): Opened {
   const { DatabaseSync } = sqlite();
   warnOfOld(process.versions["sqlite"] ?? "");
   const until = performance.now() + waitMs;
@@ -31,7 +37,7 @@ export function openDatabase(path: string, waitMs: number): Sqlite.DatabaseSync 
       refuseEmptied(path);
       database = new DatabaseSync(path);
       prepare(database, path);
-      return database;
+      return { database, sql: prepareStatements(database, path) };
     } catch (error) {
       database?.close();
       // Switching to WAL, and the last one to close, lock the whole file for a moment.
@@ -48,6 +54,20 @@ function prepare(database: Sqlite.DatabaseSync, path: string): void {
   set(database, path, "synchronous", "FULL", 2);
   database.exec(`PRAGMA foreign_keys = OFF; PRAGMA journal_size_limit = ${walBytes}`);
   migrate(database, path);
+}
+
+/** The version is the newest, so that a table or a column that is not found was there once. */
+function prepareStatements(database: Sqlite.DatabaseSync, path: string): Statements {
+  try {
+    return statements(database);
+  } catch (error) {
+    if (!isOwnFault(error)) throw error;
+    throw new DurableError(
+      "corrupt",
+      `The journal file ${path} is damaged: its tables are not what this library made (${describeError(error)}). Restore it from a backup.`,
+      { cause: error },
+    );
+  }
 }
 
 function set(

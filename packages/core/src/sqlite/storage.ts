@@ -16,7 +16,7 @@ import { isBusy, named } from "./errors.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
-import { headOf, listText, statements, type Row, type Statements, type Value } from "./statements.ts";
+import { headOf, listText, type Row, type Statements, type Value } from "./statements.ts";
 import { batchSum, checkBatches, checkRun, headSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
@@ -49,8 +49,9 @@ export class SqliteStorage implements Storage {
     this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;
     this.#busyMs = busyMs;
-    this.#database = openDatabase(this.path, busyMs);
-    this.#sql = statements(this.#database);
+    const { database, sql } = openDatabase(this.path, busyMs);
+    this.#database = database;
+    this.#sql = sql;
     this.#commits = new Commits(this.#database, { path: this.path, busyMs });
     this.#watch = new Watch(
       (locator) => Number(this.#sql.length.get(locator)?.["length"] ?? 0),

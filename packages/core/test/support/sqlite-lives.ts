@@ -35,6 +35,7 @@ export interface LivesOptions {
 
 const runsPerFile = 6;
 const lanes = 3;
+const linesPerLife = 400;
 
 export async function killDrivers({ kills, seed, progress }: LivesOptions): Promise<Readonly<LivesReport>> {
   const sums = { kills: 0, runs: 0, acknowledged: 0, lost: 0, doubled: 0, rerun: 0, different: 0 };
@@ -95,11 +96,11 @@ class FileLife {
 
   /** One life. Now and then it does not live to open the file; now and then it lives to see the end of all runs. */
   async #driver(lane: number): Promise<"killed" | "over"> {
-    const early = this.#random() < 0.15;
-    const delay = this.#random() * (early ? 250 : 150);
+    const [early, when] = [this.#random() < 0.15, this.#random()];
     const child = this.#child(lane % 2 === 0 ? "run" : "work");
-    if (!early) await child.line("up");
-    await new Promise((resolve) => setTimeout(resolve, delay));
+    // Counted in what it says: on a slow machine it gets as far as on a fast one, and dies no sooner.
+    if (!early) await child.line("", Math.floor(when ** 2 * linesPerLife)).catch(() => "it is over");
+    await new Promise((resolve) => setTimeout(resolve, early ? when * 250 : this.#random() * 5));
     await child.kill();
     const { signal, code } = await child.exit;
     if (signal !== "SIGKILL" && code !== 0) throw new Error(`The driver ended by itself: ${child.said}`);
