@@ -62,14 +62,14 @@ function faultProblems(base: string, source: string): Problem[] {
     }
   }
   for (const [file, numbers] of expected) {
-    // A title may cite others besides; the first is the one it is about.
-    const [number] = numbers;
-    if (number !== undefined && listed.get(file)?.has(number) !== true)
-      problems.push({
-        file: page,
-        line: 1,
-        message: `${file} expects a test of H${number} to fail, and no row says why`,
-      });
+    for (const number of numbers) {
+      if (listed.get(file)?.has(number) !== true)
+        problems.push({
+          file: page,
+          line: 1,
+          message: `${file} expects a test of H${number} to fail, and no row says why`,
+        });
+    }
   }
   return problems;
 }
@@ -94,13 +94,15 @@ function rowsOf(source: string, pattern: RegExp): Row[] {
 
 /** Which hazards the titles of which test files cite. */
 function citations(base: string, titles: RegExp): Map<string, Set<number>> {
+  // A fault's title may cite others besides; the first is the one it is about.
+  const most = titles === failing ? 1 : undefined;
   const read = (patterns: string | string[], pattern: RegExp): [string, Set<number>][] =>
     globSync(patterns, { cwd: base, exclude: (name) => /node_modules|dist/.test(String(name)) }).map(
       (file) => {
         const found = [...readFileSync(join(base, file), "utf8").matchAll(pattern)].map(
           ([, , text = ""]) => text,
         );
-        return [file.split(sep).join("/"), new Set(found.flatMap(numbersIn))];
+        return [file.split(sep).join("/"), new Set(found.flatMap((text) => numbersIn(text).slice(0, most)))];
       },
     );
   return new Map([...read(suites, titles), ...read(conformance, titles === title ? key : titles)]);

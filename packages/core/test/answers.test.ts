@@ -2,7 +2,7 @@ import { createApp, durable } from "@durable/core";
 import { faultyStorage, seeded } from "@durable/testing";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { kindsOf, lab, outputOf, pause, secret, tokenOf } from "./support/behaviour-lab.ts";
+import { hooked, kindsOf, lab, outputOf, pause, secret, tokenOf } from "./support/behaviour-lab.ts";
 import { dieAt, replayOf, runOf } from "./support/behaviour-lives.ts";
 
 const counting = durable("counting", (ctx) => ctx.suspend("n", { schema: z.number() }));
@@ -156,6 +156,55 @@ test("H31 an answer to a wait whose race is decided is refused while a long step
 // Not so yet: that the wait is closed is written with the next batch, which comes when the step ends.
 test.fails("H31 an answer to a wait whose race is decided is refused while a long step follows, by deliver", async () => {
   expect(await answeredLate("deliver")).toEqual({ status: "expired", output: "timer" });
+});
+
+// Not so yet: what came meanwhile is absorbed, and the answer is written before the code has seen it.
+test.fails("H31 an answer that meets the end of its race on the way is refused, by resume", async () => {
+  const on = lab();
+  const { promise: gate, resolve: finish } = Promise.withResolvers<void>();
+  let token = "";
+  const flow = durable("met", async (ctx) => {
+    const first = await ctx.race({
+      answer: (c) => {
+        const wait = c.suspend("ok");
+        ({ token } = wait);
+        return wait;
+      },
+      work: (c) => c.step("work", () => gate),
+    });
+    await ctx.step("long", () => pause(on.world, 3_600_000));
+    return first.name;
+  });
+  const driving = flow.with({ ...on }).run(undefined, { id: "r" });
+  await on.world.advance(1_000);
+  let met = false;
+  const storage = hooked(on.storage, async (operation, moment) => {
+    if (operation !== "append" || moment !== "before" || met) return;
+    met = true;
+    finish();
+    await pause(on.world, 1_000);
+  });
+  const { status } = await on.world.run(flow.with({ ...on, storage }).resume(token, "yes"));
+  expect({ met, output: outputOf(await on.world.run(driving)) }).toEqual({ met: true, output: "work" });
+  expect(status).toBe("expired");
+});
+
+// Not so yet: the time-out is dropped as one that lost against the answer, and nothing is left that could wake the run.
+test.fails("H34 a bad answer that is judged after the deadline leaves the wait to its time-out", async () => {
+  const on = lab();
+  const flow = durable("late", (ctx) =>
+    ctx.suspend("n", { schema: z.number(), timeout: "1h", fallback: "nobody" }),
+  );
+  const app = createApp({ workflows: [flow], ...on });
+  const token = tokenOf(await runOf(on, flow));
+  await on.world.advance(3_590_000);
+  expect((await app.deliver(token, "five")).status).toBe("accepted");
+  await on.world.advance(60_000);
+  const driving = app.advance("r");
+  await on.world.advance(3_600_000);
+  expect(await kindsOf(app.get("r"))).toContain("suspend.rejected n");
+  expect(outputOf(await app.get("r").outcome()), "an hour later").toBe("nobody");
+  expect(outputOf(await on.world.run(driving))).toBe("nobody");
 });
 
 test("H32 a token mailed inside a step is the same after a crash anywhere, and answers the wait", async () => {
