@@ -12,6 +12,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import {
   describeTree,
+  describeViolations,
   eventTable,
   shrink,
   simulate,
@@ -64,8 +65,7 @@ function summary({ plan, events, faults, runs, bodies }: Simulation): string {
 async function report(simulation: Simulation): Promise<void> {
   const { seed } = simulation.plan;
   console.log(`SIM FAIL seed ${seed}`);
-  for (const { invariant, message } of simulation.violations.slice(0, 5))
-    console.log(`  ${invariant}  ${message}`);
+  console.log(describeViolations(simulation.violations));
   const tty = process.stdout.isTTY;
   const {
     plan,
@@ -82,7 +82,7 @@ async function report(simulation: Simulation): Promise<void> {
   console.log(`${tty ? "\r" : ""}The shortest history found, in ${tries} tries:\n`);
   for (const flow of plan.flows) console.log(`${flow.name}:\n${describeTree(flow.tree, "  ")}`);
   console.log(`\n${eventTable(last)}\n`);
-  for (const { invariant, message } of last.violations.slice(0, 3)) console.log(`  ${invariant}  ${message}`);
+  console.log(describeViolations(last.violations));
   console.log(`\n  npm run sim -- --seed ${seed}`);
   if (values.save === undefined) {
     console.log(`  npm run sim -- --seed ${seed} --save "what it found"   keeps it as a regression\n`);

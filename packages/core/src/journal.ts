@@ -199,8 +199,8 @@ export class Journal {
       try {
         learned.push({ batch, entries: await this.#learn(batch) });
       } catch (error) {
-        // A field that none of us wrote may only be found out when it is used.
-        throw DurableError.is(error) ? error : corrupt(where);
+        // A field that none of us wrote may only be found out when it is used; an ancestor may not be readable now.
+        throw error instanceof TypeError ? corrupt(where) : error;
       }
     }
     return learned;

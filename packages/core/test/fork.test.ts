@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { createApp, durable, fork, MemoryStorage, type Outcome, type Run, type Storage } from "@durable/core";
-import { countingStorage, seeded, virtualWorld } from "@durable/testing";
+import { countingStorage, faultyStorage, seeded, virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { causedBy, leaves, randomTree, treeFlow, type Tree } from "./support/fork-trees.ts";
 
@@ -258,4 +258,22 @@ describe("what a fork is", () => {
     await world.run(branch.result());
     expect(bodies).toEqual(["appraise", "decide"]);
   });
+});
+
+test("a connection that is lost while an ancestor is read says so, and the journal is not called corrupt", async () => {
+  const world = virtualWorld();
+  const base = new MemoryStorage({ now: () => world.now() });
+  const flow = durable("two", async (ctx) => [
+    await ctx.step("plan", () => 1),
+    await ctx.step("write", () => 2),
+  ]);
+  const calm = flow.with({ storage: base, world, secret });
+  await world.run(calm.run(undefined, { id: "parent" }));
+  await world.run((await calm.fork("parent", { from: "write", id: "child" })).result());
+  const plan = (operation: string, index: number) =>
+    operation === "read" && index === 2 ? "lose-request" : null;
+  const storage = faultyStorage(base, { world, plan });
+  const child = flow.with({ storage, world, secret }).get("child");
+  await expect(world.run(child.outcome())).rejects.toThrow("The connection was lost during read.");
+  expect(await world.run(child.outcome())).toMatchObject({ status: "completed", output: [1, 2] });
 });

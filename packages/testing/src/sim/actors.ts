@@ -4,7 +4,7 @@ import { createWorker, type App, type Outcome } from "@durable/core";
 import { namedBy, type Attempted } from "./history.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
-import { calmAnswer } from "./program.ts";
+import type { Program } from "./program.ts";
 import type { Actor, Life, Town } from "./town.ts";
 
 export function actorsOf(town: Town): Actor[] {
@@ -23,8 +23,6 @@ function worker(town: Town, name: string): Actor {
   return {
     name,
     boot: ({ process, app }) => {
-      const onStop = ({ status }: Outcome<unknown>): void =>
-        town.history.meet(`a drive that ended ${status}`);
       if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs, onStop });
       void forever(process, intervalMs, async () => {
         const { failed, outcomes } = await app.sweep({ concurrency });
@@ -57,8 +55,9 @@ function starter(town: Town): Actor {
     while (history.run(id) === undefined) {
       try {
         // Some wait for the end of what they start, some do not.
-        if (process.random.chance(0.5)) await flows[flow]?.start(undefined, { id });
-        else await flows[flow]?.run(undefined, { id });
+        const input = town.programs[flow]?.input;
+        if (process.random.chance(0.5)) await flows[flow]?.start(input, { id });
+        else await flows[flow]?.run(input, { id });
         history.meet("a start that was acknowledged");
       } catch (error) {
         history.say(process.name, `start ${id}: ${String(error)}`);
@@ -105,15 +104,16 @@ function answerer(town: Town): Actor {
 }
 
 async function answer(town: Town, process: Process, app: App, token: string): Promise<void> {
-  const { history, network, plan, scheduler } = town;
+  const { history, network, scheduler } = town;
   const wait = history.waits.get(namedBy(token));
   if (wait === undefined)
     return history.violate("I6", `${process.name} was given a token no workflow made: ${token}`);
   const { random } = process;
   const forged = !network.healed && random.chance(0.05);
-  const valid = network.healed || random.chance(0.85);
-  const name = wait.key.slice(wait.key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
-  const value = valid ? (plan.calm ? calmAnswer(name) : { ok: `said ${history.answers.length}` }) : "rubbish";
+  const { workflow } = history.run(wait.runId) ?? {};
+  const program = town.programs.find(({ name }) => name === workflow) ?? town.programs[0];
+  const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
+  const value = valid ? answerOf(town, program, wait) : program?.rubbish;
   const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
   const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
   const attempted: Attempted = {
@@ -142,6 +142,16 @@ async function answer(town: Town, process: Process, app: App, token: string): Pr
     }
   };
   await Promise.all(Array.from({ length: tries }, one));
+}
+
+function answerOf(town: Town, program: Program | undefined, wait: { runId: string; key: string }): unknown {
+  try {
+    return program?.answer(wait, town.history.answers.length);
+  } catch (error) {
+    // Nobody has an answer: the run would wait for ever.
+    town.history.violate("I4", error instanceof Error ? error.message : String(error));
+    return undefined;
+  }
 }
 
 function flip(token: string): string {

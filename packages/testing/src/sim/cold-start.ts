@@ -1,14 +1,15 @@
 /** I2: a journal without its end, in a fresh storage, a fresh process and another time, must come to the same end. */
 
-import { MemoryStorage, createApp, durable, type Context } from "@durable/core";
+import { MemoryStorage, createApp, durable, type Context, type Outcome } from "@durable/core";
+import { observed } from "../kit/observe.ts";
 import { virtualWorld } from "../world.ts";
 import { isEnd, type RunLog, type WrittenEntry } from "./history.ts";
-import { observed, type Onlooker } from "./observe.ts";
-import { bodyOf } from "./program.ts";
-import type { Town } from "./town.ts";
+import type { Code, Program } from "./program.ts";
+import { noteGiven, type Town } from "./town.ts";
 
-export async function judgeColdStart(town: Town, run: RunLog): Promise<void> {
-  const { history, plan } = town;
+/** Replays a run that ended by itself, and gives what it then came to. */
+export async function coldStart(town: Town, run: RunLog): Promise<Outcome<unknown> | null> {
+  const { history, programs } = town;
   const end = run.batches.at(-1)?.entries.at(-1);
   const lineage = history.lineage(run);
   if (
@@ -16,15 +17,15 @@ export async function judgeColdStart(town: Town, run: RunLog): Promise<void> {
     !/^run\.(completed|failed)$/.test(end.kind) ||
     lineage.some(({ deleted }) => deleted)
   )
-    return;
-  const flow = plan.flows.find(({ name }) => name === run.workflow);
+    return null;
+  const program = programs.find(({ name }) => name === run.workflow);
   const code = codeAtTheEnd(town, run);
-  if (flow === undefined || code === null) return;
+  if (program === undefined || code === null) return null;
   const world = virtualWorld({ start: Date.UTC(2026, 6, 1) });
   const storage = new MemoryStorage({ now: () => world.now() });
   for (const log of lineage.toReversed()) await load(storage, log, log === run);
   const ran: string[] = [];
-  const workflow = replaying(flow.name, code === "changed" ? flow.changed : flow.tree, ran);
+  const workflow = replaying(program, code, ran);
   const secret = "a secret of no worth";
   const app = createApp({ workflows: [workflow], storage, world, secret });
   const outcome = await world.run(app.advance(run.runId));
@@ -36,33 +37,36 @@ export async function judgeColdStart(town: Town, run: RunLog): Promise<void> {
       "I2",
       `run ${run.runId}: a cold start ends ${outcome.status}, ${told(again)} instead of ${told(end)}`,
     );
+  return outcome;
 }
 
-/** The same function, whose work does nothing but say that it was done. */
-function replaying(
-  name: string,
-  tree: Parameters<typeof bodyOf>[0],
-  ran: string[],
-): ReturnType<typeof durable> {
-  const body = bodyOf(tree, {
-    pause: () => Promise.resolve(),
-    nonce: () => "never",
-    mail: () => {},
-    fork: () => Promise.resolve("never"),
-  });
-  const onlooker: Onlooker = {
-    seen: (ctx) => void ctx.random("seen"),
-    starts: ({ key }) => {
-      ran.push(key);
-      return () => {};
-    },
-    waits: () => {},
-  };
-  return durable(name, (ctx: Context) => body(observed(ctx, onlooker)));
+/** The same function, whose steps do nothing but say that they were asked. */
+function replaying(program: Program, code: Code, ran: string[]): ReturnType<typeof durable> {
+  const body = program.body(code, { pause: refuse, nonce: refuse, mail: refuse, fork: refuse });
+  const watched = (ctx: Context, input: unknown): unknown =>
+    body(
+      observed(ctx, {
+        // The draws of the first life, in the same order.
+        made: (scope, _key, result) => {
+          if (result instanceof Promise) noteGiven(result, () => void scope.random("seen"));
+        },
+        branch: (work) => work(),
+        body: (key) => {
+          ran.push(key);
+          return refuse();
+        },
+      }),
+      input as never,
+    );
+  return durable(program.name, watched);
+}
+
+function refuse(): never {
+  throw new Error("A replay reaches nothing outside.");
 }
 
 /** Which version of the code brought a run to its end. */
-function codeAtTheEnd({ history }: Town, run: RunLog): string | null {
+function codeAtTheEnd({ history }: Town, run: RunLog): Code | null {
   const process = run.batches.at(-1)?.process;
   return history.passes.findLast((pass) => pass.run === run && pass.process === process)?.code ?? null;
 }

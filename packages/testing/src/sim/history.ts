@@ -20,6 +20,7 @@ export interface WrittenEntry {
   readonly wakeAt?: number | null;
   readonly answer?: number;
   readonly base?: number;
+  readonly edits?: readonly unknown[];
   readonly output?: unknown;
   readonly error?: unknown;
 }
@@ -50,7 +51,8 @@ export interface RunLog {
 export interface Pass {
   /** Absent when the run's first batch was forgotten by the storage. */
   readonly run: RunLog | undefined;
-  readonly code: string;
+  /** The version of the code it ran. */
+  readonly code: "first" | "changed";
   readonly process: string;
   /** All it was given, in order. */
   readonly seen: string[];
@@ -65,6 +67,8 @@ export interface Body {
   readonly at: number;
   /** What it returned; absent while it runs and when it failed. */
   value?: unknown;
+  /** False for the work of users, whose values have a written form only the library knows. */
+  readonly comparable: boolean;
 }
 
 /** An answer somebody tried to give. */
@@ -86,6 +90,21 @@ export interface Violation {
   readonly invariant: string;
   readonly message: string;
 }
+
+/** What each invariant says, for those who meet it in a failure. */
+export const invariants: Readonly<Record<string, string>> = {
+  I1: "one value per key, the same in every pass",
+  I2: "a cold start reproduces the end and does no work",
+  I3: "what is recorded ran, and is not paid for twice",
+  I4: "every run ends, or waits for something that can come",
+  I5: "the output is what the journal says",
+  I6: "one answer per wait",
+  I7: "a fork is given what its ancestors recorded",
+  I8: "a dense journal, one writer after the other, and status is its fold",
+  I9: "nothing starts after a cancellation that was seen",
+  I10: "no timer is early",
+  I11: "no unhandled rejection, nothing left behind",
+};
 
 export interface TraceLine {
   readonly at: number;
@@ -204,6 +223,18 @@ export class History {
   /** All entries of a run, as they stand in its journal. */
   entries(run: RunLog): WrittenEntry[] {
     return run.batches.flatMap(({ entries }) => entries);
+  }
+
+  /** When the first of the open runs wants to be woken; null when one is not asleep. */
+  nextWake(): number | null {
+    let next = Number.POSITIVE_INFINITY;
+    for (const run of this.runs) {
+      if (!isOpen(run)) continue;
+      const last = run.batches.at(-1)?.entries.at(-1);
+      if (last?.kind !== "run.suspended" || last.wakeAt === null) return null;
+      next = Math.min(next, last.wakeAt ?? 0);
+    }
+    return Number.isFinite(next) ? next : null;
   }
 
   /** A run and its ancestors, itself first. */

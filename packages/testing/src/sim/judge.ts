@@ -9,7 +9,8 @@
  * I7. A fork is given what its ancestors recorded, for all it kept.
  */
 
-import { judgeColdStart } from "./cold-start.ts";
+import type { Outcome } from "@durable/core";
+import { coldStart } from "./cold-start.ts";
 import {
   isEnd,
   isSettlement,
@@ -18,7 +19,6 @@ import {
   type RunLog,
   type WrittenEntry,
 } from "./history.ts";
-import { calmOutput } from "./program.ts";
 import type { Town } from "./town.ts";
 
 export async function judge(town: Town): Promise<void> {
@@ -30,8 +30,7 @@ export async function judge(town: Town): Promise<void> {
     judgeBodies(history, run, entries);
     judgeAnswers(history, run, entries);
     judgeInheritance(history, run, entries);
-    judgeOutput(town, run, entries);
-    await judgeColdStart(town, run);
+    judgeOutput(town, run, await coldStart(town, run));
   }
 }
 
@@ -61,7 +60,10 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
     if (!/^(step|attempt)\./.test(kind)) continue;
     const tries = bodies.filter((body) => body.key === key && body.attempt === attempt);
     if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded and never ran`);
-    else if (kind === "step.completed" && !tries.some((body) => isSame(body.value, value)))
+    else if (
+      kind === "step.completed" &&
+      !tries.some((body) => !body.comparable || isSame(body.value, value))
+    )
       history.violate("I3", `run ${run.runId}: ${key} is recorded as ${show(value)}, which no body gave`);
   }
 }
@@ -104,45 +106,55 @@ function isBinding({ status, valid }: Attempted): boolean {
   return status === "accepted" && valid;
 }
 
-/** What a fork did not settle itself, it was given as its ancestors recorded it, unless it was edited. */
+/** What a fork did not settle itself, it was given as its ancestors were, unless it was edited. */
 function judgeInheritance(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
   const [, ...ancestors] = history.lineage(run);
   if (ancestors.length === 0) return;
-  const own = new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
-  const recorded = new Map<string, string[]>();
-  for (const { kind, key = "", value } of ancestors.flatMap((ancestor) => history.entries(ancestor)))
-    if (kind === "step.completed") recorded.set(key, [...(recorded.get(key) ?? []), show(value)]);
-  for (const { seen } of history.passes.filter((pass) => pass.run === run)) {
-    for (const what of seen) {
-      const [, key = "", given = ""] = /^(.+?) = (.*) at \d+, [\d.]+$/.exec(what) ?? [];
-      const values = recorded.get(key);
-      if (values === undefined || own.has(key) || given === '"edited"') continue;
-      history.meet("work reused by a fork");
-      if (!values.includes(given) && given !== "nothing")
-        history.violate(
-          "I7",
-          `run ${run.runId}: ${key} gave ${given}, and ${values.join(" or ")} in its ancestors`,
-        );
-    }
+  const own = settledKeys(entries);
+  const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
+  const given = new Map<string, Set<string>>();
+  for (const [key, what] of givenTo(history, ancestors))
+    given.set(key, (given.get(key) ?? new Set()).add(what));
+  for (const [key, what] of givenTo(history, [run])) {
+    const values = given.get(key);
+    if (values === undefined || own.has(key) || !theirs.has(key) || what === '"edited"') continue;
+    history.meet("work reused by a fork");
+    if (!values.has(what))
+      history.violate(
+        "I7",
+        `run ${run.runId}: ${key} gave ${what}, and ${[...values].join(" or ")} in its ancestors`,
+      );
   }
 }
 
-function judgeOutput(town: Town, run: RunLog, entries: readonly WrittenEntry[]): void {
-  const { history, plan } = town;
-  const end = entries.at(-1);
-  if (end?.kind !== "run.completed") return;
-  const flow = plan.flows.find(({ name }) => name === run.workflow);
+function settledKeys(entries: readonly WrittenEntry[]): Set<string | undefined> {
+  return new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
+}
+
+/** What passes over these runs were given, by key. */
+function givenTo(history: History, runs: readonly RunLog[]): [string, string][] {
+  const passes = history.passes.filter(({ run }) => run !== undefined && runs.includes(run));
+  return passes.flatMap(({ seen }) =>
+    seen.map((text): [string, string] => {
+      const [, key = "", what = ""] = /^(.+?) = (.*) at \d+, [\d.]+$/s.exec(text) ?? [];
+      return [key, what];
+    }),
+  );
+}
+
+function judgeOutput({ history, programs }: Town, run: RunLog, outcome: Outcome<unknown> | null): void {
+  if (outcome?.status !== "completed") return;
+  const { output } = outcome;
   const changed = history.passes.some((pass) => pass.run === run && pass.code === "changed");
-  if (plan.calm && flow !== undefined && !changed) {
-    const expected = calmOutput(flow.tree);
-    if (!isSame(expected, end.output))
-      history.violate("I5", `run ${run.runId} gave ${show(end.output)} instead of ${show(expected)}`);
-    return;
-  }
+  const program = programs.find(({ name }) => name === run.workflow);
+  // What was edited gives something else, and so does what was made of it.
+  const edited = history.lineage(run).some((log) => history.entries(log)[0]?.edits?.length);
+  const wrong = changed || edited ? null : (program?.judge(output) ?? null);
+  if (wrong !== null) history.violate("I5", `run ${run.runId} gave ${show(output)} ${wrong}`);
   // Every value in the output stands in the journal of the run or of an ancestor.
   const lineage = history.lineage(run).flatMap((ancestor) => history.entries(ancestor));
   const recorded = JSON.stringify(lineage.filter(({ kind }) => !isEnd(kind)));
-  for (const [nonce] of show(end.output).matchAll(/nonce \d+/g))
+  for (const [nonce] of show(output).matchAll(/nonce \d+/g))
     if (!recorded.includes(`"${nonce}"`))
       history.violate("I5", `run ${run.runId} gave ${nonce}, which its journal does not hold`);
 }

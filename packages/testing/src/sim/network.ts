@@ -25,6 +25,8 @@ export class Network {
   readonly #only: ReadonlyMap<string, NetworkFault> | null;
   /** Faults that happened: `process operation number fault`. */
   readonly happened: string[] = [];
+  /** Requests that were made before faults end: `process operation number`. */
+  readonly requests: string[] = [];
   healed = false;
 
   constructor(disk: Disk, options: NetworkOptions) {
@@ -71,6 +73,7 @@ export class Network {
   fault(process: Process, operation: Operation, count: number): NetworkFault | null {
     if (this.healed) return null;
     const name = `${process.name} ${operation} ${count}`;
+    this.requests.push(name);
     const fault =
       this.#only === null
         ? drawFault(process.random, this.#options.rates, operation)

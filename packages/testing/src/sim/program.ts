@@ -1,7 +1,45 @@
-/** From a tree to a workflow function, and to what a calm one must give. */
+/** From a tree to a workflow, and to what a calm one must give. */
 
 import { DurableError, FatalError, type Context, type StandardSchema, type StepInfo } from "@durable/core";
+import type { FlowPlan } from "./plan.ts";
+import type { Process } from "./process.ts";
 import { attempts, type Tree } from "./tree.ts";
+
+/** Which version of the code a process has. */
+export type Code = "first" | "changed";
+
+/** A workflow as the simulator runs it. */
+export interface Program {
+  readonly name: string;
+  readonly input?: unknown;
+  /** Checks and makes the input, where the workflow has a schema. */
+  readonly schema?: StandardSchema;
+  body(code: Code, around: Surroundings): (ctx: Context, input: never) => unknown;
+  /** Does the work of a step; as it comes, by default. */
+  readonly perform?: (process: Process, key: string, work: () => unknown) => Promise<unknown>;
+  /** What a wait takes; `count` tells answers apart. */
+  answer(wait: { readonly runId: string; readonly key: string }, count: number): unknown;
+  /** An answer that no checked wait takes; absent where all answers must fit. */
+  readonly rubbish?: unknown;
+  /** What is wrong with this output, which came from unchanged code; null when nothing is. */
+  judge(output: unknown): string | null;
+}
+
+export function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): Program {
+  const expected = calm ? JSON.stringify(calmOutput(tree)) : null;
+  return {
+    name,
+    body: (code, around) => bodyOf(code === "changed" ? changed : tree, around),
+    answer: ({ key }, count) => (calm ? calmAnswer(nameOf(key)) : { ok: `said ${count}` }),
+    rubbish: "rubbish",
+    judge: (output) =>
+      expected === null || expected === JSON.stringify(output) ? null : `instead of ${expected}`,
+  };
+}
+
+export function nameOf(key: string): string {
+  return key.slice(key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
+}
 
 /** What the work of a generated workflow reaches for. */
 export interface Surroundings {
@@ -33,7 +71,7 @@ export const answerSchema: StandardSchema<{ ok: string }> = {
   },
 };
 
-export function bodyOf(tree: Tree, around: Surroundings): (ctx: Context) => Promise<unknown> {
+function bodyOf(tree: Tree, around: Surroundings): (ctx: Context) => Promise<unknown> {
   return (ctx) => visit(tree, ctx, { around, place: "0" });
 }
 
@@ -94,7 +132,7 @@ function calmValue(name: string, place: string): string {
   return `${name} at ${place}`;
 }
 
-export function calmAnswer(name: string): unknown {
+function calmAnswer(name: string): unknown {
   return { ok: `answer to ${name}` };
 }
 
@@ -142,7 +180,7 @@ function told(settled: PromiseSettledResult<unknown>): unknown {
 }
 
 /** What a calm tree gives, whatever happens on the way. */
-export function calmOutput(node: Tree, place = "0"): unknown {
+function calmOutput(node: Tree, place = "0"): unknown {
   const inner = (child: Tree, index: number): unknown => calmOutput(child, `${place}.${index}`);
   switch (node.kind) {
     case "step":

@@ -30,6 +30,8 @@ export interface SchedulerOptions {
   readonly random: Random;
   /** Event counts at which whoever fires loses its priority: the change points of a priority schedule. */
   readonly changePoints?: readonly number[];
+  /** Settles when what an event set off outside of virtual time is over. */
+  readonly settled?: () => Promise<unknown>;
 }
 
 export class Scheduler {
@@ -38,12 +40,14 @@ export class Scheduler {
   fired = 0;
   readonly #random: Random;
   readonly #changePoints: ReadonlySet<number>;
+  readonly #settled: (() => Promise<unknown>) | undefined;
   readonly #heap: Event[] = [];
 
   constructor(options: SchedulerOptions) {
     this.now = options.start;
     this.#random = options.random;
     this.#changePoints = new Set(options.changePoints);
+    this.#settled = options.settled;
   }
 
   /** Calls `fire` after `ms`; returns the way to call it off. */
@@ -85,7 +89,13 @@ export class Scheduler {
       fire();
       // The event loop comes round once every microtask and every tick of this event has run.
       await systemWorld.turn();
+      if (this.#settled !== undefined) await this.#settled();
     }
+  }
+
+  /** Nobody does anything for a while: what falls due meanwhile fires late. */
+  skipTo(time: number): void {
+    this.now = Math.max(this.now, time);
   }
 
   /** Events that would still fire. */

@@ -4,10 +4,10 @@
  */
 
 import type { Plan } from "./plan.ts";
-import { simulate, type Simulation } from "./simulate.ts";
+import { simulate, type SimulateOptions, type Simulation } from "./simulate.ts";
 import { childrenOf, withChild, type Tree } from "./tree.ts";
 
-export interface ShrinkOptions {
+export interface ShrinkOptions extends Pick<SimulateOptions, "programs" | "settled"> {
   /** Time for it, in milliseconds; a minute by default. */
   readonly budgetMs?: number;
   readonly progress?: (tries: number, plan: Plan) => void;
@@ -21,18 +21,19 @@ export interface Shrunk {
 }
 
 export async function shrink(failed: Simulation, options: ShrinkOptions = {}): Promise<Shrunk> {
-  const until = performance.now() + (options.budgetMs ?? 60_000);
+  const { budgetMs = 60_000, progress, ...around } = options;
+  const until = performance.now() + budgetMs;
   const invariant = failed.violations[0]?.invariant;
   let plan: Plan = { ...failed.plan, only: failed.faults };
   let tries = 0;
   const fails = async (candidate: Plan): Promise<boolean> => {
     if (performance.now() > until) return false;
     tries += 1;
-    const { violations, faults } = await simulate({ plan: candidate });
+    const { violations, faults } = await simulate({ ...around, plan: candidate });
     if (!violations.some((violation) => violation.invariant === invariant)) return false;
     // What did not happen need not be listed.
     plan = { ...candidate, only: (candidate.only ?? faults).filter((name) => faults.includes(name)) };
-    options.progress?.(tries, plan);
+    progress?.(tries, plan);
     return true;
   };
   // Drawn faults and listed ones may differ in their further draws: then the list is not the cause.
@@ -45,7 +46,7 @@ export async function shrink(failed: Simulation, options: ShrinkOptions = {}): P
     for (let flow = 0; flow < plan.flows.length; flow++) await smallerFlow(flow, () => plan, fails);
     for (const simpler of simplerSettings(plan)) await fails({ ...plan, ...simpler });
   }
-  return { plan, tries, simulation: await simulate({ plan, trace: true }) };
+  return { plan, tries, simulation: await simulate({ ...around, plan, trace: true }) };
 }
 
 /** Leaves out halves, quarters and at last single items, for as long as `fails` still says so. */

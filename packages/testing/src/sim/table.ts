@@ -1,15 +1,31 @@
 /** A simulation's history as a table that is made to be read. */
 
 import { startOfTime } from "./actors.ts";
+import { invariants, type Violation } from "./history.ts";
 import type { Simulation } from "./simulate.ts";
 import type { Tree } from "./tree.ts";
 
-/** What happened, one line an event; polls that found nothing are left out. */
-export function eventTable({ trace }: Simulation): string {
-  const lines = trace.filter(({ what }) => what !== "list");
-  const who = Math.max(4, ...lines.map((line) => line.who.length));
-  return lines
-    .map((line) => `${seconds(line.at - startOfTime).padStart(11)}  ${line.who.padEnd(who)}  ${line.what}`)
+/** Requests that went well and changed nothing say little. */
+const quiet = new Set(["list", "read", "lease", "release", "append"]);
+
+/** What happened, one line an event; of a long history, its beginning and its end. */
+export function eventTable({ trace }: Simulation, most = 300): string {
+  const told = trace.filter(({ what }) => !quiet.has(what));
+  const who = Math.max(4, ...told.map((line) => line.who.length));
+  const lines = told.map(
+    (line) => `${seconds(line.at - startOfTime).padStart(11)}  ${line.who.padEnd(who)}  ${line.what}`,
+  );
+  const third = Math.floor(most / 3);
+  const left = lines.length - most;
+  const cut = left > 0 ? [...lines.slice(0, third), `${" ".repeat(13)}... ${left} more`] : lines;
+  return (left > 0 ? [...cut, ...lines.slice(third - most)] : cut).join("\n");
+}
+
+/** Violations with what they mean. */
+export function describeViolations(violations: readonly Violation[], most = 3): string {
+  return violations
+    .slice(0, most)
+    .map(({ invariant, message }) => `  ${invariant} (${invariants[invariant] ?? ""})\n      ${message}`)
     .join("\n");
 }
 

@@ -12,13 +12,13 @@ import {
   type StepInfo,
   type Workflow,
 } from "@durable/core";
+import { observed, type Observer } from "../kit/observe.ts";
 import type { Disk } from "./disk.ts";
 import { namedBy, type Body, type History, type Pass, type RunLog } from "./history.ts";
 import { streamOf, type Network } from "./network.ts";
-import { observed, type Onlooker } from "./observe.ts";
-import type { FlowPlan, Plan } from "./plan.ts";
+import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
-import { bodyOf, type Surroundings } from "./program.ts";
+import type { Code, Program, Surroundings } from "./program.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 export interface TownParts {
@@ -27,6 +27,7 @@ export interface TownParts {
   readonly history: History;
   readonly disk: Disk;
   readonly network: Network;
+  readonly programs: readonly Program[];
 }
 
 /** What one life of an actor has. */
@@ -34,7 +35,7 @@ export interface Life {
   readonly process: Process;
   readonly app: App;
   readonly flows: readonly Workflow<unknown, unknown>[];
-  readonly changed: boolean;
+  readonly code: Code;
 }
 
 export interface Actor {
@@ -49,6 +50,7 @@ export class Town {
   readonly history: History;
   readonly disk: Disk;
   readonly network: Network;
+  readonly programs: readonly Program[];
   readonly lives: Life[] = [];
   /** Tokens sent out by steps. */
   readonly mailbox: string[] = [];
@@ -66,6 +68,7 @@ export class Town {
     this.history = parts.history;
     this.disk = parts.disk;
     this.network = parts.network;
+    this.programs = parts.programs;
   }
 
   settle(actors: readonly Actor[]): void {
@@ -110,8 +113,7 @@ export class Town {
   }
 
   #life(process: Process): Life {
-    const { leaseMs, patienceMs, flows } = this.plan;
-    const changed = this.deployed;
+    const { leaseMs, patienceMs } = this.plan;
     const options = {
       storage: this.network.connect(process),
       world: process.world,
@@ -120,8 +122,14 @@ export class Town {
       patience: patienceMs,
     };
     const workflows: Workflow<unknown, unknown>[] = [];
-    const life: Life = { process, changed, flows: workflows, app: null as unknown as App };
-    for (const flow of flows) workflows.push(this.#workflow(flow, life).with(options));
+    const life: Life = {
+      process,
+      code: this.deployed ? "changed" : "first",
+      flows: workflows,
+      // Made of the workflows, which reach for it when they run.
+      app: createApp({ ...options, workflows: [] }),
+    };
+    for (const program of this.programs) workflows.push(this.#workflow(program, life).with(options));
     return Object.assign(life, { app: createApp({ ...options, workflows }) });
   }
 
@@ -130,10 +138,12 @@ export class Town {
     return this.rotated ? { current: "b", keys: { a: first, b: "another secret" } } : first;
   }
 
-  #workflow(flow: FlowPlan, life: Life): Workflow<unknown, unknown> {
-    const tree = life.changed ? flow.changed : flow.tree;
-    const body = bodyOf(tree, this.#surroundings(life));
-    return durable(flow.name, (ctx: Context) => body(observed(ctx, this.onlooker(ctx, life))));
+  #workflow(program: Program, life: Life): Workflow<unknown, unknown> {
+    const { name, schema } = program;
+    const body = program.body(life.code, this.#surroundings(life));
+    const watched = (ctx: Context, input: unknown): unknown =>
+      body(observed(ctx, this.#observer(ctx, life, program)), input as never);
+    return schema === undefined ? durable(name, watched) : durable(name, watched, { input: schema });
   }
 
   #surroundings(life: Life): Surroundings {
@@ -169,24 +179,35 @@ export class Town {
   }
 
   /** Notes what one life of a workflow function is given. */
-  onlooker(ctx: Context, { process, changed }: Life): Onlooker {
-    const { runId } = ctx;
-    const run = this.history.run(runId);
-    const pass: Pass = { run, code: changed ? "changed" : "first", process: process.name, seen: [] };
-    this.history.passes.push(pass);
+  #observer({ runId }: Context, { process, code }: Life, program: Program): Observer {
+    const { history } = this;
+    const run = history.run(runId);
+    const pass: Pass = { run, code, process: process.name, seen: [] };
+    history.passes.push(pass);
+    const perform = program.perform ?? (async (_process, _key, work) => work());
     return {
-      seen: (scope, key, what) => {
-        if (process.alive)
-          pass.seen.push(`${key} = ${what} at ${scope.now()}, ${scope.random("seen").toFixed(4)}`);
+      made: (ctx, key, result) => {
+        if (!(result instanceof Promise)) return;
+        const { token } = result as { token?: string };
+        if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
+        noteGiven(result, (what) => {
+          if (process.alive)
+            pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
+        });
       },
-      starts: (info, expected) => this.#starts(process, { runId, run }, info, expected),
-      waits: (key, token) => void this.history.waits.set(namedBy(token), { runId, key }),
+      branch: (work) => work(),
+      body: async (_key, info, work, counted) => {
+        const gave = info === null ? () => {} : this.#starts(process, { runId, run, program }, info, counted);
+        const value = await perform(process, counted, () => work(info));
+        gave(value);
+        return value;
+      },
     };
   }
 
   #starts(
     process: Process,
-    { runId, run }: Started,
+    { runId, run, program }: Started,
     info: StepInfo,
     expected: string,
   ): (value: unknown) => void {
@@ -194,7 +215,15 @@ export class Town {
     const { key, attempt, idempotencyKey } = info;
     if (history.bodies.some((other) => other.run === run && other.key === key && other.attempt === attempt))
       history.meet("a body that ran twice");
-    const body: Body = { run, key, attempt, idempotencyKey, process: process.name, at: scheduler.now };
+    const body: Body = {
+      run,
+      key,
+      attempt,
+      idempotencyKey,
+      process: process.name,
+      at: scheduler.now,
+      comparable: program.perform === undefined,
+    };
     history.bodies.push(body);
     history.say(process.name, `${runId} ${key} starts, attempt ${attempt}`);
     if (key !== expected)
@@ -209,6 +238,7 @@ export class Town {
 }
 
 interface Started {
+  readonly program: Program;
   readonly runId: string;
   readonly run: RunLog | undefined;
 }
@@ -224,4 +254,12 @@ function judgeStart(history: History, process: Process, run: RunLog, { key, atte
   const due = failed.length === attempt - 1 ? (failed.at(-1)?.retryAt ?? 0) : 0;
   if (at + process.skewMs < due)
     history.violate("I10", `${where} for attempt ${attempt}, ${due - at} ms early`);
+}
+
+/** Listens to a promise without being a step on its way. */
+export function noteGiven(promise: Promise<unknown>, note: (what: string) => void): void {
+  promise.then(
+    (value) => note(JSON.stringify(value) ?? "nothing"),
+    (error: unknown) => note(`! ${String((error as { code?: unknown } | null)?.code ?? error)}`),
+  );
 }

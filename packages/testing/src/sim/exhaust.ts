@@ -1,0 +1,44 @@
+/** Every single fault: one simulation for every request of a quiet history and every way it can go wrong. */
+
+import { befalls, type NetworkFault } from "./faults.ts";
+import type { Plan } from "./plan.ts";
+import { simulate, type Simulation } from "./simulate.ts";
+
+export interface Exhausted {
+  /** Requests of the quiet history. */
+  readonly points: number;
+  readonly cases: number;
+  /** The first that broke an invariant. */
+  readonly failed: Simulation | null;
+}
+
+/** Applied and unknown, lost, and the death of the sender before, after and meanwhile. */
+export const singleFaults: readonly NetworkFault[] = [
+  "crash-before",
+  "crash-after",
+  "crash-then-apply",
+  "lose-reply",
+  "lose-request",
+];
+
+/** The plan without faults and actions first, then one fault at each of its requests. */
+export async function exhaust(
+  plan: Plan,
+  faults: readonly NetworkFault[] = singleFaults,
+): Promise<Exhausted> {
+  const quiet: Plan = { ...plan, rates: {}, actions: [], skews: [], only: [] };
+  const calm = await simulate({ plan: quiet });
+  const points = calm.requests;
+  let cases = 0;
+  let failed: Simulation | null = calm.violations.length > 0 ? calm : null;
+  for (const point of points) {
+    const [, operation] = point.split(" ");
+    for (const fault of faults) {
+      if (failed !== null || !befalls[fault].some((other) => other === operation)) continue;
+      cases += 1;
+      const simulation = await simulate({ plan: { ...quiet, only: [`${point} ${fault}`] } });
+      if (simulation.violations.length > 0) failed = simulation;
+    }
+  }
+  return { points: points.length, cases, failed };
+}

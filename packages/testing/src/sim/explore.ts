@@ -1,0 +1,134 @@
+/**
+ * A user's own workflow in the simulator: random schedules, several workers, crashes and a storage that fails,
+ * seed by seed, until one breaks a promise; then the shortest history of that.
+ */
+
+import type { Workflow } from "@durable/core";
+import { AnswerBook, type Answers } from "../kit/answers.ts";
+import { Bodies } from "../kit/bodies.ts";
+import { tally } from "./coverage.ts";
+import { planOf, type Plan } from "./plan.ts";
+import { nameOf, type Program } from "./program.ts";
+import { shrink } from "./shrink.ts";
+import { simulate, type Simulation } from "./simulate.ts";
+import { describeViolations, eventTable } from "./table.ts";
+
+export interface ExploreSettings<Output> {
+  /** How many seeds; 200 by default. */
+  readonly seeds?: number | undefined;
+  /** The first of them; 1 by default. */
+  readonly from?: number | undefined;
+  /** Answers to suspend points, by name. */
+  readonly resume?: Answers | undefined;
+  /** Throws when an output is not what it may be: called for every run that completes. */
+  readonly expect?: ((output: Output) => void) | undefined;
+  /** How long virtual time waits for a body, in real milliseconds; 1,000 by default. */
+  readonly bodyMs?: number | undefined;
+  /** Hears of each seed: for a progress line. */
+  readonly progress?: ((seeds: number) => void) | undefined;
+}
+
+/** The input may be left out where the workflow takes none. */
+export type ExploreOptions<Input, Output> = ExploreSettings<Output> &
+  (undefined extends Input ? { readonly input?: Input } : { readonly input: Input });
+
+export type ExploreArguments<Input, Output> = undefined extends Input
+  ? [options?: ExploreOptions<Input, Output>]
+  : [options: ExploreOptions<Input, Output>];
+
+export interface Exploration {
+  readonly seeds: number;
+  readonly runs: number;
+  readonly bodies: number;
+  readonly faults: number;
+  readonly events: number;
+  /** What was met on the way, and how often. */
+  readonly met: ReadonlyMap<string, number>;
+}
+
+/** Runs a workflow under every seed; rejects with the shortest history of the first that fails. */
+export async function explore<Input, Output>(
+  flow: Workflow<Input, Output>,
+  ...[options = {} as ExploreOptions<Input, Output>]: ExploreArguments<Input, Output>
+): Promise<Exploration> {
+  const { seeds = 200, from = 1, progress } = options;
+  const bodies = new Bodies(options.bodyMs ?? 1_000);
+  const programs = [programOf(flow, options, bodies)];
+  const settled = async (): Promise<void> => {
+    while (await bodies.wait());
+  };
+  const total = { seeds, runs: 0, bodies: 0, faults: 0, events: 0, met: new Map<string, number>() };
+  for (let seed = from; seed < from + seeds; seed++) {
+    const simulation = await simulate({ plan: userPlan(seed), programs, settled });
+    if (simulation.violations.length > 0) throw await failure(flow.name, simulation, { programs, settled });
+    total.runs += simulation.runs;
+    total.bodies += simulation.bodies;
+    total.faults += simulation.faults.length;
+    total.events += simulation.events;
+    tally(total.met, simulation.met);
+    progress?.(seed - from + 1);
+  }
+  return total;
+}
+
+/** What is done to generated workflows, but for what only they can bear: other code, and edited values. */
+function userPlan(seed: number): Plan {
+  const plan = planOf(seed);
+  return {
+    ...plan,
+    // In a calm plan nothing is edited, and every answer fits.
+    calm: true,
+    flows: [],
+    runs: plan.runs.map((run) => ({ ...run, flow: 0 })),
+    actions: plan.actions.filter(({ kind }) => kind !== "deploy"),
+  };
+}
+
+function programOf<Input, Output>(
+  { definition }: Workflow<Input, Output>,
+  options: ExploreOptions<Input, Output>,
+  bodies: Bodies,
+): Program {
+  const book = new AnswerBook(options.resume ?? {});
+  const { name, body, input: schema } = definition;
+  return {
+    name,
+    input: options.input,
+    ...(schema === null ? {} : { schema }),
+    body: () => body,
+    perform: async (process, key, work) => {
+      const ms = process.random.pick([0, 0, 20, 3_000]);
+      try {
+        return await bodies.run(key, async () => work());
+      } finally {
+        await process.pause(ms);
+      }
+    },
+    answer: ({ key }) => {
+      const point = { key, name: nameOf(key), token: "", note: null, schema: null, expiresAt: null };
+      if (book.find([point]) === undefined) throw book.missing([point]);
+      return book.answer(point);
+    },
+    judge: (output) => {
+      try {
+        options.expect?.(output as Output);
+        return null;
+      } catch (error) {
+        return `and that is not what was expected: ${String(error)}`;
+      }
+    },
+  };
+}
+
+async function failure(
+  name: string,
+  simulation: Simulation,
+  around: Pick<Parameters<typeof simulate>[0], "programs" | "settled">,
+): Promise<Error> {
+  const { seed } = simulation.plan;
+  const { simulation: last } = await shrink(simulation, { ...around, budgetMs: 10_000 });
+  return new Error(
+    `Workflow "${name}" breaks a promise under seed ${seed}: explore(flow, { ..., from: ${seed}, seeds: 1 }).\n` +
+      `${describeViolations(last.violations)}\n\nThe shortest history found:\n${eventTable(last)}`,
+  );
+}
