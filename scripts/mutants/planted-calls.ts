@@ -1,0 +1,207 @@
+/** Bugs in what a workflow calls, and in what reaches a run from outside. */
+import type { PlantedBug } from "./patch.ts";
+
+const groups: readonly PlantedBug[] = [
+  {
+    name: "branches-share-keys",
+    breaks: "G1",
+    file: "engine/group.ts",
+    find: "return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));",
+    replace: 'return branches.map(() => scope.branch(key, "0"));',
+    why: "All branches of a group have one space of keys.",
+  },
+  {
+    name: "race-decided-by-time",
+    breaks: "G2",
+    file: "engine/group.ts",
+    find: "    void settledOf(group, index, branch).then((result) => {\n      branch.leave();\n      if (over) return;",
+    replace:
+      "    void settledOf(group, index, branch).then(async (result) => {\n      branch.leave();\n      await new Promise((resolve) => void engine.world.timer(engine.world.random() * 50, resolve));\n      if (over) return;",
+    why: "The winner of a race is whoever comes first by a clock, and nothing records it.",
+  },
+  {
+    name: "losers-go-on",
+    breaks: "G3",
+    file: "engine/group.ts",
+    find: '        close(engine, other, "abandoned");\n',
+    replace: "",
+    why: "The scopes of those who lost a race stay open.",
+  },
+  {
+    name: "failed-group-goes-on",
+    breaks: "G3",
+    file: "engine/group.ts",
+    find: '          close(engine, other, "closed");\n',
+    replace: "",
+    why: "When one branch of a parallel group has failed, the others go on as before.",
+  },
+];
+
+const suspensions: readonly PlantedBug[] = [
+  {
+    name: "token-of-another-wait",
+    breaks: "S1",
+    file: "engine/suspend.ts",
+    find: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));",
+    replace: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(name)));",
+    why: "A token that is read before the wait opens names the first wait of that name.",
+  },
+  {
+    name: "verdict-not-recorded",
+    breaks: "S2",
+    file: "engine/suspend.ts",
+    find: '      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });',
+    replace: "      return this.outcome.resolve(decode(value, this.where));",
+    why: "An unchecked answer is handed to the code at once, and every replay judges it anew.",
+  },
+  {
+    name: "bad-answer-ends-the-wait",
+    breaks: "S3",
+    file: "engine/suspend.ts",
+    find: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });\n    this.#await();',
+    replace: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });',
+    why: "After a bad answer nobody waits for a better one.",
+  },
+  {
+    name: "bad-answer-accepted",
+    breaks: "S3",
+    file: "engine/suspend.ts",
+    find: "if (!result.ok) return result.issues;",
+    replace: "if (!result.ok) return { value: encode(value, this.where) };",
+    why: "An answer that does not fit the schema is taken.",
+  },
+];
+
+const steps: readonly PlantedBug[] = [
+  {
+    name: "record-not-decoded",
+    breaks: "T1",
+    file: "engine/step.ts",
+    find: "this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));",
+    replace: "this.outcome.resolve(settlement.value);",
+    why: "The code is given the written form of a value instead of the value.",
+  },
+  {
+    name: "failed-attempt-not-counted",
+    breaks: "T2",
+    file: "engine/step.ts",
+    find: "this.#start((this.engine.replay.fact(this.key)?.attempts ?? 0) + 1);",
+    replace: "this.#start(Math.max(2, this.engine.replay.fact(this.key)?.attempts ?? 0));",
+    why: "The third attempt and all later ones go under the number of the one before.",
+  },
+  {
+    name: "retry-not-recorded",
+    breaks: "T2",
+    file: "engine/step.ts",
+    find: ': { kind: "attempt.failed", ...called, error, retryAt },\n      );',
+    replace:
+      ': { kind: "attempt.failed", ...called, error, retryAt },\n      );\n      if (retryAt !== null) this.#start(attempt + 1);',
+    why: "The next attempt starts before the failed one is durable, and without its delay.",
+  },
+  {
+    name: "bare-cause-thrown",
+    breaks: "T3",
+    file: "engine/step.ts",
+    find: "this.outcome.reject(stepFailed(this.engine.journal.runId, this.key, settlement.attempt, cause));",
+    replace: "this.outcome.reject(cause);",
+    why: "A failed step throws the user's own error instead of `step-failed`.",
+  },
+];
+
+const answers: readonly PlantedBug[] = [
+  {
+    name: "no-mac-check",
+    breaks: "A1",
+    file: "tokens.ts",
+    find: "if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;",
+    replace: "",
+    why: "A token is believed whatever its signature says.",
+  },
+  {
+    name: "double-resume",
+    breaks: "A2",
+    file: "resume.ts",
+    find: `  if (answer !== null || settled === "resolved")
+    return answerId !== null && answerId === known ? "accepted" : "duplicate";
+  if (settled !== null || journal.state.end !== null) return "expired";`,
+    replace: `  if (journal.state.end !== null) return "expired";
+  if (settled === "expired" || settled === "closed") return "expired";`,
+    why: "A wait that has its answer takes another one.",
+  },
+  {
+    name: "duplicate-read-as-expired",
+    breaks: "A2",
+    file: "resume.ts",
+    find: 'if (answer !== null || settled === "resolved")',
+    replace: "if (answer !== null)",
+    why: "Whoever answers a wait that was answered is told that its time was over.",
+  },
+  {
+    name: "acknowledged-before-written",
+    breaks: "A3",
+    file: "resume.ts",
+    find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());',
+    replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
+    why: "A delivered answer is acknowledged while its append is under way.",
+  },
+  {
+    name: "wake-before-write",
+    breaks: "A3",
+    file: "resume.ts",
+    find: 'const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });\n    if (appended.kind === "lost") continue;',
+    replace:
+      'void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});\n    const appended = { kind: "landed", entries: [] };',
+    why: "The run is driven on before its answer is durable.",
+  },
+];
+
+const worker: readonly PlantedBug[] = [
+  {
+    name: "polls-once",
+    breaks: "W1",
+    file: "worker.ts",
+    find: "const cancel = world.timer(this.#intervalMs, () => this.#bell.ring());",
+    replace: "const cancel = () => {};",
+    why: "A worker asks for due runs when it starts and when a run ends, and never otherwise.",
+  },
+  {
+    name: "no-places",
+    breaks: "W2",
+    file: "worker.ts",
+    find: "&& !this.#active.has(runId) && this.active < places)",
+    replace: "&& !this.#active.has(runId))",
+    why: "A worker drives more runs at a time than it was told to.",
+  },
+  {
+    name: "stop-hands-nothing-on",
+    breaks: "W3",
+    file: "worker.ts",
+    find: "        signal: this.#abort.signal,\n",
+    replace: "",
+    why: "A worker that is asked to end drives its runs on.",
+  },
+  {
+    name: "killer-never-suspected",
+    breaks: "W4",
+    file: "worker.ts",
+    find: "        maxStarts: allowed,\n",
+    replace: "",
+    why: "A run that kills its worker every time is taken up for ever.",
+  },
+  {
+    name: "suspects-forgotten",
+    breaks: "W4",
+    file: "worker.ts",
+    find: "    if (this.active === 0) {\n      this.#suspects.delete(suspect);",
+    replace: "    if (this.active < 0) {\n      this.#suspects.delete(suspect);",
+    why: "Once a run is suspected the worker takes nothing any more.",
+  },
+];
+
+export const plantedInCalls: readonly PlantedBug[] = [
+  ...groups,
+  ...suspensions,
+  ...steps,
+  ...answers,
+  ...worker,
+];

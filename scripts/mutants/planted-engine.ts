@@ -1,0 +1,187 @@
+/** Bugs in the drive of one run: the loop, replay, what is written when, and the calls a workflow makes. */
+import type { PlantedBug } from "./patch.ts";
+
+const loop: readonly PlantedBug[] = [
+  {
+    name: "settles-from-work",
+    breaks: "N1",
+    file: "engine/step.ts",
+    find: 'this.engine.write({ kind: "step.completed", ...called, value });',
+    replace:
+      'this.engine.write({ kind: "step.completed", ...called, value });\n      this.outcome.resolve(decode(value, this.where));',
+    why: "A step's promise settles when its work ends, before the entry is durable.",
+  },
+  {
+    name: "microtasks-not-drained",
+    breaks: "N2",
+    file: "engine/engine.ts",
+    find: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());",
+    replace: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : Promise.resolve());",
+    why: "The next settlement is delivered while the code is still busy with the one before.",
+  },
+  {
+    name: "work-starts-at-the-call",
+    breaks: "N3",
+    file: "engine/engine.ts",
+    find: "    this.#fresh.push(call);\n",
+    replace: "    if (this.replay.fact(call.key)?.settled !== true) queueMicrotask(() => call.begin());\n",
+    why: "Work starts while recorded settlements that may close it are still to be delivered.",
+  },
+  {
+    name: "suspension-throws",
+    breaks: "law 6",
+    file: "engine/timers.ts",
+    find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  #changed",
+    replace:
+      '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  #changed',
+    why: "A driver that lets go rejects what it waits for, and the code's catch sees it.",
+  },
+  {
+    name: "parks-with-work-under-way",
+    breaks: "N4",
+    file: "engine/engine.ts",
+    find: "if (this.busy.idle && !this.#outbox.inFlight) return this.#rest();",
+    replace: "if (!this.#outbox.inFlight) return this.#rest();",
+    why: "The loop parks although a body is still running.",
+  },
+  {
+    name: "blocked-run-writes",
+    breaks: "N5",
+    file: "engine/engine.ts",
+    find: "    this.#outbox.keepAttempts();\n",
+    replace: "",
+    also: [
+      {
+        file: "engine/engine.ts",
+        find: "if (this.#stop !== null || (this.#blocked !== null && !isAttempt(fact))) return;",
+        replace: "if (this.#stop !== null) return;",
+      },
+    ],
+    why: "What a blocked run had queued is written to its journal.",
+  },
+];
+
+const replay: readonly PlantedBug[] = [
+  {
+    name: "held-out-of-order",
+    breaks: "R1",
+    file: "engine/replay.ts",
+    find: "this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);",
+    replace: "this.#ready.splice(later === -1 ? 0 : this.#ready.length, 0, held);",
+    why: "Among settlements that waited for their calls, the highest position is delivered first.",
+  },
+  {
+    name: "latest-first",
+    breaks: "R1",
+    file: "engine/replay.ts",
+    find: "this.#queue.push(entry);",
+    replace: "this.#queue.splice(this.#cursor, 0, entry);",
+    why: "Of what is not yet delivered, the highest position comes first.",
+  },
+  {
+    name: "second-settlement-counts",
+    breaks: "R2",
+    file: "engine/replay.ts",
+    find: "if (isSettlement(entry) && !fact.settled) {",
+    replace: "if (isSettlement(entry)) {",
+    why: "A key that settles again is delivered again.",
+  },
+  {
+    name: "early-answer-dropped",
+    breaks: "R3",
+    file: "engine/replay.ts",
+    find: "if (settlement !== undefined) this.#held.set(settlement.key, settlement);",
+    replace: "",
+    why: "A settlement that is ahead of its call is passed over and not kept.",
+  },
+];
+
+const outbox: readonly PlantedBug[] = [
+  {
+    name: "settled-meanwhile-dropped",
+    breaks: "O1",
+    file: "engine/outbox.ts",
+    find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
+    replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);\n    else this.#queue = [];',
+    why: "What settled while an append was in flight is forgotten instead of riding the next one.",
+  },
+  {
+    name: "flushes-side-by-side",
+    breaks: "O1",
+    file: "engine/outbox.ts",
+    find: "    if (this.#inFlight) return;\n",
+    replace: "",
+    why: "A second append begins while one is in flight.",
+  },
+  {
+    name: "riders-go-last",
+    breaks: "O2",
+    file: "engine/outbox.ts",
+    find: "const facts = [...this.#riders, ...this.#take()];",
+    replace: "const facts = [...this.#take(), ...this.#riders];",
+    why: "A group's own entry, or the closing of a wait, comes after what followed from it.",
+  },
+  {
+    name: "riders-dropped-by-a-conflict",
+    breaks: "O2",
+    file: "engine/outbox.ts",
+    find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
+    replace:
+      'if (appended.kind === "absorbed") this.#queue.unshift(...facts.filter(({ fact }) => !/parallel|race|closed/.test(fact.kind)));',
+    why: "A rider whose batch met a conflict is never written.",
+  },
+  {
+    name: "timers-overtake-verdicts",
+    breaks: "O3",
+    file: "engine/outbox.ts",
+    find: "const timers = this.#busy.judging ? [] : fresh.filter(({ fact }) => isTimer(fact));",
+    replace: "const timers = fresh.filter(({ fact }) => isTimer(fact));",
+    why: "A timer is written while an answer that stands before it has no verdict.",
+  },
+  {
+    name: "lost-time-out-written",
+    breaks: "O3",
+    file: "engine/outbox.ts",
+    find: "return answer !== null || settled !== null;",
+    replace: "return false;",
+    why: "A time-out that lost against an answer is written after it.",
+  },
+  {
+    name: "park-outlives-a-conflict",
+    breaks: "O4",
+    file: "engine/outbox.ts",
+    find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
+    replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...batch);',
+    why: "A stop that met an answer is written after it all the same.",
+  },
+];
+
+const hold: readonly PlantedBug[] = [
+  {
+    name: "lease-decides",
+    breaks: "H1",
+    file: "storage/memory.ts",
+    find: "if (gone || (kept?.batches.length ?? 0) !== position)",
+    replace:
+      "if (gone || ((kept?.batches.length ?? 0) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
+    why: "Whoever has the lease may append, wherever the journal stands.",
+  },
+  {
+    name: "works-without-lease",
+    breaks: "H2",
+    file: "engine/engine.ts",
+    find: "if (!hold.valid) return void (await hold.renew());",
+    replace: "",
+    why: "Work starts under a lease that has run out.",
+  },
+  {
+    name: "never-looks",
+    breaks: "H3",
+    file: "engine/hold.ts",
+    find: "if (driving === null || this.#watching) return;",
+    replace: "if (driving !== null || this.#watching) return;",
+    why: "A live driver hears nothing of what comes from outside.",
+  },
+];
+
+export const plantedInTheLoop: readonly PlantedBug[] = [...loop, ...replay, ...outbox, ...hold];

@@ -1,0 +1,208 @@
+/** Bugs in what is written and how it adds up: storage, journal, entries, folds, lineage. */
+import type { PlantedBug } from "./patch.ts";
+
+const journal: readonly PlantedBug[] = [
+  {
+    name: "look-not-taken-in",
+    breaks: "J1",
+    file: "journal.ts",
+    find: "return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
+    replace:
+      "return this.#alone(async () => { if (this.position > 0) { await this.#storage.read(this.locator, this.position); return []; } return (await this.#tail()).flatMap(({ entries }) => entries); });",
+    why: "A wake-up is looked at and what it brought stays out of memory.",
+  },
+  {
+    name: "stale-decision",
+    breaks: "J1",
+    file: "journal.ts",
+    find: "if (this.position !== position && options.outside !== true)",
+    replace: "if (this.position < 0)",
+    why: "A batch is written although a look took something in after its writer had decided.",
+  },
+  {
+    name: "two-appends-in-flight",
+    breaks: "J2",
+    file: "journal.ts",
+    find: "const result = this.#last === null ? work() : this.#last.then(work);",
+    replace: "const result = work();",
+    why: "Reads and appends of one journal overlap, so a batch of ours may be taken in twice.",
+  },
+  {
+    name: "free-slot-means-landed",
+    breaks: "J3",
+    file: "journal.ts",
+    find: "if (tail.length === 0) return null;",
+    replace: 'if (tail.length === 0) return { kind: "landed", entries: [] };',
+    why: "After an unknown outcome a free slot is taken for success, and the batch is lost.",
+  },
+  {
+    name: "retry-under-a-new-id",
+    breaks: "J3",
+    file: "journal.ts",
+    find: "await backOff(this.#world, tries);\n      }",
+    replace: "await backOff(this.#world, tries);\n        return this.#append(facts, options);\n      }",
+    why: "An unknown outcome is tried again under a new write id, so a first try that lands late is not known as ours.",
+  },
+  {
+    name: "absorbs-other-drivers",
+    breaks: "J4",
+    file: "journal.ts",
+    find: "const others = tail.some(({ batch }) => !batch.outside && batch.driver !== this.driver);",
+    replace: "const others = false;",
+    also: [
+      {
+        file: "journal.ts",
+        find: "this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;",
+        replace: "",
+      },
+      {
+        file: "engine/hold.ts",
+        find: "if (entries.some((entry) => !entry.outside)) events.lost();\n  else events.moved(entries);",
+        replace: "events.moved(entries);",
+      },
+    ],
+    why: "A driver takes in what another driver wrote and goes on beside it.",
+  },
+  {
+    name: "lost-driver-writes",
+    breaks: "J5",
+    file: "journal.ts",
+    find: 'if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };',
+    replace: "",
+    why: "A driver that has seen another one's batch, or the end, appends all the same.",
+  },
+  {
+    name: "thin-read-taken",
+    breaks: "J6",
+    file: "journal.ts",
+    find: "if (this.position + batches.length !== length)",
+    replace: "if (this.position < 0)",
+    why: "A reply that lacks its last batches is taken for the whole journal.",
+  },
+  {
+    name: "shrunken-journal-taken",
+    breaks: "J6",
+    file: "journal.ts",
+    find: "if (length < this.position) throw regressed(this.runId, this.position);\n    if (this.position + batches.length !== length)",
+    replace: "if (length >= this.position && this.position + batches.length !== length)",
+    why: "A journal that lost acknowledged batches is driven on as if nothing had happened.",
+  },
+];
+
+const entries: readonly PlantedBug[] = [
+  {
+    name: "outside-not-marked",
+    breaks: "E1",
+    file: "entry.ts",
+    find: `\${outside ? ',"outside":true' : ""}`,
+    replace: "",
+    why: "A batch no longer says that it came from outside.",
+  },
+  {
+    name: "attempt-number-not-read",
+    breaks: "T2",
+    file: "entry.ts",
+    find: 'raw["startedAt"] = at - (typeof took === "number" ? took : 0);',
+    replace: 'raw["startedAt"] = at - (typeof took === "number" ? took : 0);\n    raw["attempt"] = 1;',
+    why: "The number of an attempt is written and not read back.",
+  },
+  {
+    name: "one-id-for-all-batches",
+    breaks: "E2",
+    file: "journal.ts",
+    find: "const writeId = `${this.driver}.${++this.#writes}`;",
+    replace: "const writeId = `${this.driver}.${Math.min(1, ++this.#writes)}`;",
+    why: "Two texts of one driver go under the same write id.",
+  },
+  {
+    name: "fork-counts-from-one",
+    breaks: "E3",
+    file: "journal.ts",
+    find: "this.#seq = forked.base;",
+    replace: "",
+    why: "A fork numbers its own entries from 1, so that positions in inherited ones mean something else.",
+  },
+];
+
+const folds: readonly PlantedBug[] = [
+  {
+    name: "answer-leaves-run-parked",
+    breaks: "F1",
+    file: "fold.ts",
+    find: '  summary.wakeAt = 0;\n  summary.status = "running";',
+    replace:
+      '  if (fact.kind !== "suspend.answered") {\n    summary.wakeAt = 0;\n    summary.status = "running";\n  }',
+    why: "A run that was answered without code still reads as parked, and nobody finds it.",
+  },
+  {
+    name: "cancel-is-no-end",
+    breaks: "F2",
+    file: "fold.ts",
+    find: 'return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";',
+    replace: 'return kind === "run.completed" || kind === "run.failed";',
+    why: "Entries after a cancellation still count.",
+  },
+  {
+    name: "rejected-answer-stays",
+    breaks: "F3",
+    file: "fold.ts",
+    find: "          state.answer = null;\n          state.answerId = null;",
+    replace: "",
+    why: "An answer that did not stand still counts as the first, and its wait takes no other.",
+  },
+];
+
+const lineage: readonly PlantedBug[] = [
+  {
+    name: "fork-reads-all-of-its-parent",
+    breaks: "L1",
+    file: "journal.ts",
+    find: "return batches.slice(0, length);",
+    replace: "return batches;",
+    why: "A fork sees what its parent wrote after the fork was made.",
+  },
+  {
+    name: "ancestors-on-two-lines",
+    breaks: "L2",
+    file: "journal.ts",
+    find: "let seq = base;",
+    replace: "let seq = 0;",
+    why: "Entries of an ancestor that is a fork itself are numbered from 1 again.",
+  },
+  {
+    name: "open-waits-inherited",
+    breaks: "L3",
+    file: "lineage.ts",
+    find: 'if (entry.kind === "suspend.opened" || entry.kind === "attempt.failed") return settled.has(entry.key);',
+    replace: 'if (entry.kind === "suspend.opened" || entry.kind === "attempt.failed") return true;',
+    why: "A fork takes its parent's open waits and failed attempts for its own.",
+  },
+];
+
+const memory: readonly PlantedBug[] = [
+  {
+    name: "refused-append-changes-head",
+    breaks: "M1",
+    file: "storage/memory.ts",
+    find: "    if (gone || (kept?.batches.length ?? 0) !== position)",
+    replace:
+      "    if (kept !== undefined) kept.head = head;\n    if (gone || (kept?.batches.length ?? 0) !== position)",
+    why: "An append that is refused has already replaced the head.",
+  },
+  {
+    name: "parent-deleted-under-its-fork",
+    breaks: "M2",
+    file: "storage/memory.ts",
+    find: "if (run?.deleted !== true || this.#readers.has(candidate)) continue;",
+    replace: "if (run?.deleted !== true) continue;",
+    why: "The batches of a deleted run go while forks still read them.",
+  },
+];
+
+export const plantedInJournals: readonly PlantedBug[] = [
+  ...journal,
+  ...entries,
+  ...folds,
+  ...lineage,
+  ...memory,
+];

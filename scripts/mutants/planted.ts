@@ -1,0 +1,13 @@
+/** Every planted bug, by name, and what must have one. */
+import { plantedInCalls } from "./planted-calls.ts";
+import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInTheLoop } from "./planted-engine.ts";
+import type { PlantedBug } from "./patch.ts";
+
+export const planted: readonly PlantedBug[] = [
+  ...plantedInLaws,
+  ...plantedInJournals,
+  ...plantedInTheLoop,
+  ...plantedInCalls,
+];

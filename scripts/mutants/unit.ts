@@ -1,0 +1,26 @@
+/** What no simulation sees, a test of its own must: runs test files with a bug in place. */
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { root } from "../lib/workspace.ts";
+import type { Found } from "./hunt.ts";
+import type { Patch } from "./patch.ts";
+
+const config = join(root, "scripts", "mutants", "vitest.config.ts");
+const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+
+/** Caught when a test of these files fails, by the first that does. */
+export function tryTests(patches: readonly Patch[], files: readonly string[]): Promise<Found> {
+  const start = performance.now();
+  return new Promise((resolve) => {
+    const env = { ...process.env, MUTANT_PATCHES: JSON.stringify(patches), NO_COLOR: "1" };
+    const args = [vitest, "run", "--config", config, ...files];
+    execFile(process.execPath, args, { cwd: root, env, maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
+      const tookMs = performance.now() - start;
+      if (error === null) return resolve({ kind: "survived", tried: files.length, tookMs });
+      const failed = /^ FAIL {2}(.+)$/m.exec(stdout + stderr)?.[1];
+      if (failed === undefined) return resolve({ kind: "unfit", what: stderr || stdout, tookMs });
+      const by = /([\w-]+\.test\.ts)/.exec(failed)?.[1] ?? "a test";
+      resolve({ kind: "caught", by, what: failed, seed: 0, tried: files.length, tookMs });
+    });
+  });
+}

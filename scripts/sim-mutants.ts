@@ -1,0 +1,128 @@
+/**
+ * The test of the tests: core with a bug in it, simulated until somebody objects.
+ *
+ *     npm run sim:mutants                            every planted bug
+ *     npm run sim:mutants -- --only no-mac-check     one of them, or all that break one law: --only "law 8"
+ *     npm run sim:mutants -- --random 20 --draw 1    random mutants, drawn by a seed
+ *     npm run sim:mutants -- --only no-mac-check --tests packages/core/test/tokens.test.ts
+ *
+ * --seeds (2000) is how many simulations a bug must survive to be called a survivor; --markdown prints the table
+ * for the docs. Ends with 1 when a planted bug survives, or when the simulator objects to the sound engine.
+ */
+import { parseArgs } from "node:util";
+import { seeded } from "../packages/testing/src/random.ts";
+import { drawMutants } from "./mutants/draw.ts";
+import { hunt, type Found } from "./mutants/hunt.ts";
+import { patchesOf, type Patch, type PlantedBug } from "./mutants/patch.ts";
+import { planted } from "./mutants/planted.ts";
+import { tableOf, type Row } from "./mutants/table.ts";
+import { tryTests } from "./mutants/unit.ts";
+
+const { values } = parseArgs({
+  options: {
+    only: { type: "string", multiple: true, default: [] },
+    seeds: { type: "string", default: "2000" },
+    random: { type: "string" },
+    draw: { type: "string", default: "1" },
+    tests: { type: "string", multiple: true, default: [] },
+    markdown: { type: "boolean", default: false },
+  },
+});
+const count = Number(values.seeds);
+const seeds = Array.from({ length: count }, (_, i) => i + 1);
+const atATime = 2;
+const progress = new Map<string, number>();
+
+function show(): void {
+  if (!process.stdout.isTTY) return;
+  const now = [...progress].map(([name, seed]) => `${name} ${seed}/${count}`).join(", ");
+  process.stdout.write(`\r\x1b[K${now.slice(0, (process.stdout.columns ?? 80) - 1)}`);
+}
+
+async function tried(name: string, patches: readonly Patch[], tests: readonly string[]): Promise<Found> {
+  progress.set(name, 0);
+  show();
+  const found =
+    tests.length > 0
+      ? await tryTests(patches, tests)
+      : await hunt({ patches, seeds }, (seed) => {
+          progress.set(name, seed);
+          show();
+        });
+  progress.delete(name);
+  return found;
+}
+
+function rowOf({ name, breaks, redundant }: PlantedBug, found: Found): Row {
+  return { name, breaks, found, excuse: redundant ?? null };
+}
+
+async function tryPlanted(bugs: readonly PlantedBug[], said: (row: Row) => void): Promise<void> {
+  const queue = bugs.values();
+  const one = async (): Promise<void> => {
+    for (const bug of queue) {
+      const tests =
+        values.tests.length > 0 ? values.tests : bug.seenBy === undefined ? [] : [bug.seenBy.test];
+      said(rowOf(bug, await tried(bug.name, patchesOf(bug), tests)));
+    }
+  };
+  await Promise.all(Array.from({ length: atATime }, one));
+}
+
+/** Those that do not run at all make room for the next ones, in the order they were drawn. */
+async function tryRandom(wanted: number, said: (row: Row) => void): Promise<void> {
+  const drawn = drawMutants(seeded(Number(values.draw)));
+  let fit = 0;
+  const one = async (): Promise<void> => {
+    while (fit < wanted) {
+      fit += 1;
+      const next = drawn.next();
+      if (next.done === true) return;
+      const { name, before, after } = next.value;
+      const found = await tried(name, [next.value], values.tests);
+      if (found.kind === "unfit") fit -= 1;
+      else said({ name, breaks: `${before}  ->  ${after.replaceAll("\n", " ")}`, found, excuse: null });
+    }
+  };
+  await Promise.all(Array.from({ length: atATime }, one));
+}
+
+/** A seed that objects to the sound engine as well has caught nothing. */
+async function falseAlarm(rows: readonly Row[]): Promise<string | null> {
+  const objecting = rows.flatMap(({ found }) =>
+    found.kind === "caught" && found.seed > 0 ? [found.seed] : [],
+  );
+  if (objecting.length === 0) return null;
+  const sound = await hunt({ patches: [], seeds: [...new Set(objecting)] });
+  return sound.kind === "caught" ? `seed ${sound.seed} objects to the sound engine: ${sound.what}` : null;
+}
+
+async function main(): Promise<void> {
+  const { only } = values;
+  const bugs = planted.filter(
+    ({ name, breaks }) => only.length === 0 || only.includes(name) || only.includes(breaks),
+  );
+  if (bugs.length === 0) throw new Error(`no planted bug is called ${only.join(" or ")}`);
+  const rows: Row[] = [];
+  const table = tableOf(values.random === undefined ? bugs.map(({ name }) => name) : [], values.markdown);
+  const said = (row: Row): void => {
+    rows.push(row);
+    if (process.stdout.isTTY) process.stdout.write("\r\x1b[K");
+    console.log(table.line(row));
+  };
+  console.log(table.head);
+  if (values.random === undefined) await tryPlanted(bugs, said);
+  else await tryRandom(Number(values.random), said);
+  if (process.stdout.isTTY) process.stdout.write("\r\x1b[K");
+  const survivors = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse === null);
+  const alarm = await falseAlarm(rows);
+  if (alarm !== null) console.error(`sim:mutants: ${alarm}`);
+  const names = survivors.length === 0 ? "" : `; survivors: ${survivors.map(({ name }) => name).join(", ")}`;
+  const excused = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse !== null).length;
+  console.log(
+    `sim:mutants: ${rows.length} bugs, ${rows.length - survivors.length - excused} caught, ${excused} redundant, ${survivors.length} survived${names}`,
+  );
+  if (alarm !== null || (values.random === undefined && survivors.length > 0)) process.exitCode = 1;
+}
+
+await main();

@@ -1,0 +1,85 @@
+/** The test of the tests, in small: patches still apply, nothing is without one, and some die at once. */
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { hunt } from "../mutants/hunt.ts";
+import { isOtherCode, mask, mutantsOf } from "../mutants/mutate.ts";
+import { coreSources, patched, patchesOf, readSource, type PlantedBug } from "../mutants/patch.ts";
+import { planted } from "../mutants/planted.ts";
+
+const laws = Array.from({ length: 12 }, (_, i) => `law ${i + 1}`);
+
+/** What the heads of the files promise: J1, N3, O2, ... */
+function numbered(): string[] {
+  const files = globSync("{*,engine/*,storage/*}.ts", { cwd: coreSources });
+  const heads = files.map((file) => readFileSync(join(coreSources, file), "utf8").split("*/", 1)[0] ?? "");
+  return heads.flatMap((head) => Array.from(head.matchAll(/^ \* ([A-Z]\d)\. /gm), ([, name]) => name ?? ""));
+}
+
+test("there are many, and no two of one name", () => {
+  expect(planted.length).toBeGreaterThanOrEqual(40);
+  expect(new Set(planted.map(({ name }) => name)).size).toBe(planted.length);
+});
+
+test.each(planted.map((bug) => [bug.name, bug] as const))("%s still applies", (_, bug) => {
+  for (const { file } of patchesOf(bug)) {
+    const source = readSource(file);
+    expect(patched(file, source, patchesOf(bug))).not.toBe(source);
+  }
+});
+
+test("every law and every numbered invariant has one", () => {
+  const promises = [...laws, ...numbered()];
+  expect(promises.length).toBeGreaterThan(50);
+  expect(promises.filter((promise) => !planted.some(({ breaks }) => breaks === promise))).toEqual([]);
+  expect(planted.map(({ breaks }) => breaks).filter((breaks) => !promises.includes(breaks))).toEqual([]);
+});
+
+test("a patch whose text is gone, or is there twice, is refused", () => {
+  const patch = { file: "a.ts", find: "one", replace: "two" };
+  expect(patched("a.ts", "one and all", [patch])).toBe("two and all");
+  expect(patched("b.ts", "none", [patch])).toBe("none");
+  expect(() => patched("a.ts", "nothing", [patch])).toThrow("no longer has");
+  expect(() => patched("a.ts", "one by one", [patch])).toThrow("more than one");
+});
+
+test("a mutant changes code, and neither comments nor texts", () => {
+  const source = 'if (a && b) say("x && y", `${a} || b`); // a && b\nconst list = [first(0), 1];\n';
+  expect(mask(source)).toHaveLength(source.length);
+  expect(mutantsOf("a.ts", source).map(({ name, after }) => `${name}: ${after}`)).toEqual([
+    'a.ts:1 negate a condition: if (!(a && b)) say("x && y", `${a} || b`); // a && b',
+    'a.ts:1 swap && for ||: if (a || b) say("x && y", `${a} || b`); // a && b',
+    "a.ts:2 drop the first element: const list = [ 1];",
+    "a.ts:2 0 becomes 1: const list = [first(1), 1];",
+    "a.ts:2 1 becomes 0: const list = [first(0), 0];",
+  ]);
+});
+
+test("a mutant of types alone is none, and each stands where it says", () => {
+  const mutants = mutantsOf("engine/scope.ts");
+  const typed = mutants.filter(({ before }) => before.includes("by: 1 | 0 | -1"));
+  expect(typed.map(isOtherCode)).toEqual([false, false, false]);
+  for (const { file, find, replace } of mutants)
+    expect(() => patched(file, readSource(file), [{ file, find, replace }])).not.toThrow();
+});
+
+const sample = [
+  "no-compare-and-swap",
+  "acknowledged-one-append-early",
+  "microtasks-not-drained",
+  "settled-meanwhile-dropped",
+  "branches-share-keys",
+  "retry-not-recorded",
+  "verdict-not-recorded",
+  "latest-first",
+];
+
+test.each(sample)("%s is caught within a few seeds", { timeout: 60_000 }, async (name) => {
+  const bug = planted.find((one) => one.name === name) as PlantedBug;
+  const found = await hunt({ patches: patchesOf(bug), seeds: [1, 2, 3, 4, 5] });
+  expect(found).toMatchObject({ kind: "caught", by: expect.stringMatching(/^I\d+$/) });
+});
+
+test("the sound engine passes them", { timeout: 60_000 }, async () => {
+  expect(await hunt({ patches: [], seeds: [1, 2, 3, 4, 5] })).toMatchObject({ kind: "survived" });
+});
