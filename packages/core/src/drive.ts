@@ -15,7 +15,7 @@ import { writeFact } from "./entry.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
-import { Journal } from "./journal.ts";
+import { incomplete, Journal } from "./journal.ts";
 import { assertRunId, locatorOf } from "./keys.ts";
 import { outcomeOf, type Outcome } from "./outcome.ts";
 import { validate, type StandardSchema } from "./schema.ts";
@@ -122,6 +122,8 @@ export async function grip(host: Host, journal: Journal): Promise<Begun> {
   const lease = journal.state.end === null ? await hold.acquire(journal) : null;
   if (lease === null) return { journal, hold, held: false, starts: 0 };
   if (lease.length !== journal.position) await journal.look();
+  // A copy that lags behind would have recorded work done again.
+  if (journal.position < lease.length) throw incomplete(journal.runId, journal.position, lease.length);
   return { journal, hold, held: true, starts: lease.starts };
 }
 

@@ -44,18 +44,13 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number): void 
     case "run.completed":
     case "run.failed":
     case "run.cancelled":
-      summary.status = endStatus[fact.kind];
+      // The kind of an end is `run.` and the status it gives.
+      summary.status = fact.kind.slice(4) as Summary["status"];
       summary.wakeAt = null;
       return;
     default:
   }
 }
-
-const endStatus = {
-  "run.completed": "completed",
-  "run.failed": "failed",
-  "run.cancelled": "cancelled",
-} as const;
 
 function begin(
   summary: Summary,

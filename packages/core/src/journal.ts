@@ -24,7 +24,7 @@ import { RunState, summarize } from "./fold.ts";
 import { locatorOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
 import type { AppendRequest, Storage } from "./storage.ts";
-import type { World } from "./world.ts";
+import { pause, type World } from "./world.ts";
 
 export interface JournalOptions {
   readonly storage: Storage;
@@ -254,10 +254,6 @@ export function backOff(world: World, tries: number): Promise<void> {
   return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
 }
 
-export function pause(world: World, ms: number): Promise<void> {
-  return new Promise((resolve) => void world.timer(ms, resolve));
-}
-
 function isTransient(error: DurableError): boolean {
   return error.code.startsWith("storage-") && error.code !== "storage-closed";
 }
@@ -278,7 +274,7 @@ function regressed(runId: string, position: number): DurableError {
   );
 }
 
-function incomplete(run: string, found: number, expected: number): DurableError {
+export function incomplete(run: string, found: number, expected: number): DurableError {
   return new DurableError(
     "storage-failed",
     `The storage gave ${found} of the ${expected} batches of run ${run}. Try again.`,

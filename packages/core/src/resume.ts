@@ -94,7 +94,9 @@ export async function resume(
   const begun = await grip(host, journal);
   const placed: { result: Placed | null } = { result: null };
   const atEdge: AtEdge = async (engine) => {
-    placed.result = await place(engine, answer, host);
+    const result = await place(engine, answer, host);
+    if (result === "again") return result;
+    placed.result = result;
     return begun.held && isDue(journal, placed.result) ? "go on" : "leave";
   };
   const stop = await drive(host, definition, begun, { atEdge });
@@ -117,26 +119,23 @@ function isDue(journal: Journal, placed: Placed | null): boolean {
 }
 
 /** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
-async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed | null> {
+async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed | "again" | null> {
   const { journal } = engine;
-  for (;;) {
-    const refused = standing(journal, answer, host.world.now());
-    if (refused !== null) return { status: refused };
-    const call = engine.calls.byWait(answer.wait);
-    // A race around it is decided: nobody is listening any more.
-    if (call?.scope.closed === true) return { status: "expired" };
-    const { opened } = journal.state.wait(answer.wait);
-    if (call === undefined && engine.finished && opened !== null) {
-      engine.block(vanishedWait(journal.runId, opened.key));
-      return null;
-    }
-    const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
-    if (typeof fact === "string") return { status: "invalid", issues: fact };
-    const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
-    if (appended.kind === "lost") continue;
-    engine.learn(appended.entries);
-    if (appended.kind === "landed") return { status: "accepted" };
+  const refused = standing(journal, answer, host.world.now());
+  if (refused !== null) return { status: refused };
+  const call = engine.calls.byWait(answer.wait);
+  // A race around it is decided: nobody is listening any more.
+  if (call?.scope.closed === true) return { status: "expired" };
+  const { opened } = journal.state.wait(answer.wait);
+  if (call === undefined && engine.finished && opened !== null) {
+    engine.block(vanishedWait(journal.runId, opened.key));
+    return null;
   }
+  const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
+  if (typeof fact === "string") return { status: "invalid", issues: fact };
+  const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
+  if (appended.kind !== "lost") engine.learn(appended.entries);
+  return appended.kind === "landed" ? { status: "accepted" } : "again";
 }
 
 async function checkedFact(

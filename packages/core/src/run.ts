@@ -7,8 +7,9 @@ import type { Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
-import { pause, type Journal } from "./journal.ts";
+import type { Journal } from "./journal.ts";
 import { outcomeOf, type Outcome } from "./outcome.ts";
+import { pause } from "./world.ts";
 
 /** One fact of a run's journal, its values decoded. */
 export type RunEntry<V = unknown> = Entry<V>;

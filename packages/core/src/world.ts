@@ -80,3 +80,16 @@ export const systemWorld: World = {
     return () => host.process?.off?.("SIGTERM", stop);
   },
 };
+
+/** Settles after a time, or on abort; leaves nothing behind either way. */
+export function pause(world: World, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      cancel();
+      signal?.removeEventListener("abort", done);
+      resolve();
+    };
+    const cancel = world.timer(ms, done);
+    signal?.addEventListener("abort", done, { once: true });
+  });
+}

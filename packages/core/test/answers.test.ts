@@ -153,13 +153,11 @@ test("H31 an answer to a wait whose race is decided is refused while a long step
   expect(await answeredLate("resume")).toEqual({ status: "expired", output: "timer" });
 });
 
-// Not so yet: that the wait is closed is written with the next batch, which comes when the step ends.
-test.fails("H31 an answer to a wait whose race is decided is refused while a long step follows, by deliver", async () => {
+test("H31 an answer to a wait whose race is decided is refused while a long step follows, by deliver", async () => {
   expect(await answeredLate("deliver")).toEqual({ status: "expired", output: "timer" });
 });
 
-// Not so yet: what came meanwhile is absorbed, and the answer is written before the code has seen it.
-test.fails("H31 an answer that meets the end of its race on the way is refused, by resume", async () => {
+test("H31 an answer that meets the end of its race on the way is refused, by resume", async () => {
   const on = lab();
   const { promise: gate, resolve: finish } = Promise.withResolvers<void>();
   let token = "";
@@ -189,8 +187,7 @@ test.fails("H31 an answer that meets the end of its race on the way is refused, 
   expect(status).toBe("expired");
 });
 
-// Not so yet: the time-out is dropped as one that lost against the answer, and nothing is left that could wake the run.
-test.fails("H34 a bad answer that is judged after the deadline leaves the wait to its time-out", async () => {
+test("H34 a bad answer that is judged after the deadline leaves the wait to its time-out", async () => {
   const on = lab();
   const flow = durable("late", (ctx) =>
     ctx.suspend("n", { schema: z.number(), timeout: "1h", fallback: "nobody" }),

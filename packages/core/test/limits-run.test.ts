@@ -167,3 +167,15 @@ describe("H71 a name or a number over its limit is an error that code can catch,
     );
   });
 });
+
+test("a run does not park before all its waits are durable, when they are too large for one batch", async () => {
+  const on = lab();
+  const flow = durable("many", (ctx) =>
+    Promise.all(Array.from({ length: 400 }, (_, i) => ctx.suspend(`w${i}`, { note: "x".repeat(60_000) }))),
+  );
+  const outcome = await runOf(on, flow);
+  expect(outcome.status === "suspended" && outcome.waiting.length).toBe(400);
+  const batches = await batchesOf(on);
+  expect(batches.length).toBeGreaterThan(2);
+  for (const batch of batches) expect(batch.length).toBeLessThan(limits.batchBytes + 100_000);
+});

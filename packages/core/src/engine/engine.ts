@@ -13,7 +13,6 @@ import type { Json } from "../codec/tags.ts";
 import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
-import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
 import { Busy } from "./busy.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
@@ -209,9 +208,10 @@ export class Engine implements Edge {
   async #idle(): Promise<void> {
     const { hold, atEdge } = this.#options;
     if (!this.#edgeReached) {
-      this.#edgeReached = true;
-      if ((await atEdge?.(this)) === "leave" && this.#blocked === null) this.#end({ kind: "left" });
-      if (atEdge !== undefined) return;
+      const next = await atEdge?.(this);
+      this.#edgeReached = next !== "again";
+      if (next === "leave" && this.#blocked === null) this.#end({ kind: "left" });
+      if (next !== undefined) return;
     }
     // What came while the lease was out is looked at before anything begins.
     if (!hold.valid) return void (await hold.renew());
@@ -235,15 +235,14 @@ export class Engine implements Edge {
   /** No work is under way and no append in flight: write what is queued, and with it the stop if this is one. */
   async #rest(): Promise<void> {
     const { size, settles } = this.#outbox;
-    if (size === 0 && this.#finish !== null) return this.#complete(this.#finish);
+    if (!settles && this.#finish !== null) return this.#complete(this.#finish);
     const wakeAt = this.timers.earliest();
     const patient = this.timers.endsWithin(this.#options.patienceMs);
     const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
     const { status, wakeAt: parkedAt } = this.journal.state.summary;
     if (parks && size === 0 && status === "suspended" && parkedAt === wakeAt)
       return this.#end({ kind: "suspended" });
-    if (parks && size < limits.batchEntries) return this.#outbox.append({ kind: "run.suspended", wakeAt });
-    if (size > 0) return this.#outbox.append(null);
+    if (parks || size > 0) return this.#outbox.append(parks ? { kind: "run.suspended", wakeAt } : null);
     if (this.timers.waiting > 0) this.#options.hold.watch();
     await this.#bell.wait();
   }

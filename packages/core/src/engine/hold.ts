@@ -10,7 +10,7 @@ import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import { backOff, type Journal } from "../journal.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
-import type { World } from "../world.ts";
+import { pause, type World } from "../world.ts";
 
 export interface HoldEvents {
   moved(entries: readonly Entry[]): void;
@@ -158,17 +158,18 @@ export class Hold {
     const { journal, events, abort } = driving;
     for (let poll = firstLookMs; this.#driving === driving; poll = Math.min(poll * 1.5, slowestPollMs)) {
       const { position } = journal;
-      if (this.#storage.changed === undefined) await sleep(this.#world, poll, abort.signal);
-      else await this.#storage.changed(journal.locator, position, abort.signal);
+      const nap = (): Promise<void> => pause(this.#world, poll, abort.signal);
+      // A storage that cannot tell, or cannot tell now, is polled.
+      await (this.#storage.changed?.(journal.locator, position, abort.signal).catch(nap) ?? nap());
       await journal.settled();
       // Our own appends move the tail too, and they would meet whatever comes from outside: no need to look.
       if (journal.position !== position) {
-        await sleep(this.#world, firstLookMs, abort.signal);
+        await pause(this.#world, firstLookMs, abort.signal);
         continue;
       }
       if (this.#driving !== driving) return;
       const entries = await this.#look(journal);
-      if (entries.length === 0) await sleep(this.#world, poll, abort.signal);
+      if (entries.length === 0) await nap();
       if (this.#driving !== driving || entries.length === 0) continue;
       tell(entries, events);
     }
@@ -188,17 +189,4 @@ export class Hold {
 function tell(entries: readonly Entry[], events: HoldEvents): void {
   if (entries.some((entry) => !entry.outside)) events.lost();
   else events.moved(entries);
-}
-
-/** Settles after a time, or on abort; leaves nothing behind either way. */
-function sleep(world: World, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = (): void => {
-      cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const cancel = world.timer(ms, done);
-    signal.addEventListener("abort", done, { once: true });
-  });
 }

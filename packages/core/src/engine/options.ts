@@ -19,7 +19,7 @@ export interface Finish {
   readonly thrown?: { readonly value: unknown };
 }
 
-/** What may be done once, when replay has come to its end and before any work starts. */
+/** What may be done when replay has come to its end and before any work starts. */
 export interface Edge {
   readonly journal: Journal;
   readonly calls: Calls;
@@ -27,7 +27,8 @@ export interface Edge {
   learn(entries: readonly Entry[]): void;
   block(error: DurableError): void;
 }
-export type AtEdge = (edge: Edge) => Promise<"go on" | "leave">;
+/** `again`: others were first, and the code has yet to see what they wrote. */
+export type AtEdge = (edge: Edge) => Promise<"go on" | "leave" | "again">;
 
 export interface EngineOptions {
   readonly journal: Journal;

@@ -10,6 +10,7 @@
 
 import type { Json } from "../codec/tags.ts";
 import { isAttempt, writeFact, type Entry, type Fact, type WrittenFact } from "../entry.ts";
+import type { WaitState } from "../fold.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
@@ -58,10 +59,10 @@ export class Outbox {
     return this.#inFlight;
   }
 
-  /** Something queued lets the workflow go on once it is durable: no time to park. */
+  /** Something queued lets the workflow go on once it is durable: no time to stop. */
   get settles(): boolean {
-    return this.#ready().some(
-      ({ fact }) => !fact.kind.endsWith(".opened") && fact.kind !== "suspend.rejected",
+    return this.#queue.some(
+      ({ fact }) => !/opened|rejected|closed/.test(fact.kind) && !this.#wait(fact).settled,
     );
   }
 
@@ -98,6 +99,8 @@ export class Outbox {
   async #write(stop: Fact<Json> | null): Promise<void> {
     const facts = [...this.#riders, ...this.#take()];
     this.#riders = [];
+    // What does not fit goes first: a stop is the last word.
+    if (this.size > 0) stop = null;
     const batch = stop === null ? facts : [...facts, writeFact(stop, this.#world.now())];
     if (batch.length === 0) return;
     const appended = await this.#journal.append(batch, { lease: this.#hold.claim(stop !== null) });
@@ -112,8 +115,10 @@ export class Outbox {
 
   /** What can be written now. Timers go last, and wait for a verdict: it speaks of what stands in the journal already. */
   #ready(): WrittenFact[] {
-    const fresh = this.#queue.filter(({ fact }) => !this.#isStale(fact));
-    const timers = this.#busy.judging ? [] : fresh.filter(({ fact }) => isTimer(fact));
+    const fresh = this.#queue.filter(({ fact }) => !this.#wait(fact).settled);
+    const timers = this.#busy.judging
+      ? []
+      : fresh.filter(({ fact }) => isTimer(fact) && !this.#wait(fact).answer);
     return [...fresh.filter(({ fact }) => !isTimer(fact)), ...timers];
   }
 
@@ -121,21 +126,19 @@ export class Outbox {
     let size = 0;
     const ready = this.#ready();
     const end = ready.findIndex(
-      ({ text }, i) => i >= limits.batchEntries || (i > 0 && (size += text.length) > limits.batchBytes),
+      ({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),
     );
     const taken = new Set(end === -1 ? ready : ready.slice(0, end));
-    this.#queue = this.#queue.filter((written) => !taken.has(written) && !this.#isStale(written.fact));
+    this.#queue = this.#queue.filter((written) => !taken.has(written) && !this.#wait(written.fact).settled);
     return [...taken];
   }
 
-  /** A time-out that lost against an answer. */
-  #isStale(fact: Fact<Json>): boolean {
-    if (fact.kind !== "suspend.expired") return false;
-    const { answer, settled } = this.#journal.state.wait(fact.wait);
-    return answer !== null || settled !== null;
+  /** What the journal says of the wait a time-out is about: settled, it lost; answered, it may yet have its turn. */
+  #wait(fact: Fact<Json>): Partial<WaitState> {
+    return fact.kind === "suspend.expired" ? this.#journal.state.wait(fact.wait) : {};
   }
 }
 
 function isTimer({ kind }: Fact<Json>): boolean {
-  return kind === "sleep.fired" || kind === "suspend.expired";
+  return /fired|expired/.test(kind);
 }

@@ -186,7 +186,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     this.engine.timers.cancel(this);
     const { opened, settled } = this.engine.journal.state.wait(this.#wait);
     if (settled !== null || (opened === null && !this.#begun)) return;
-    this.engine.ride({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
+    this.engine.write({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
   }
 
   #expired(): DurableError {

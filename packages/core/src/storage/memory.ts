@@ -195,7 +195,7 @@ export function readCursor(cursor: string | undefined): readonly number[] | null
 /** What every storage answers when a journal has moved, or is only kept for the forks that read it. */
 export function conflict(runId: string, position: number, deleted = false): DurableError {
   const why = deleted
-    ? `Run ${runId}, or one that it reads, was deleted. Choose another id, or fork another run.`
+    ? `Run ${runId}, or one it reads, was deleted. Choose another id.`
     : `The journal of run ${runId} has not ${position} batches any more.`;
   return new DurableError("conflict", why, { details: { deleted } });
 }
