@@ -63,4 +63,6 @@ async function live({ patches, seeds }: Job): Promise<void> {
 process.on("uncaughtException", (error) => {
   tell({ kind: "caught", by: "crash", what: String(error), seed, tried: null });
 });
+// Nobody is left to tell.
+process.once("disconnect", () => process.exit());
 process.once("message", (job: Job) => void live(job));

@@ -148,9 +148,9 @@ const answers: readonly PlantedBug[] = [
     name: "wake-before-write",
     breaks: "A3",
     file: "resume.ts",
-    find: 'const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });\n    if (appended.kind === "lost") continue;',
-    replace:
-      'void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});\n    const appended = { kind: "landed", entries: [] };',
+    find: "const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });",
+    replace: `void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});
+  const appended = { kind: "landed", entries: [] };`,
     why: "The run is driven on before its answer is durable.",
   },
 ];

@@ -119,7 +119,7 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: "const facts = [...this.#riders, ...this.#take()];",
     replace: "const facts = [...this.#take(), ...this.#riders];",
-    why: "A group's own entry, or the closing of a wait, comes after what followed from it.",
+    why: "A group's own entry comes after those of its branches.",
   },
   {
     name: "riders-dropped-by-a-conflict",
@@ -127,23 +127,23 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace:
-      'if (appended.kind === "absorbed") this.#queue.unshift(...facts.filter(({ fact }) => !/parallel|race|closed/.test(fact.kind)));',
+      'if (appended.kind === "absorbed") this.#queue.unshift(...facts.filter(({ fact }) => !/parallel|race/.test(fact.kind)));',
     why: "A rider whose batch met a conflict is never written.",
   },
   {
     name: "timers-overtake-verdicts",
     breaks: "O3",
     file: "engine/outbox.ts",
-    find: "const timers = this.#busy.judging ? [] : fresh.filter(({ fact }) => isTimer(fact));",
-    replace: "const timers = fresh.filter(({ fact }) => isTimer(fact));",
+    find: "this.#busy.judging",
+    replace: "false",
     why: "A timer is written while an answer that stands before it has no verdict.",
   },
   {
     name: "lost-time-out-written",
     breaks: "O3",
     file: "engine/outbox.ts",
-    find: "return answer !== null || settled !== null;",
-    replace: "return false;",
+    find: 'return fact.kind === "suspend.expired" ? this.#journal.state.wait(fact.wait) : {};',
+    replace: "return {};",
     why: "A time-out that lost against an answer is written after it.",
   },
   {

@@ -72,9 +72,9 @@ export const plantedInLaws: readonly PlantedBug[] = [
     name: "parks-without-an-append",
     breaks: "law 7",
     file: "engine/engine.ts",
-    find: 'if (parks && size < limits.batchEntries) return this.#outbox.append({ kind: "run.suspended", wakeAt });',
+    find: "if (parks || size > 0) return",
     replace:
-      'if (parks && size === 0) return this.#end({ kind: "suspended" });\n    if (parks && size < limits.batchEntries) return this.#outbox.append({ kind: "run.suspended", wakeAt });',
+      'if (parks && size === 0) return this.#end({ kind: "suspended" });\n    if (parks || size > 0) return',
     why: "A driver lets go without saying so, and whoever answers cannot tell.",
   },
   {
@@ -130,8 +130,8 @@ export const plantedInLaws: readonly PlantedBug[] = [
     name: "batches-without-a-limit",
     breaks: "law 10",
     file: "engine/outbox.ts",
-    find: "({ text }, i) => i >= limits.batchEntries || (i > 0 && (size += text.length) > limits.batchBytes),",
-    replace: "({ text }, i) => i > 0 && (size += text.length) < 0,",
+    find: "({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),",
+    replace: "({ text }) => (size += text.length) < 0,",
     why: "A batch grows with whatever is queued.",
   },
   {

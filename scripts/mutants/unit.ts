@@ -1,11 +1,12 @@
 /** What no simulation sees, a test of its own must: runs test files with a bug in place. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { root } from "../lib/workspace.ts";
 import type { Found } from "./hunt.ts";
 import type { Patch } from "./patch.ts";
 
-const config = join(root, "scripts", "mutants", "vitest.config.ts");
+const config = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 
 /** Caught when a test of these files fails, by the first that does. */
