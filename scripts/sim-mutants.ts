@@ -81,7 +81,14 @@ async function tryRandom(wanted: number, said: (row: Row) => void): Promise<void
       const { name, before, after } = next.value;
       const found = await tried(name, [next.value], values.tests);
       if (found.kind === "unfit") fit -= 1;
-      else said({ name, breaks: `${before}  ->  ${after.replaceAll("\n", " ")}`, found, excuse: null });
+      else
+        said({
+          name,
+          breaks: "?",
+          found,
+          excuse: null,
+          change: `${before}  ->  ${after.replace(/\s+/g, " ")}`,
+        });
     }
   };
   await Promise.all(Array.from({ length: atATime }, one));
@@ -104,7 +111,9 @@ async function main(): Promise<void> {
   );
   if (bugs.length === 0) throw new Error(`no planted bug is called ${only.join(" or ")}`);
   const rows: Row[] = [];
-  const table = tableOf(values.random === undefined ? bugs.map(({ name }) => name) : [], values.markdown);
+  const names =
+    values.random === undefined ? bugs.map(({ name }) => name) : ["engine/engine.ts:000 negate a condition"];
+  const table = tableOf(names, values.markdown);
   const said = (row: Row): void => {
     rows.push(row);
     if (process.stdout.isTTY) process.stdout.write("\r\x1b[K");
@@ -117,10 +126,10 @@ async function main(): Promise<void> {
   const survivors = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse === null);
   const alarm = await falseAlarm(rows);
   if (alarm !== null) console.error(`sim:mutants: ${alarm}`);
-  const names = survivors.length === 0 ? "" : `; survivors: ${survivors.map(({ name }) => name).join(", ")}`;
+  const left = survivors.length === 0 ? "" : `: ${survivors.map(({ name }) => name).join(", ")}`;
   const excused = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse !== null).length;
   console.log(
-    `sim:mutants: ${rows.length} bugs, ${rows.length - survivors.length - excused} caught, ${excused} redundant, ${survivors.length} survived${names}`,
+    `sim:mutants: ${rows.length} bugs, ${rows.length - survivors.length - excused} caught, ${excused} redundant, ${survivors.length} survived${left}`,
   );
   if (alarm !== null || (values.random === undefined && survivors.length > 0)) process.exitCode = 1;
 }

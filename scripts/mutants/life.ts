@@ -2,30 +2,9 @@
  * A process with a bug in it: loads core with patches in place and runs simulations until one of them objects.
  * Started by hunt.ts, which sends the job and hears what came of it.
  */
-import { readFileSync } from "node:fs";
-import { registerHooks } from "node:module";
-import { relative, sep } from "node:path";
-import { fileURLToPath } from "node:url";
 import type * as simulation from "../../packages/testing/src/sim/simulate.ts";
 import type { Finding, Job } from "./hunt.ts";
-import { coreSources, patched, type Patch } from "./patch.ts";
-
-const loaded = new Set<string>();
-
-/** Whoever imports a patched file gets the patched text; nothing on disk changes. */
-function plant(patches: readonly Patch[]): void {
-  const files = new Set(patches.map(({ file }) => file));
-  registerHooks({
-    load(url, context, nextLoad) {
-      const path = url.startsWith("file:") ? fileURLToPath(url) : "";
-      const file = relative(coreSources, path).split(sep).join("/");
-      if (!files.has(file)) return nextLoad(url, context);
-      loaded.add(file);
-      const source = patched(file, readFileSync(path, "utf8"), patches);
-      return { format: "module-typescript", source, shortCircuit: true };
-    },
-  });
-}
+import { plant } from "./plant.ts";
 
 /** Says the last word. Nothing of this process is worth an orderly end. */
 function tell(finding: Finding): void {
@@ -44,7 +23,7 @@ async function load(): Promise<typeof simulation | Error> {
 let seed = 0;
 
 async function live({ patches, seeds }: Job): Promise<void> {
-  plant(patches);
+  const loaded = plant(patches);
   const simulator = await load();
   if (simulator instanceof Error) return tell({ kind: "unfit", what: String(simulator) });
   const missed = patches.find(({ file }) => !loaded.has(file));

@@ -3,8 +3,10 @@ import type { Found } from "./hunt.ts";
 
 export interface Row {
   readonly name: string;
-  /** What no longer holds; for a random mutant, the line before and after. */
+  /** What no longer holds; of a random mutant nobody knows. */
   readonly breaks: string;
+  /** The line of a random mutant, before and after. */
+  readonly change?: string;
   readonly found: Found;
   /** Why it may survive. */
   readonly excuse: string | null;
@@ -20,15 +22,18 @@ const piped = (cells: readonly string[]): string =>
 
 /** Widths follow from the names, so that lines can be said one by one. */
 export function tableOf(names: readonly string[], markdown: boolean): Table {
-  const widths = [Math.max(46, ...names.map((name) => name.length)), 7, 20, 6, 7];
+  const widths = [Math.max(...names.map((name) => name.length)), 6, 18, 5, 7];
   const plain = (cells: readonly string[]): string =>
     cells.map((cell, i) => (i < 3 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  ");
   const line = markdown ? piped : plain;
   const head = ["name", "breaks", "caught by", "seeds", "time"];
   return {
     head: markdown ? `${piped(head)}\n|---|---|---|--:|--:|` : plain(head),
-    line: ({ name, breaks, found, excuse }) =>
-      line([name, breaks, verdict(found, excuse), seedsOf(found), `${(found.tookMs / 1_000).toFixed(1)} s`]),
+    line: ({ name, breaks, found, excuse, change }) => {
+      const time = `${(found.tookMs / 1_000).toFixed(1)} s`;
+      const cells = [name, breaks, verdict(found, excuse), seedsOf(found), time];
+      return line(change === undefined ? cells : [...cells, change]);
+    },
   };
 }
 
