@@ -79,12 +79,22 @@ const replay: readonly PlantedBug[] = [
     why: "Of what is not yet delivered, the highest position comes first.",
   },
   {
+    name: "settled-key-begins-again",
+    breaks: "R2",
+    file: "engine/replay.ts",
+    find: "      fact.settled = true;\n",
+    replace: "",
+    why: "A key that has settled is not known as settled, and its work begins again.",
+  },
+  {
     name: "second-settlement-counts",
     breaks: "R2",
     file: "engine/replay.ts",
     find: "if (isSettlement(entry) && !fact.settled) {",
     replace: "if (isSettlement(entry)) {",
     why: "A key that settles again is delivered again.",
+    redundant:
+      "No journal holds two settlements of a key: a wait that is answered takes no second answer, a time-out that lost is dropped, and the compare-and-swap keeps out whoever did not know.",
   },
   {
     name: "early-answer-dropped",
@@ -112,6 +122,8 @@ const outbox: readonly PlantedBug[] = [
     find: "    if (this.#inFlight) return;\n",
     replace: "",
     why: "A second append begins while one is in flight.",
+    redundant:
+      "The journal itself does one thing at a time (J2) and refuses a batch that was decided before the last one landed (J1); its facts are queued again.",
   },
   {
     name: "riders-go-last",

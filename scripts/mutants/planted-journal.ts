@@ -78,6 +78,10 @@ const journal: readonly PlantedBug[] = [
     find: "if (this.position + batches.length !== length)",
     replace: "if (this.position < 0)",
     why: "A reply that lacks its last batches is taken for the whole journal.",
+    seenBy: {
+      test: "packages/core/test/lying-storage.test.ts",
+      because: "it is then as good as a stale read, and what was decided on one the compare-and-swap refuses",
+    },
   },
   {
     name: "shrunken-journal-taken",
