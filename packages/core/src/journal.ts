@@ -254,7 +254,7 @@ export function backOff(world: World, tries: number): Promise<void> {
   return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
 }
 
-function isTransient(error: DurableError): boolean {
+export function isTransient(error: DurableError): boolean {
   return error.code.startsWith("storage-") && error.code !== "storage-closed";
 }
 

@@ -8,7 +8,7 @@
 
 import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
-import { backOff, type Journal } from "../journal.ts";
+import { backOff, isTransient, type Journal } from "../journal.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
 import { pause, type World } from "../world.ts";
 
@@ -180,7 +180,7 @@ export class Hold {
       return await journal.look();
     } catch (error) {
       // A storage that does not answer now will be asked again; a journal that shrank will not come back.
-      if (DurableError.is(error, "storage-failed") || !DurableError.is(error)) return [];
+      if (!DurableError.is(error) || isTransient(error)) return [];
       throw error;
     }
   }

@@ -12,9 +12,9 @@ export interface Observer {
   /** The workflow asks for something: `step parallel[credit]/pull`. */
   called?(what: string): void;
   /** It was given a promise for it, under the key that was counted here. */
-  made?(ctx: Context, key: string, result: unknown): void;
-  /** Calls a branch, with the observed context. */
-  branch(work: () => unknown): unknown;
+  made?(ctx: Context, key: string, result: unknown, method: string): void;
+  /** Calls a branch, with the observed context; its keys begin with `path`. */
+  branch(work: () => unknown, path: string): unknown;
   /** Calls the body of a step, whose key is said by the library; `counted` is what was counted here. */
   body(key: string, info: StepInfo | null, work: (info: unknown) => unknown, counted: string): unknown;
 }
@@ -39,7 +39,7 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
         ctx,
         args.map((argument, index) => withFunctions(observer, key, argument, index)),
       );
-      observer.made?.(ctx, key, result);
+      observer.made?.(ctx, key, result, name);
       return result;
     };
   return new Proxy(ctx, {
@@ -83,7 +83,8 @@ function heard(observer: Observer, key: string, name: string, work: AnyFunction)
       const run = (given: unknown): unknown => (args.length === 0 ? work() : work(given ?? first, ...rest));
       return observer.body(info?.key ?? key, info, run, key);
     }
-    return observer.branch(() => work(observed(first, observer, `${key}[${name}]/`), ...rest));
+    const path = `${key}[${name}]/`;
+    return observer.branch(() => work(observed(first, observer, path), ...rest), path);
   };
 }
 

@@ -1,10 +1,11 @@
 /** Who lives in a simulated town: workers or sweepers, those who start runs, those who answer, and a hand that meddles. */
 
-import { createWorker, type App, type Outcome } from "@durable/core";
+import { createWorker, DurableError, type App, type Outcome } from "@durable/core";
 import { namedBy, type Attempted } from "./history.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
+import { judgeReply } from "./replies.ts";
 import type { Actor, Life, Town } from "./town.ts";
 
 export function actorsOf(town: Town): Actor[] {
@@ -19,18 +20,62 @@ export function actorsOf(town: Town): Actor[] {
 
 function worker(town: Town, name: string): Actor {
   const { sweeps, intervalMs, concurrency } = town.plan;
-  const onStop = ({ status }: Outcome<unknown>): void => town.history.meet(`a drive that ended ${status}`);
+  const onStop = (outcome: Outcome<unknown>): void => {
+    town.history.meet(`a drive that ended ${outcome.status}`);
+    judgeOutcome(town, outcome);
+  };
   return {
     name,
     boot: ({ process, app }) => {
-      if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs, onStop });
+      if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs, maxStarts: 6, onStop });
       void forever(process, intervalMs, async () => {
         const { failed, outcomes } = await app.sweep({ concurrency });
         outcomes.forEach(onStop);
-        for (const { error } of failed) town.history.say(process.name, `sweep: ${String(error)}`);
+        for (const { error } of failed) judgeFailure(town, process.name, error);
       });
     },
   };
+}
+
+/** A run is blocked by other code, or as one that kills; by nothing else, as long as the storage does not lie. */
+function judgeOutcome(town: Town, outcome: Outcome<unknown>): void {
+  const { history } = town;
+  if (outcome.status !== "blocked") return;
+  const { runId, error } = outcome;
+  const run = history.run(runId);
+  const expected = error.code === "poison" || (error.code === "diverged" && history.codeChanges);
+  const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
+  // A driver of a run that was deleted finds its journal gone.
+  const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
+  if (!expected && !lied && !gone) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
+  noteBlocked(town, runId, error);
+}
+
+/** Runs that only another code, or nobody, can go on with: once faults have ended, that is an end too. */
+function noteBlocked(town: Town, runId: string, error: unknown): void {
+  const { history, network, lives } = town;
+  if (!network.healed) return;
+  const killer = history.run(runId)?.workflow === "killer";
+  if (DurableError.is(error, "poison") && !killer) {
+    // It met too many crashes of others: a person who has looked at it advances it by hand.
+    history.meet("a run taken for a killer");
+    void lives
+      .at(-1)
+      ?.app.advance(runId)
+      .catch((failure: unknown) => judgeFailure(town, "hand", failure));
+  } else if (
+    DurableError.is(error, "poison") ||
+    (DurableError.is(error, "diverged") && history.codeChanges)
+  ) {
+    history.blocked.add(runId);
+  }
+}
+
+/** Law 8: whether a batch landed is for the library to find out; a caller is never told of a lost connection. */
+function judgeFailure({ history }: Town, who: string, error: unknown): void {
+  history.say(who, String(error));
+  if (error instanceof Error && !DurableError.is(error) && error.message.endsWith("during append."))
+    history.violate("I8", `${who} was told of an append nobody settled`);
 }
 
 /** Does something again and again for as long as its process lives; a failure is waited out. */
@@ -57,10 +102,13 @@ function starter(town: Town): Actor {
         // Some wait for the end of what they start, some do not.
         const input = town.programs[flow]?.input;
         if (process.random.chance(0.5)) await flows[flow]?.start(input, { id });
-        else await flows[flow]?.run(input, { id });
+        else {
+          const outcome = await flows[flow]?.run(input, { id });
+          if (outcome !== undefined) judgeOutcome(town, outcome);
+        }
         history.meet("a start that was acknowledged");
       } catch (error) {
-        history.say(process.name, `start ${id}: ${String(error)}`);
+        judgeFailure(town, process.name, error);
         history.meet("a start that failed");
       }
       await process.pause(1_500);
@@ -85,7 +133,12 @@ function answerer(town: Town): Actor {
   return {
     name: "answerer",
     boot: ({ process, app }) => {
-      let mails = 0;
+      let mails = town.mailbox.length;
+      town.onMail = (token) => {
+        // Whoever is quick answers before anybody waits.
+        if (process.random.chance(0.3))
+          void process.pause(process.random.between(0, 30)).then(() => answer(town, process, app, token));
+      };
       void forever(process, 700, async () => {
         const { network, mailbox, history } = town;
         // Mail that came before this life began was read by another.
@@ -131,14 +184,18 @@ async function answer(town: Town, process: Process, app: App, token: string): Pr
   const tries = random.chance(0.3) ? 2 : 1;
   const one = async (): Promise<void> => {
     try {
-      const { status } = await app[how](sent, value, id === null ? {} : { id });
+      const { status, outcome } = await app[how](sent, value, id === null ? {} : { id });
+      if (outcome !== undefined) judgeOutcome(town, outcome);
       history.meet(`an answer ${status}`);
       history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${status}`);
       if (forged && status !== "unknown") history.violate("I6", `a forged token was ${status}`);
+      if (!forged)
+        judgeReply(history, { answer: attempted, status, now: scheduler.now, slackMs: town.slackMs });
       attempted.status = attempted.status === "accepted" ? "accepted" : status;
       attempted.until = scheduler.now;
     } catch (error) {
-      history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${String(error)}`);
+      judgeFailure(town, process.name, error);
+      noteBlocked(town, wait.runId, error);
     }
   };
   await Promise.all(Array.from({ length: tries }, one));
@@ -195,7 +252,7 @@ export function act(town: Town, action: Action): void {
         town.disk.full = false;
       });
     default:
-      void meddle(town, action).catch((error: unknown) => history.say("hand", `${kind}: ${String(error)}`));
+      void meddle(town, action).catch((error: unknown) => judgeFailure(town, "hand", error));
   }
 }
 
@@ -212,7 +269,7 @@ async function meddle(town: Town, { kind, target }: Action): Promise<void> {
     case "delete":
       return app.delete(run.runId);
     case "advance":
-      return void (await app.advance(run.runId));
+      return judgeOutcome(town, await app.advance(run.runId));
     case "fork":
       return void (await town.fork(life, run.runId, { edit: !town.plan.calm && target % 3 === 0 }));
     case "storm": {

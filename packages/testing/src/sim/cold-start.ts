@@ -42,7 +42,7 @@ export async function coldStart(town: Town, run: RunLog): Promise<Outcome<unknow
 
 /** The same function, whose steps do nothing but say that they were asked. */
 function replaying(program: Program, code: Code, ran: string[]): ReturnType<typeof durable> {
-  const body = program.body(code, { pause: refuse, nonce: refuse, mail: refuse, fork: refuse });
+  const body = program.body(code, { pause: refuse, nonce: refuse, mail: refuse, fork: refuse, die: refuse });
   const watched = (ctx: Context, input: unknown): unknown =>
     body(
       observed(ctx, {

@@ -109,6 +109,7 @@ function programOf<Input, Output>(
       if (book.find([point]) === undefined) throw book.missing([point]);
       return book.answer(point);
     },
+    mayFail: true,
     judge: (output) => {
       try {
         options.expect?.(output as Output);

@@ -21,6 +21,8 @@ export interface WrittenEntry {
   readonly answer?: number;
   readonly base?: number;
   readonly edits?: readonly unknown[];
+  readonly after?: number;
+  readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
   readonly error?: unknown;
 }
@@ -47,15 +49,60 @@ export interface RunLog {
   tainted: boolean;
 }
 
-/** One life of a workflow function. */
-export interface Pass {
+export interface PassParts {
   /** Absent when the run's first batch was forgotten by the storage. */
   readonly run: RunLog | undefined;
   /** The version of the code it ran. */
   readonly code: "first" | "changed";
   readonly process: string;
+  /** Its process is a worker, which is asked to end before it is stopped. */
+  readonly worker: boolean;
+}
+
+/** One life of a workflow function. */
+export class Pass {
+  readonly run: RunLog | undefined;
+  readonly code: "first" | "changed";
+  readonly process: string;
+  readonly worker: boolean;
   /** All it was given, in order. */
-  readonly seen: string[];
+  readonly seen: string[] = [];
+  /** All keys it was given something under. */
+  readonly keys = new Set<string>();
+  /** Branches that have not returned, by what their keys begin with. */
+  readonly #open = new Set<string>();
+  readonly #lost = new Set<string>();
+
+  constructor(parts: PassParts) {
+    this.run = parts.run;
+    this.code = parts.code;
+    this.process = parts.process;
+    this.worker = parts.worker;
+  }
+
+  /** Runs a branch and notes when it has returned. */
+  async branch(work: () => unknown, path: string): Promise<unknown> {
+    this.#open.add(path);
+    try {
+      return await work();
+    } finally {
+      this.#open.delete(path);
+    }
+  }
+
+  /** A group is decided: what has not returned of it is lost. */
+  close(group: string): void {
+    for (const path of this.#open) {
+      // What a branch that returned left behind goes on: nobody decided against it.
+      const branch = path.slice(0, path.indexOf("]/", group.length) + 2);
+      if (path.startsWith(`${group}[`) && this.#open.has(branch)) this.#lost.add(path);
+    }
+  }
+
+  isLost(key: string): boolean {
+    for (const path of this.#lost) if (key.startsWith(path)) return true;
+    return false;
+  }
 }
 
 export interface Body {
@@ -86,6 +133,13 @@ export interface Attempted {
   until: number;
 }
 
+/** How a fork was asked for. */
+export interface ForkNote {
+  readonly id: string;
+  readonly key: string;
+  readonly how: "from" | "after" | "edit";
+}
+
 export interface Violation {
   readonly invariant: string;
   readonly message: string;
@@ -101,8 +155,9 @@ export const invariants: Readonly<Record<string, string>> = {
   I6: "one answer per wait",
   I7: "a fork is given what its ancestors recorded",
   I8: "a dense journal, one writer after the other, and status is its fold",
-  I9: "nothing starts after a cancellation that was seen",
+  I9: "nothing starts after a cancellation that was seen, in a process that was asked to end, or in a lost branch",
   I10: "no timer is early",
+  I12: "no work starts without a lease, nor more of it than a worker has places",
   I11: "no unhandled rejection, nothing left behind",
 };
 
@@ -110,6 +165,11 @@ export interface TraceLine {
   readonly at: number;
   readonly who: string;
   readonly what: string;
+}
+
+/** Who wrote a batch: its write id without the count. */
+export function driverOf({ by }: AppliedBatch): string {
+  return by.slice(0, by.lastIndexOf("."));
 }
 
 export const isEnd = (kind: string): boolean => /^run\.(completed|failed|cancelled)$/.test(kind);
@@ -128,6 +188,12 @@ export class History {
   readonly #byId = new Map<string, RunLog>();
   /** Locators of runs whose first batch was acknowledged and not kept. */
   readonly forgotten = new Set<string>();
+  /** Another version of the code may be deployed. */
+  readonly codeChanges: boolean;
+  readonly forks: ForkNote[] = [];
+  readonly writeIds = new Set<string>();
+  /** Runs that their drivers say are blocked, since faults ended. */
+  readonly blocked = new Set<string>();
   /** Which run each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: Pass[] = [];
@@ -142,9 +208,10 @@ export class History {
   readonly #now: () => number;
   #open = 0;
 
-  constructor(now: () => number, traced: boolean) {
+  constructor(now: () => number, options: { readonly traced: boolean; readonly codeChanges: boolean }) {
     this.#now = now;
-    this.trace = traced ? [] : null;
+    this.trace = options.traced ? [] : null;
+    this.codeChanges = options.codeChanges;
   }
 
   /** Runs that have neither ended nor been deleted. */
@@ -244,7 +311,7 @@ export class History {
   }
 }
 
-function isOpen({ status, deleted }: RunLog): boolean {
+export function isOpen({ status, deleted }: RunLog): boolean {
   return !deleted && (status === "running" || status === "suspended");
 }
 

@@ -11,6 +11,7 @@
 
 import type { Outcome } from "@durable/core";
 import { coldStart } from "./cold-start.ts";
+import { judgeFork } from "./forks.ts";
 import {
   isEnd,
   isSettlement,
@@ -30,6 +31,8 @@ export async function judge(town: Town): Promise<void> {
     judgeBodies(history, run, entries);
     judgeAnswers(history, run, entries);
     judgeInheritance(history, run, entries);
+    const fork = history.forks.find(({ id }) => id === run.runId);
+    if (fork !== undefined) judgeFork(history, run, fork);
     judgeOutput(town, run, await coldStart(town, run));
   }
 }
@@ -56,13 +59,18 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
       history.violate("I3", `run ${run.runId}: ${key} had two idempotency keys`);
     keys.set(key, idempotencyKey);
   }
+  const shared = history.bodies.find(
+    ({ run: other, key, idempotencyKey }) => other?.runId !== run.runId && keys.get(key) === idempotencyKey,
+  );
+  if (shared !== undefined)
+    history.violate("I3", `run ${run.runId}: ${shared.key} has the idempotency key of another run's`);
   for (const { kind, key, value, attempt = 1 } of entries) {
     if (!/^(step|attempt)\./.test(kind)) continue;
     const tries = bodies.filter((body) => body.key === key && body.attempt === attempt);
     if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded and never ran`);
     else if (
       kind === "step.completed" &&
-      !tries.some((body) => !body.comparable || isSame(body.value, value))
+      !tries.some((body) => !body.comparable || isGiven(body.value, value))
     )
       history.violate("I3", `run ${run.runId}: ${key} is recorded as ${show(value)}, which no body gave`);
   }
@@ -110,6 +118,7 @@ function isBinding({ status, valid }: Attempted): boolean {
 function judgeInheritance(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
   const [, ...ancestors] = history.lineage(run);
   if (ancestors.length === 0) return;
+  judgeDraws(history, run, ancestors);
   const own = settledKeys(entries);
   const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
   const given = new Map<string, Set<string>>();
@@ -127,6 +136,30 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
   }
 }
 
+/** As long as a fork is given what an ancestor was, in the same order, it draws the same chance. */
+function judgeDraws(history: History, run: RunLog, ancestors: readonly RunLog[]): void {
+  const passes = (log: RunLog): string[][] =>
+    history.passes.filter((pass) => pass.run === log).map(({ seen }) => seen);
+  const own = settledKeys(history.entries(run));
+  const longest = ancestors.flatMap(passes).reduce((a, b) => (b.length > a.length ? b : a), []);
+  for (const seen of passes(run)) {
+    for (const [i, text] of seen.entries()) {
+      const [mine, theirs] = [parse(text), parse(longest[i] ?? "")];
+      if (mine.key !== theirs.key || mine.what !== theirs.what || own.has(mine.key)) break;
+      if (mine.chance !== theirs.chance)
+        return history.violate(
+          "I7",
+          `run ${run.runId}: at ${mine.key} it draws ${mine.chance}, its ancestor drew ${theirs.chance}`,
+        );
+    }
+  }
+}
+
+function parse(text: string): { key: string; what: string; chance: string } {
+  const [, key = "", what = "", chance = ""] = /^(.+?) = (.*) at \d+, ([\d.]+)$/s.exec(text) ?? [];
+  return { key, what, chance };
+}
+
 function settledKeys(entries: readonly WrittenEntry[]): Set<string | undefined> {
   return new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
 }
@@ -136,27 +169,42 @@ function givenTo(history: History, runs: readonly RunLog[]): [string, string][] 
   const passes = history.passes.filter(({ run }) => run !== undefined && runs.includes(run));
   return passes.flatMap(({ seen }) =>
     seen.map((text): [string, string] => {
-      const [, key = "", what = ""] = /^(.+?) = (.*) at \d+, [\d.]+$/s.exec(text) ?? [];
+      const { key, what } = parse(text);
       return [key, what];
     }),
   );
 }
 
 function judgeOutput({ history, programs }: Town, run: RunLog, outcome: Outcome<unknown> | null): void {
-  if (outcome?.status !== "completed") return;
-  const { output } = outcome;
-  const changed = history.passes.some((pass) => pass.run === run && pass.code === "changed");
+  const lineage = history.lineage(run);
+  const changed = history.passes.some(
+    ({ run: of, code }) => of !== undefined && lineage.includes(of) && code === "changed",
+  );
   const program = programs.find(({ name }) => name === run.workflow);
   // What was edited gives something else, and so does what was made of it.
-  const edited = history.lineage(run).some((log) => history.entries(log)[0]?.edits?.length);
+  const edited = lineage.some((log) => history.entries(log)[0]?.edits?.length);
+  if (outcome?.status === "failed" && !changed && !edited && program?.mayFail === false)
+    history.violate("I5", `run ${run.runId} failed, and nothing in it can: ${outcome.error.message}`);
+  if (outcome?.status !== "completed") return;
+  const { output } = outcome;
   const wrong = changed || edited ? null : (program?.judge(output) ?? null);
   if (wrong !== null) history.violate("I5", `run ${run.runId} gave ${show(output)} ${wrong}`);
   // Every value in the output stands in the journal of the run or of an ancestor.
-  const lineage = history.lineage(run).flatMap((ancestor) => history.entries(ancestor));
-  const recorded = JSON.stringify(lineage.filter(({ kind }) => !isEnd(kind)));
+  const entries = lineage.flatMap((ancestor) => history.entries(ancestor));
+  const recorded = JSON.stringify(entries.filter(({ kind }) => !isEnd(kind)));
   for (const [nonce] of show(output).matchAll(/nonce \d+/g))
     if (!recorded.includes(`"${nonce}"`))
       history.violate("I5", `run ${run.runId} gave ${nonce}, which its journal does not hold`);
+}
+
+/** What is recorded is what was returned, as it was then. */
+function isGiven(given: unknown, recorded: unknown): boolean {
+  const { nonce } = (given ?? {}) as { nonce?: string };
+  if (nonce === undefined) return isSame(given, recorded);
+  return (
+    show(recorded).startsWith(`{"nonce":"${nonce}","at":{"$":"date"`) &&
+    show(recorded).includes(`["${nonce}"]`)
+  );
 }
 
 function isSame(a: unknown, b: unknown): boolean {

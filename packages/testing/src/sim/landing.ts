@@ -7,7 +7,9 @@
  */
 
 import type { RunHead } from "@durable/core";
+import { judgeForm } from "./form.ts";
 import {
+  driverOf,
   isEnd,
   isSettlement,
   type AppliedBatch,
@@ -15,6 +17,7 @@ import {
   type RunLog,
   type WrittenEntry,
 } from "./history.ts";
+import { noteMeetings } from "./meetings.ts";
 
 export function judgeBatch(
   history: History,
@@ -37,6 +40,8 @@ export function judgeBatch(
     judgeTimer(history, run, entry, slackMs);
   }
   judgeHead(history, run, head, where);
+  judgeDriver(history, run, batch);
+  if (!run.tainted) judgeForm(history, run, batch);
   noteMeetings(history, run, batch);
 }
 
@@ -73,40 +78,17 @@ function judgeTimer(history: History, run: RunLog, fired: WrittenEntry, slackMs:
     history.violate("I10", `run ${run.runId}: ${fired.key} fired ${until - now} ms early`);
 }
 
-function driver(by: string): string {
-  return by.slice(0, by.lastIndexOf("."));
-}
-
-/** Which of the ways this system knows have been taken. */
-function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void {
-  const kinds = new Set(batch.entries.map(({ kind }) => kind));
-  for (const kind of kinds) history.meet(`entry ${kind}`);
-  if (batch.entries.length > 3) history.meet("a shared append");
-  noteAnswers(history, run, batch);
-  if (batch.outside)
-    history.meet(kinds.has("run.cancelled") ? "a cancel from outside" : "an answer from outside");
+/** J5: once another driver has written, one that was there before writes no more. */
+function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
+  if (batch.outside) return;
+  const writer = driverOf(batch);
+  const writes = history.drivers.get(writer) ?? run;
+  history.drivers.set(writer, run);
   // A start that was under way when its run was deleted begins it anew: nobody remembers that it was there.
-  const writes = history.drivers.get(driver(batch.by)) ?? run;
-  if (!batch.outside && run.batches.length > 1 && writes !== run)
+  if (writes !== run && run.batches.length > 1)
     history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
-  if (!batch.outside) history.drivers.set(driver(batch.by), run);
   const others = run.batches.slice(0, -1).filter(({ outside }) => !outside);
   const last = others.at(-1);
-  if (!batch.outside && last !== undefined && driver(last.by) !== driver(batch.by)) {
-    history.meet(
-      last.process === batch.process ? "taken up again by the same process" : "taken over by another process",
-    );
-    const mine = others.some(({ by }) => driver(by) === driver(batch.by));
-    if (mine) history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
-  }
-}
-
-function noteAnswers(history: History, run: RunLog, batch: AppliedBatch): void {
-  const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
-  for (const { kind, wait } of batch.entries) {
-    if (kind !== "suspend.answered") continue;
-    const opened = before.some((entry) => entry.kind === "suspend.opened" && entry.wait === wait);
-    history.meet(opened ? "an answer to an open wait" : "an answer before its wait");
-  }
-  if (batch.outside && before.at(-1)?.kind === "run.suspended") history.meet("an answer after a park");
+  if (last !== undefined && driverOf(last) !== writer && others.some((other) => driverOf(other) === writer))
+    history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
 }

@@ -50,7 +50,10 @@ export class Network {
         line.call("list", () => disk.list(query), {
           "cut-short": (page) => ({ runs: page.runs.slice(0, page.runs.length >> 1), next: null }),
         }),
-      lease: (locator, owner, ttlMs) => line.call("lease", () => disk.lease(locator, owner, ttlMs)),
+      lease: (locator, owner, ttlMs) => {
+        process.leases(locator, ttlMs);
+        return line.call("lease", () => disk.lease(locator, owner, ttlMs));
+      },
       release: (locator, owner, quietMs) => line.call("release", () => disk.release(locator, owner, quietMs)),
       delete: (locator) => line.call("delete", () => disk.delete(locator)),
     };
@@ -76,7 +79,7 @@ export class Network {
     this.requests.push(name);
     const fault =
       this.#only === null
-        ? drawFault(process.random, this.#options.rates, operation)
+        ? drawFault(process.faults, this.#options.rates, operation)
         : (this.#only.get(name) ?? null);
     if (fault === null) return null;
     this.happened.push(`${name} ${fault}`);
@@ -102,6 +105,7 @@ class Line {
 
   async append(request: AppendRequest, disk: Disk): Promise<void> {
     const process = this.#process;
+    if (request.lease) process.leases(request.locator, request.lease.ttlMs);
     const applied = await this.call("append", () => disk.append(process, request), {
       forget: () => disk.forget(request),
     });

@@ -70,6 +70,8 @@ export interface Plan {
   readonly rates: Rates;
   readonly actions: readonly Action[];
   readonly healAt: number;
+  /** The code that was deployed stays when faults end; runs it cannot go on with stay blocked. */
+  readonly keepsCode: boolean;
   /** Only these network faults happen, by the names a run gave them; all that are drawn when absent. */
   readonly only?: readonly string[];
 }
@@ -80,12 +82,17 @@ export function planOf(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i) => flowPlan(random, i, calm));
-  const runs = Array.from({ length: random.between(1, 4) }, (_, i) => ({
+  const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
     at: random.between(0, 4_000),
     starters: random.pick([1, 1, 1, 2, 3]),
   }));
+  // Now and then a run is about that kills whoever drives it, and the others must not suffer for it.
+  if (random.chance(0.04)) {
+    flows.push(killer);
+    runs.push({ id: "run-killer", flow: flows.length - 1, at: 500, starters: 1 });
+  }
   const workers = random.between(1, 4);
   const skewed = random.chance(0.25);
   return {
@@ -106,8 +113,15 @@ export function planOf(seed: number): Plan {
     rates: swarm(random),
     actions: actions(random),
     healAt: random.pick([20_000, minute]),
+    keepsCode: random.chance(0.5),
   };
 }
+
+const killer: FlowPlan = {
+  name: "killer",
+  tree: { kind: "killer", name: "explode" },
+  changed: { kind: "killer", name: "explode" },
+};
 
 function flowPlan(random: Random, index: number, calm: boolean): FlowPlan {
   const tree = randomTree(random, { calm, size: random.between(5, random.pick([10, 20, 40])) });

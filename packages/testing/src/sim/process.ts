@@ -13,6 +13,8 @@ export interface ProcessParts {
   readonly scheduler: Scheduler;
   readonly history: History;
   readonly random: Random;
+  /** A stream of its own, so that a fault that is left out changes nothing else. */
+  readonly faults: Random;
   readonly skewMs: number;
   readonly priority: number;
   readonly died: () => void;
@@ -22,12 +24,18 @@ export class Process implements Owner {
   readonly name: string;
   readonly world: World;
   readonly random: Random;
+  readonly faults: Random;
   readonly history: History;
   readonly scheduler: Scheduler;
   priority: number;
   alive = true;
   pausedUntil = 0;
   skewMs: number;
+  /** It was asked to end. */
+  asked = false;
+  /** Runs with a body under way here, and how many. */
+  readonly busy = new Map<RunLog, number>();
+  readonly #leased = new Map<string, number>();
   /** Keys of each run whose settlement this process has been shown, and runs whose end it has. */
   readonly #told = new Map<RunLog, Set<string>>();
   readonly #died: () => void;
@@ -36,6 +44,7 @@ export class Process implements Owner {
   constructor(parts: ProcessParts) {
     this.name = parts.name;
     this.random = parts.random;
+    this.faults = parts.faults;
     this.history = parts.history;
     this.scheduler = parts.scheduler;
     this.priority = parts.priority;
@@ -43,7 +52,7 @@ export class Process implements Owner {
     this.#died = parts.died;
     const { scheduler } = parts;
     this.world = {
-      now: () => Math.floor(scheduler.now + this.skewMs),
+      now: () => this.clock,
       id: () => this.#id(),
       random: () => this.random.next(),
       timer: (ms, fire) => scheduler.after(ms, this, fire),
@@ -75,7 +84,22 @@ export class Process implements Owner {
   /** Asked to end, as by SIGTERM. */
   terminate(): void {
     this.history.say(this.name, "is asked to end");
+    this.asked = true;
     this.#terminate();
+  }
+
+  /** Its own time. */
+  get clock(): number {
+    return Math.floor(this.scheduler.now + this.skewMs);
+  }
+
+  /** It asks for a lease, or for more of it. */
+  leases(locator: string, ttlMs: number): void {
+    this.#leased.set(locator, this.clock + ttlMs);
+  }
+
+  leasedUntil(locator: string): number {
+    return this.#leased.get(locator) ?? 0;
   }
 
   /** A reply of the storage has reached this process. */

@@ -21,6 +21,8 @@ export interface Program {
   answer(wait: { readonly runId: string; readonly key: string }, count: number): unknown;
   /** An answer that no checked wait takes; absent where all answers must fit. */
   readonly rubbish?: unknown;
+  /** True when a run may end in failure. */
+  readonly mayFail: boolean;
   /** What is wrong with this output, which came from unchanged code; null when nothing is. */
   judge(output: unknown): string | null;
 }
@@ -32,6 +34,7 @@ export function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): P
     body: (code, around) => bodyOf(code === "changed" ? changed : tree, around),
     answer: ({ key }, count) => (calm ? calmAnswer(nameOf(key)) : { ok: `said ${count}` }),
     rubbish: "rubbish",
+    mayFail: !calm,
     judge: (output) =>
       expected === null || expected === JSON.stringify(output) ? null : `instead of ${expected}`,
   };
@@ -49,6 +52,8 @@ export interface Surroundings {
   nonce(): string | null;
   /** Sends a token out into the world. */
   mail(token: string): void;
+  /** Kills the process that does the work. */
+  die(): Promise<never>;
   /** Forks the run at a step of its own, under an id that is the same at every attempt. */
   fork(runId: string, id: string): Promise<string>;
 }
@@ -83,10 +88,12 @@ async function visit(node: Tree, ctx: Context, walk: Walk): Promise<unknown> {
       return ctx.step(node.name, (info) => work(node, info, walk), { retry, ...limit });
     }
     case "sleep":
-      await ctx.sleep(node.ms, { name: `${node.name} ${node.ms}` });
+      await ctx.sleep(node.ms, { name: node.name });
       return node.ms;
     case "suspend":
       return ask(node, ctx, walk.around);
+    case "killer":
+      return ctx.step(node.name, () => walk.around.die());
     case "fork":
       return ctx.step(node.name, ({ idempotencyKey }) =>
         // Forks of forks of forks would never end.
@@ -125,7 +132,13 @@ async function work(
   if (node.ms > 0) await around.pause(node.ms);
   if (node.fails === 9) throw new FatalError("never works");
   if (info.attempt <= node.fails) throw new Error(`fails at attempt ${info.attempt}`);
-  return around.nonce() ?? calmValue(node.name, place);
+  const nonce = around.nonce();
+  if (nonce === null) return calmValue(node.name, place);
+  if (!node.typed) return nonce;
+  // What was returned is what counts, whatever becomes of the object afterwards.
+  const value = { nonce, at: new Date(nonce.length), bag: new Set([nonce]), none: undefined };
+  void around.pause(1).then(() => value.bag.clear());
+  return value;
 }
 
 function calmValue(name: string, place: string): string {
@@ -166,7 +179,14 @@ async function inGroup(
     if (node.kind === "race") return Promise.race(strands);
     return node.settled ? (await Promise.allSettled(strands)).map(told) : Promise.all(strands);
   }
-  const branches = nodes.map((child, i) => (c: Context) => visit(child, c, at(walk, i)));
+  const shared = node.shares ? ctx.step("shared", () => walk.around.nonce() ?? "shared") : null;
+  const branches = nodes.map((child, i) => async (c: Context) => {
+    // All branches go on in one turn; the first is done, and the others then ask in a branch that may be lost.
+    if (shared !== null) await shared;
+    if (shared !== null && i === 0) return "first";
+    if (shared !== null) for (let turns = 0; turns < 8; turns++) await Promise.resolve();
+    return visit(child, c, at(walk, i));
+  });
   if (node.kind === "race")
     return ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name });
   const { concurrency, settled } = node;
@@ -196,6 +216,8 @@ function calmOutput(node: Tree, place = "0"): unknown {
       return Array.from({ length: node.times }, (_, i) => inner(node.node, i));
     case "attempt":
       return node.node.kind === "step" && node.node.fails === 9 ? "step-failed" : inner(node.node, 0);
+    case "killer":
+      return undefined;
     case "fork":
     case "race":
       throw new Error(`A ${node.kind} is not calm.`);

@@ -6,7 +6,7 @@
 import { seeded } from "../random.ts";
 import { act, actorsOf, startOfTime } from "./actors.ts";
 import { Disk } from "./disk.ts";
-import { History, type TraceLine, type Violation } from "./history.ts";
+import { History, isOpen, type TraceLine, type Violation } from "./history.ts";
 import { judge } from "./judge.ts";
 import { Network } from "./network.ts";
 import { planOf, type Plan } from "./plan.ts";
@@ -55,21 +55,26 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     ...(options.settled === undefined ? {} : { settled: options.settled }),
     changePoints: plan.schedule === "priorities" ? [1, 2, 3].map(() => random.between(1, 3_000)) : [],
   });
-  const history = new History(() => scheduler.now, options.trace === true);
-  const disk = new Disk(history, { now: () => scheduler.now, slackMs: slackOf(plan) });
+  const history = new History(() => scheduler.now, {
+    traced: options.trace === true,
+    codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
+  });
+  const slackMs = slackOf(plan);
+  const disk = new Disk(history, { now: () => scheduler.now, slackMs });
   const network = new Network(disk, plan);
   const programs = options.programs ?? plan.flows.map((flow) => treeProgram(flow, plan.calm));
-  const town = new Town({ plan, scheduler, history, disk, network, programs });
+  const town = new Town({ plan, scheduler, history, disk, network, programs, slackMs });
   const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
   process.on("unhandledRejection", unhandled);
   try {
     town.settle(actorsOf(town));
     for (const action of plan.actions) scheduler.after(action.at, null, () => act(town, action));
     const lastAction = startOfTime + Math.max(0, ...plan.actions.map(({ at }) => at));
-    const calm = (): boolean => scheduler.now > lastAction && isOver(town);
+    const calm = (): boolean => history.violations.length > 0 || (scheduler.now > lastAction && isOver(town));
     await scheduler.run(calm, startOfTime + plan.healAt, mostEvents);
-    await heal(town);
-    await judge(town);
+    // One violation is enough: what follows from it says little.
+    if (history.violations.length === 0) await heal(town);
+    if (history.violations.length === 0) await judge(town);
   } finally {
     process.off("unhandledRejection", unhandled);
   }
@@ -94,10 +99,9 @@ async function heal(town: Town): Promise<void> {
   disk.full = false;
   town.restart();
   const how = await toTheEnd(town);
+  if (history.violations.length > 0) return;
   if (how !== "done") {
-    const open = history.runs.filter(
-      ({ status, deleted }) => !deleted && /^(running|suspended)$/.test(status),
-    );
+    const open = history.runs.filter(isOpen);
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
     history.violate(
       "I4",
@@ -116,16 +120,25 @@ async function heal(town: Town): Promise<void> {
 async function toTheEnd(town: Town): Promise<string> {
   const { scheduler, history } = town;
   for (let waited = 0; ; waited += sliceMs) {
-    const how = await scheduler.run(() => isOver(town), scheduler.now + sliceMs, mostEvents);
+    const over = (): boolean => history.violations.length > 0 || isOver(town);
+    const how = await scheduler.run(over, scheduler.now + sliceMs, mostEvents);
     if (how !== "late" || waited >= patienceMs) return how;
     const next = history.nextWake();
     if (next !== null && next > scheduler.now + sliceMs) scheduler.skipTo(next);
   }
 }
 
+/** No run is open, but for those that the code which stays cannot go on with, or that kill whoever drives them. */
+function isQuiet({ history }: Town): boolean {
+  if (history.open === 0) return true;
+  if (history.blocked.size < history.open) return false;
+  return history.runs.every((run) => !isOpen(run) || history.blocked.has(run.runId));
+}
+
 /** Every run of the plan is there, and none is open. */
-function isOver({ history, plan }: Town): boolean {
-  return history.open === 0 && plan.runs.every(({ id }) => history.run(id) !== undefined);
+function isOver(town: Town): boolean {
+  const { history, plan } = town;
+  return isQuiet(town) && plan.runs.every(({ id }) => history.run(id) !== undefined);
 }
 
 /** How far two clocks can be apart. */

@@ -56,6 +56,8 @@ export function describeTree(tree: Tree, indent = ""): string {
       ].filter((text) => text !== "");
       return `${indent}suspend "${tree.name}"${how.length === 0 ? "" : ` (${how.join(", ")})`}`;
     }
+    case "killer":
+      return `${indent}step "${tree.name}" that kills its process`;
     case "fork":
       return `${indent}fork of itself`;
     case "loop":

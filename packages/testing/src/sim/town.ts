@@ -3,6 +3,7 @@
  * dies a new life begins, perhaps with another version of the code.
  */
 
+import { inspect } from "node:util";
 import {
   createApp,
   durable,
@@ -14,12 +15,13 @@ import {
 } from "@durable/core";
 import { observed, type Observer } from "../kit/observe.ts";
 import type { Disk } from "./disk.ts";
-import { namedBy, type Body, type History, type Pass, type RunLog } from "./history.ts";
-import { streamOf, type Network } from "./network.ts";
+import { namedBy, type Body, type History, Pass, type RunLog } from "./history.ts";
+import { never, streamOf, type Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
 import type { Code, Program, Surroundings } from "./program.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { judgeStart } from "./starts.ts";
 
 export interface TownParts {
   readonly plan: Plan;
@@ -28,6 +30,8 @@ export interface TownParts {
   readonly disk: Disk;
   readonly network: Network;
   readonly programs: readonly Program[];
+  /** How far two clocks may be apart. */
+  readonly slackMs: number;
 }
 
 /** What one life of an actor has. */
@@ -51,9 +55,12 @@ export class Town {
   readonly disk: Disk;
   readonly network: Network;
   readonly programs: readonly Program[];
+  readonly slackMs: number;
   readonly lives: Life[] = [];
   /** Tokens sent out by steps. */
   readonly mailbox: string[] = [];
+  /** Hears of a token as it is sent out. */
+  onMail: (token: string) => void = () => {};
   /** Another version of the code is live; new lives begin with it. */
   deployed = false;
   rotated = false;
@@ -69,6 +76,7 @@ export class Town {
     this.disk = parts.disk;
     this.network = parts.network;
     this.programs = parts.programs;
+    this.slackMs = parts.slackMs;
   }
 
   settle(actors: readonly Actor[]): void {
@@ -79,9 +87,9 @@ export class Town {
     }
   }
 
-  /** Ends every life and begins new ones, all with the first version of the code. */
+  /** Ends every life and begins new ones, with the first version of the code unless the new one is to stay. */
   restart(): void {
-    this.deployed = false;
+    this.deployed &&= this.plan.keepsCode;
     for (const { process } of this.lives) process.kill("restarted");
     this.scheduler.after(0, null, () => this.#actors.forEach((_, index) => this.#begin(index)));
   }
@@ -99,6 +107,7 @@ export class Town {
       scheduler: this.scheduler,
       history: this.history,
       random,
+      faults: streamOf(seed, `${name} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
       died: () => {
@@ -151,7 +160,14 @@ export class Town {
     return {
       pause: (ms) => process.pause(ms),
       nonce: () => (this.plan.calm ? null : `nonce ${++this.#nonces}`),
-      mail: (token) => void this.mailbox.push(token),
+      mail: (token) => {
+        this.mailbox.push(token);
+        this.onMail(token);
+      },
+      die: () => {
+        process.kill("killed by its own work");
+        return never();
+      },
       fork: (runId, id) => this.fork(life, runId, { id }),
     };
   }
@@ -172,6 +188,9 @@ export class Town {
           ? { from: key }
           : { after: key };
     const made = await run.fork({ ...cut, ...(options.id === undefined ? {} : { id: options.id }) });
+    const how = (["from", "after", "edit"] as const).find((name) => name in cut) ?? "from";
+    // A fork that was there already was made at another step.
+    if (options.id === undefined) this.history.forks.push({ id: made.id, key, how });
     this.history.meet(options.edit === true ? "a fork with an edit" : "a fork");
     if (/running|suspended/.test(this.history.run(runId)?.status ?? ""))
       this.history.meet("a fork of an open run");
@@ -182,37 +201,68 @@ export class Town {
   #observer({ runId }: Context, { process, code }: Life, program: Program): Observer {
     const { history } = this;
     const run = history.run(runId);
-    const pass: Pass = { run, code, process: process.name, seen: [] };
+    const worker = !this.plan.sweeps && process.name.startsWith("worker");
+    const pass = new Pass({ run, code, process: process.name, worker });
     history.passes.push(pass);
     const perform = program.perform ?? (async (_process, _key, work) => work());
     return {
-      made: (ctx, key, result) => {
+      made: (ctx, key, result, method) => {
         if (!(result instanceof Promise)) return;
         const { token } = result as { token?: string };
         if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
         noteGiven(result, (what) => {
-          if (process.alive)
-            pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
+          if (!process.alive) return;
+          pass.keys.add(key);
+          pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
+          if (method === "parallel" || method === "race") pass.close(key);
+          else if (run !== undefined) judgeKind(history, run, key, method);
         });
       },
-      branch: (work) => work(),
-      body: async (_key, info, work, counted) => {
-        const gave = info === null ? () => {} : this.#starts(process, { runId, run, program }, info, counted);
-        const value = await perform(process, counted, () => work(info));
-        gave(value);
-        return value;
+      branch: (work, path) => pass.branch(work, path),
+      body: async (key, info, work, counted) => {
+        if (info === null) return work(info);
+        if (key !== counted)
+          history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
+        const body = this.#starts(process, pass, info, program);
+        const over = this.#places(process, pass);
+        // A body that is told to stop takes no place any more, however long it takes to notice.
+        info.signal.addEventListener("abort", over, { once: true });
+        try {
+          const value = await perform(process, counted, () => work(info));
+          body.value = value;
+          return value;
+        } finally {
+          over();
+        }
       },
     };
   }
 
-  #starts(
-    process: Process,
-    { runId, run, program }: Started,
-    info: StepInfo,
-    expected: string,
-  ): (value: unknown) => void {
+  /** W2: a worker has a body under way in as many runs as it has places. */
+  #places({ busy, name }: Process, { run, worker }: Pass): () => void {
+    // A fork that a step makes is driven beside the worker's own runs.
+    if (run === undefined || run.parent !== null) return () => {};
+    const count = (by: 1 | -1): void => {
+      const left = (busy.get(run) ?? 0) + by;
+      if (left === 0) busy.delete(run);
+      else busy.set(run, left);
+    };
+    count(1);
+    const taken = [...busy.keys()].filter(({ status }) => status === "running").length;
+    if (worker && taken > this.plan.concurrency)
+      this.history.violate("I12", `${name} works on ${taken} runs and has ${this.plan.concurrency} places`);
+    let over = false;
+    return () => {
+      if (!over) count(-1);
+      over = true;
+    };
+  }
+
+  /** Notes a body that starts; returns how to say what it gave. */
+  #starts(process: Process, pass: Pass, info: StepInfo, program: Program): Body {
     const { history, scheduler } = this;
     const { key, attempt, idempotencyKey } = info;
+    const { run } = pass;
     if (history.bodies.some((other) => other.run === run && other.key === key && other.attempt === attempt))
       history.meet("a body that ran twice");
     const body: Body = {
@@ -225,41 +275,31 @@ export class Town {
       comparable: program.perform === undefined,
     };
     history.bodies.push(body);
-    history.say(process.name, `${runId} ${key} starts, attempt ${attempt}`);
-    if (key !== expected)
-      history.violate("I1", `run ${runId}: the step ${expected} runs under the key ${key}`);
-    if (run !== undefined && !run.tainted) judgeStart(history, process, run, body);
-    else if (run === undefined && history.forgotten.size === 0)
-      history.violate("I3", `run ${runId}: ${key} starts before the run is recorded`);
-    return (value) => {
-      body.value = value;
-    };
+    history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
+    judgeStart(history, process, pass, body);
+    return body;
   }
 }
 
-interface Started {
-  readonly program: Program;
-  readonly runId: string;
-  readonly run: RunLog | undefined;
-}
-
-/** I3, I9, I10: what must hold of every body at the moment it starts. */
-function judgeStart(history: History, process: Process, run: RunLog, { key, attempt, at }: Body): void {
-  const where = `run ${run.runId}: ${process.name} starts ${key}`;
-  if (process.knows(run, key)) history.violate("I3", `${where} again, whose outcome it was shown`);
-  if (process.knows(run, "cancelled")) history.violate("I9", `${where} after it was shown the cancellation`);
-  const failed = history.entries(run).filter((entry) => entry.kind === "attempt.failed" && entry.key === key);
-  if (failed.length < attempt - 1)
-    history.violate("I3", `${where} for attempt ${attempt}, and ${failed.length} are recorded`);
-  const due = failed.length === attempt - 1 ? (failed.at(-1)?.retryAt ?? 0) : 0;
-  if (at + process.skewMs < due)
-    history.violate("I10", `${where} for attempt ${attempt}, ${due - at} ms early`);
+/** Law 5: what is given to a call was recorded of the same kind of call. */
+function judgeKind(history: History, run: RunLog, key: string, method: string): void {
+  const lineage = history.lineage(run).flatMap((log) => history.entries(log));
+  const kind = lineage.find((entry) => entry.key === key)?.kind.replace("attempt", "step");
+  if (kind !== undefined && !kind.startsWith(method))
+    history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind}, and was given to a ${method}`);
 }
 
 /** Listens to a promise without being a step on its way. */
 export function noteGiven(promise: Promise<unknown>, note: (what: string) => void): void {
   promise.then(
-    (value) => note(JSON.stringify(value) ?? "nothing"),
+    (value) => note(shown(value)),
     (error: unknown) => note(`! ${String((error as { code?: unknown } | null)?.code ?? error)}`),
   );
+}
+
+/** With its types: a Date that came back as a text is another value. */
+function shown(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
+  // Where an error was thrown is no part of what it says.
+  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(/\n +at .*/g, "");
 }

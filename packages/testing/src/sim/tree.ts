@@ -13,7 +13,11 @@ export type Tree =
       /** Attempts that fail before one succeeds; 9 for a step that never does. */
       readonly fails: number;
       readonly timeoutMs: number | null;
+      /** It gives more than text. */
+      readonly typed: boolean;
     }
+  /** A step whose work kills whoever does it. */
+  | { readonly kind: "killer"; readonly name: string }
   | { readonly kind: "sleep"; readonly name: string; readonly ms: number }
   | {
       readonly kind: "suspend";
@@ -37,10 +41,13 @@ export type Tree =
       readonly plain: boolean;
       readonly settled: boolean;
       readonly concurrency: number | null;
+      /** Branches wait for a step that was asked for before them. */
+      readonly shares: boolean;
       readonly nodes: readonly Tree[];
     }
   | {
       readonly kind: "race";
+      readonly shares: boolean;
       readonly name: string;
       readonly plain: boolean;
       readonly nodes: readonly Tree[];
@@ -68,7 +75,7 @@ export function randomTree(random: Random, { calm, size }: TreeOptions): Tree {
   switch (kind) {
     case "parallel":
     case "race":
-      return group(random, kind, parts());
+      return group(random, kind, calm, parts());
     case "loop":
       return { kind, times: random.between(2, 3), node: inner(Math.min(size - 1, 4)) };
     case "attempt":
@@ -79,12 +86,13 @@ export function randomTree(random: Random, { calm, size }: TreeOptions): Tree {
   }
 }
 
-function group(random: Random, kind: "parallel" | "race", nodes: readonly Tree[]): Tree {
+function group(random: Random, kind: "parallel" | "race", calm: boolean, nodes: readonly Tree[]): Tree {
   const name = random.pick(groups);
   const plain = random.chance(0.35);
-  if (kind === "race") return { kind, name, plain, nodes };
+  const shares = !plain && !calm && random.chance(0.15);
+  if (kind === "race") return { kind, name, plain, shares, nodes };
   const concurrency = !plain && random.chance(0.2) ? random.between(1, 2) : null;
-  return { kind, name, plain, settled: random.chance(0.3), concurrency, nodes };
+  return { kind, name, plain, settled: random.chance(0.3), concurrency, shares, nodes };
 }
 
 function leaf(random: Random, calm: boolean): Tree {
@@ -92,7 +100,7 @@ function leaf(random: Random, calm: boolean): Tree {
   switch (random.between(0, 9)) {
     case 0:
     case 1:
-      return { kind: "sleep", name: `nap ${name}`, ms: random.pick([0, 7, 300, 4_000, 90_000]) };
+      return { kind: "sleep", name: `nap ${name}`, ms: random.pick([0, 7, 300, 4_000, 50_000, 90_000]) };
     case 2:
     case 3: {
       const timeoutMs = !calm && random.chance(0.35) ? random.pick([5, 800, 20_000]) : null;
@@ -117,11 +125,25 @@ function step(random: Random, name: string, calm: boolean): Tree {
   const fails = random.chance(0.75) ? 0 : random.between(1, attempts - 1);
   const timeoutMs = !calm && random.chance(0.1) ? 40 : null;
   const ms = random.pick([0, 0, 5, 60, 2_000]);
-  return { kind: "step", name, ms, fails: !calm && random.chance(0.05) ? 9 : fails, timeoutMs };
+  return {
+    kind: "step",
+    name,
+    ms,
+    fails: !calm && random.chance(0.05) ? 9 : fails,
+    timeoutMs,
+    typed: random.chance(0.2),
+  };
 }
 
 function failing(random: Random): Tree {
-  return { kind: "step", name: random.pick(names), ms: random.pick([0, 5]), fails: 9, timeoutMs: null };
+  return {
+    kind: "step",
+    name: random.pick(names),
+    ms: random.pick([0, 5]),
+    fails: 9,
+    timeoutMs: null,
+    typed: false,
+  };
 }
 
 function split(random: Random, size: number): number[] {
@@ -143,12 +165,21 @@ export function sizeOf(tree: Tree): number {
   return 1 + childrenOf(tree).reduce((sum, child) => sum + sizeOf(child), 0);
 }
 
-/** The same tree as a later version of the code has it: a step more, or a leaf less, somewhere. */
+/**
+ * The same tree as a later version of the code has it: a step more, a leaf less, a leaf of another kind or length
+ * under the same name, or a branch more, somewhere.
+ */
 export function changedTree(random: Random, tree: Tree): Tree {
-  const extra: Tree = { kind: "step", name: "added", ms: random.pick([0, 5]), fails: 0, timeoutMs: null };
+  const extra: Tree = {
+    kind: "step",
+    name: "added",
+    ms: random.pick([0, 5]),
+    fails: 0,
+    timeoutMs: null,
+    typed: false,
+  };
   const inner = childrenOf(tree).map((_, i) => i);
-  if (inner.length === 0)
-    return { kind: "sequence", nodes: random.chance(0.5) ? [extra, tree] : [tree, extra] };
+  if (inner.length === 0) return changedLeaf(random, tree, extra);
   const at = random.pick(inner);
   if (tree.kind === "sequence" && random.chance(0.5)) {
     const nodes = [...tree.nodes];
@@ -157,7 +188,15 @@ export function changedTree(random: Random, tree: Tree): Tree {
     else nodes.splice(at, 0, extra);
     return { ...tree, nodes };
   }
+  if ((tree.kind === "parallel" || tree.kind === "race") && random.chance(0.15))
+    return { ...tree, nodes: [...tree.nodes, extra] };
   return withChild(tree, at, changedTree(random, childrenOf(tree)[at] as Tree));
+}
+
+function changedLeaf(random: Random, tree: Tree, extra: Tree): Tree {
+  if (tree.kind === "sleep" && random.chance(0.5)) return { ...tree, ms: tree.ms + 1 };
+  if (tree.kind === "step" && random.chance(0.3)) return { kind: "sleep", name: tree.name, ms: 5 };
+  return { kind: "sequence", nodes: random.chance(0.5) ? [extra, tree] : [tree, extra] };
 }
 
 export function withChild(tree: Tree, at: number, child: Tree): Tree {

@@ -1,0 +1,25 @@
+/** Which of the ways this system knows were taken, as its batches show it. */
+
+import { driverOf, type AppliedBatch, type History, type RunLog } from "./history.ts";
+
+export function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void {
+  const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
+  const kinds = new Set(batch.entries.map(({ kind }) => kind));
+  for (const kind of kinds) history.meet(`entry ${kind}`);
+  if (batch.entries.length > 3) history.meet("a shared append");
+  for (const { kind, wait } of batch.entries) {
+    if (kind !== "suspend.answered") continue;
+    const opened = before.some((entry) => entry.kind === "suspend.opened" && entry.wait === wait);
+    history.meet(opened ? "an answer to an open wait" : "an answer before its wait");
+  }
+  if (batch.outside) {
+    history.meet(kinds.has("run.cancelled") ? "a cancel from outside" : "an answer from outside");
+    if (before.at(-1)?.kind === "run.suspended") history.meet("an answer after a park");
+    return;
+  }
+  const last = run.batches.slice(0, -1).findLast(({ outside }) => !outside);
+  if (last === undefined || driverOf(last) === driverOf(batch)) return;
+  history.meet(
+    last.process === batch.process ? "taken up again by the same process" : "taken over by another process",
+  );
+}

@@ -1,0 +1,50 @@
+/**
+ * What must hold of every body at the moment it starts.
+ *
+ * I3. Its outcome has not been shown to its process, and the attempts before it are recorded.
+ * I9. Its process knows of no cancellation, was not asked to end, and the group around it is not decided.
+ * I10. A further attempt is not early.
+ * I12. Its process has asked for the lease, and by its clock the lease has not run out (H23).
+ */
+
+import type { Body, History, Pass, RunLog } from "./history.ts";
+import type { Process } from "./process.ts";
+
+export function judgeStart(history: History, process: Process, pass: Pass, body: Body): void {
+  const { run } = pass;
+  const { key, attempt, at } = body;
+  if (run === undefined) {
+    if (history.forgotten.size === 0) history.violate("I3", `${key} starts before its run is recorded`);
+    return;
+  }
+  if (run.tainted) return;
+  const where = `run ${run.runId}: ${process.name} starts ${key}`;
+  if (process.knows(run, key)) history.violate("I3", `${where} again, whose outcome it was shown`);
+  judgeEnds(history, process, pass, where);
+  if (pass.isLost(key)) history.violate("I9", `${where}, and what it stands in is decided`);
+  if (process.clock >= process.leasedUntil(run.locator))
+    history.violate("I12", `${where} without a lease, or with one that has run out`);
+  judgeAttempt(history, run, { process, where, body: { ...body, key, attempt, at } });
+}
+
+function judgeEnds(history: History, process: Process, { run, worker }: Pass, where: string): void {
+  if (run !== undefined && process.knows(run, "cancelled"))
+    history.violate("I9", `${where} after it was shown the cancellation`);
+  if (worker && process.asked) history.violate("I9", `${where} after it was asked to end`);
+}
+
+interface Starting {
+  readonly process: Process;
+  readonly where: string;
+  readonly body: Body;
+}
+
+function judgeAttempt(history: History, run: RunLog, { process, where, body }: Starting): void {
+  const { key, attempt } = body;
+  const failed = history.entries(run).filter((entry) => entry.kind === "attempt.failed" && entry.key === key);
+  if (failed.length < attempt - 1)
+    history.violate("I3", `${where} for attempt ${attempt}, and ${failed.length} are recorded`);
+  const due = failed.length === attempt - 1 ? (failed.at(-1)?.retryAt ?? 0) : 0;
+  if (process.clock < due)
+    history.violate("I10", `${where} for attempt ${attempt}, ${due - process.clock} ms early`);
+}
