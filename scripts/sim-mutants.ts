@@ -11,8 +11,9 @@
  */
 import { parseArgs } from "node:util";
 import { seeded } from "../packages/testing/src/random.ts";
+import { Alarms } from "./mutants/alarm.ts";
 import { drawMutants } from "./mutants/draw.ts";
-import { hunt, type Found } from "./mutants/hunt.ts";
+import type { Found } from "./mutants/hunt.ts";
 import { patchesOf, type Patch, type PlantedBug } from "./mutants/patch.ts";
 import { planted } from "./mutants/planted.ts";
 import { tableOf, type Row } from "./mutants/table.ts";
@@ -32,6 +33,7 @@ const count = Number(values.seeds);
 const seeds = Array.from({ length: count }, (_, i) => i + 1);
 const atATime = 2;
 const progress = new Map<string, number>();
+const alarms = new Alarms();
 
 function show(): void {
   if (!process.stdout.isTTY) return;
@@ -45,7 +47,7 @@ async function tried(name: string, patches: readonly Patch[], tests: readonly st
   const found =
     tests.length > 0
       ? await tryTests(patches, tests)
-      : await hunt({ patches, seeds }, (seed) => {
+      : await alarms.hunt(patches, seeds, (seed) => {
           progress.set(name, seed);
           show();
         });
@@ -94,16 +96,6 @@ async function tryRandom(wanted: number, said: (row: Row) => void): Promise<void
   await Promise.all(Array.from({ length: atATime }, one));
 }
 
-/** A seed that objects to the sound engine as well has caught nothing. */
-async function falseAlarm(rows: readonly Row[]): Promise<string | null> {
-  const objecting = rows.flatMap(({ found }) =>
-    found.kind === "caught" && found.seed > 0 ? [found.seed] : [],
-  );
-  if (objecting.length === 0) return null;
-  const sound = await hunt({ patches: [], seeds: [...new Set(objecting)] });
-  return sound.kind === "caught" ? `seed ${sound.seed} objects to the sound engine: ${sound.what}` : null;
-}
-
 async function main(): Promise<void> {
   const { only } = values;
   const bugs = planted.filter(
@@ -124,14 +116,14 @@ async function main(): Promise<void> {
   else await tryRandom(Number(values.random), said);
   if (process.stdout.isTTY) process.stdout.write("\r\x1b[K");
   const survivors = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse === null);
-  const alarm = await falseAlarm(rows);
-  if (alarm !== null) console.error(`sim:mutants: ${alarm}`);
+  for (const [seed, what] of alarms.false)
+    console.error(`sim:mutants: seed ${seed} objects to the sound engine: ${what}`);
   const left = survivors.length === 0 ? "" : `: ${survivors.map(({ name }) => name).join(", ")}`;
   const excused = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse !== null).length;
   console.log(
     `sim:mutants: ${rows.length} bugs, ${rows.length - survivors.length - excused} caught, ${excused} redundant, ${survivors.length} survived${left}`,
   );
-  if (alarm !== null || (values.random === undefined && survivors.length > 0)) process.exitCode = 1;
+  if (alarms.false.size > 0 || (values.random === undefined && survivors.length > 0)) process.exitCode = 1;
 }
 
 await main();

@@ -15,8 +15,8 @@ export type Finding =
       readonly by: string;
       readonly what: string;
       readonly seed: number;
-      /** How many seeds it took; null where the process could not say. */
-      readonly tried: number | null;
+      /** How many seeds it took. */
+      readonly tried: number;
     }
   | { readonly kind: "survived"; readonly tried: number }
   /** It does not parse, or fails when it is imported: no bug that anybody would ship. */
@@ -55,8 +55,7 @@ export function hunt(job: Job, began: (seed: number) => void = () => {}): Promis
         watchdog.refresh();
         seed = message.seed;
         began(seed);
-      } else if (message.kind === "caught" && message.tried === null) caught(message.by, message.what);
-      else end(message);
+      } else end(message);
     });
     child.once("error", (error) => end({ kind: "unfit", what: String(error) }));
     child.once("exit", (code, signal) => caught("crash", errors || `exit ${code ?? signal}`));

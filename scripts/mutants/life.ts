@@ -21,6 +21,7 @@ async function load(): Promise<typeof simulation | Error> {
 }
 
 let seed = 0;
+let tried = 0;
 
 async function live({ patches, seeds }: Job): Promise<void> {
   const loaded = plant(patches);
@@ -28,19 +29,19 @@ async function live({ patches, seeds }: Job): Promise<void> {
   if (simulator instanceof Error) return tell({ kind: "unfit", what: String(simulator) });
   const missed = patches.find(({ file }) => !loaded.has(file));
   if (missed !== undefined) return tell({ kind: "unfit", what: `${missed.file} is never loaded` });
-  for (const [index, next] of seeds.entries()) {
-    seed = next;
+  for (seed of seeds) {
+    tried += 1;
     process.send?.({ kind: "begins", seed });
     const [violation] = (await simulator.simulate({ seed })).violations;
     if (violation === undefined) continue;
     const { invariant, message } = violation;
-    return tell({ kind: "caught", by: invariant, what: message, seed, tried: index + 1 });
+    return tell({ kind: "caught", by: invariant, what: message, seed, tried });
   }
-  tell({ kind: "survived", tried: seeds.length });
+  tell({ kind: "survived", tried });
 }
 
 process.on("uncaughtException", (error) => {
-  tell({ kind: "caught", by: "crash", what: String(error), seed, tried: null });
+  tell({ kind: "caught", by: "crash", what: String(error), seed, tried });
 });
 // Nobody is left to tell.
 process.once("disconnect", () => process.exit());
