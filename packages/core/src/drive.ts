@@ -237,9 +237,9 @@ function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
   return orphans.length === 0 ? {} : { orphans };
 }
 
+/** Only a beginning has one. */
 function versionOf(journal: Journal): string | null {
-  const first = journal.entries.find((entry) => entry.kind === "run.started" || entry.kind === "run.forked");
-  return first !== undefined && "version" in first ? first.version : null;
+  return journal.entries.find((entry) => "version" in entry)?.version ?? null;
 }
 
 /** Ends a run from outside. */

@@ -84,26 +84,39 @@ function checkedLabel(label: string | undefined): string | null {
   );
 }
 
-/** The parent's ancestors and the parent itself, each with the new cuts. */
+/** The parent's ancestors and the parent itself, each with those of the new cuts that take something from it. */
 function ancestryOf(parent: Journal, cuts: readonly Cut[]): Ancestor[] {
   const first = parent.entries.find((entry) => entry.kind === "run.forked");
   const above = first?.kind === "run.forked" ? first.ancestry : [];
   const base = (first?.seq ?? 1) - 1;
-  const ancestors = above.map((ancestor) => ({ ...ancestor, cuts: [...ancestor.cuts, ...cuts] }));
-  const own = { runId: parent.runId, length: parent.position, base, cuts };
+  const runs: readonly Ancestor[] = [
+    ...above,
+    { runId: parent.runId, length: parent.position, base, cuts: [] },
+  ];
+  const line = runs.map((run, i): Ancestor => {
+    // What lies before the next of the line is this one's, or its ancestors'.
+    const end = runs[i + 1]?.base ?? parent.seq;
+    const theirs = parent.entries.filter((entry) => "key" in entry && entry.seq <= end) as CalledEntry[];
+    return {
+      ...run,
+      cuts: [...run.cuts, ...cuts.filter((cut) => !theirs.every((entry) => isKept(entry, [cut])))],
+    };
+  });
   // A fork that gives nothing of its own is left out, so that depth costs no reads.
   const gives =
     first?.kind !== "run.forked" ||
     first.edits.length > 0 ||
     first.input !== undefined ||
     parent.entries.some((entry) => entry.seq > base && "key" in entry && isKept(entry, cuts));
-  return gives ? [...ancestors, own] : ancestors;
+  return gives ? line : line.slice(0, -1);
 }
+
+type CalledEntry = Entry & { key: string; after: number };
 
 /** The parent's keys, for finding what a user means. */
 class Keys {
   readonly #parent: Journal;
-  readonly #recorded: readonly (Entry & { key: string; after: number })[];
+  readonly #recorded: readonly CalledEntry[];
   readonly #paths = new Set<string>();
   readonly #settled = new Map<string, number>();
 

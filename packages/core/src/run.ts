@@ -98,10 +98,9 @@ export class Run<Output = unknown, Input = unknown> {
     if (driving !== null) return driving;
     const host = this.#host;
     const journal = await openRun(host, this.id);
-    const { status, wakeAt } = journal.state.summary;
-    const due =
-      status === "running" || (status === "suspended" && wakeAt !== null && wakeAt <= host.world.now());
-    if (due) return driveOn(host, definitionOf(this.#find, journal), journal);
+    const { wakeAt } = journal.state.summary;
+    if (wakeAt !== null && wakeAt <= host.world.now())
+      return driveOn(host, definitionOf(this.#find, journal), journal);
     return { outcome: outcomeOf(journal, await host.keyring(), true), journal };
   }
 
@@ -138,20 +137,13 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
 
 function decodeEntry(entry: Entry, runId: string): RunEntry {
   const decoded: Record<string, unknown> = { ...entry };
-  const open = (fields: Record<string, unknown>, field: string): void => {
-    if (fields[field] !== undefined)
-      fields[field] = decode(fields[field] as Json, `${entry.kind} of run ${runId}`);
-  };
-  for (const field of ["value", "error", "output", "note"]) open(decoded, field);
+  const read = (json: Json): unknown => decode(json, `${entry.kind} of run ${runId}`);
   // A step's input is a fingerprint, a run's is a value.
-  if (entry.kind.startsWith("run.")) open(decoded, "input");
-  if (entry.kind === "run.forked") {
-    decoded["edits"] = entry.edits.map((edit) => {
-      const copy = { ...edit };
-      open(copy, "value");
-      return copy;
-    });
-  }
+  const input = entry.kind.startsWith("run.") ? "input" : "";
+  for (const field of ["value", "error", "output", "note", input])
+    if (decoded[field] !== undefined) decoded[field] = read(decoded[field] as Json);
+  if (entry.kind === "run.forked")
+    decoded["edits"] = entry.edits.map((edit) => ({ ...edit, value: read(edit.value) }));
   return decoded as unknown as RunEntry;
 }
 

@@ -129,8 +129,7 @@ test("H44 a fork of a fork to depth 100, some with steps of their own: it ends t
     expect((await on.storage.read(locator)).length).toBe(0);
 });
 
-// Not so yet: every ancestor carries all the cuts of all the forks below it.
-test.fails("H44 the batch of a fork grows with its depth, not with the square of it", async () => {
+test("H44 the batch of a fork grows with its depth, not with the square of it", async () => {
   const on = lab();
   await descend(on, 40, 1);
   const size = async (n: number): Promise<number> => (await batchesOf(on, `d${n}`))[0]!.length;

@@ -82,3 +82,31 @@ test("H60 a storage that cannot say any more when a journal grows is polled: no 
   expect(outputOf(outcome)).toBe("done");
   expect(bodies).toHaveLength(1);
 });
+
+test.each(["storage-busy", "storage-failed", "storage-full"] as const)(
+  "H60 a driver that only looks, and is told %s, looks again: the work under way is not lost",
+  async (code) => {
+    const on = lab();
+    const bodies: number[] = [];
+    const flow = durable("long", (ctx) =>
+      ctx.step("work", async () => {
+        bodies.push(on.world.now());
+        await pause(on.world, 10_000);
+        return "done";
+      }),
+    );
+    let refused = 0;
+    const { changed: _told, ...polled } = silent(on) as Storage;
+    const storage: Storage = {
+      ...polled,
+      read: (locator, from = 0) => {
+        if (from === 0 || ++refused > 3) return on.storage.read(locator, from);
+        return Promise.reject(new DurableError(code, "Not now."));
+      },
+    };
+    const outcome = await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
+    expect(outputOf(outcome)).toBe("done");
+    expect(bodies).toHaveLength(1);
+    expect(refused).toBeGreaterThan(3);
+  },
+);

@@ -79,7 +79,6 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
     expect(ran.at(-1), "a lost worker burns no attempt (H59)").toBe(1);
   });
 
-  // Not so yet: a neighbour that was under way each time has as many starts without progress, and is blamed too.
   it("does not take its neighbours along", async () => {
     const base = lab();
     const { flow } = slow(base.world);
