@@ -96,9 +96,8 @@ test.each(["storage-busy", "storage-failed", "storage-full"] as const)(
       }),
     );
     let refused = 0;
-    const { changed: _told, ...polled } = silent(on) as Storage;
     const storage: Storage = {
-      ...polled,
+      ...silent(on),
       read: (locator, from = 0) => {
         if (from === 0 || ++refused > 3) return on.storage.read(locator, from);
         return Promise.reject(new DurableError(code, "Not now."));

@@ -138,19 +138,15 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
 
 /** As long as a fork is given what an ancestor was, in the same order, it draws the same chance. */
 function judgeDraws(history: History, run: RunLog, ancestors: readonly RunLog[]): void {
-  const passes = (log: RunLog): string[][] =>
-    history.passes.filter((pass) => pass.run === log).map(({ seen }) => seen);
   const own = settledKeys(history.entries(run));
-  const longest = ancestors.flatMap(passes).reduce((a, b) => (b.length > a.length ? b : a), []);
-  for (const seen of passes(run)) {
-    for (const [i, text] of seen.entries()) {
-      const [mine, theirs] = [parse(text), parse(longest[i] ?? "")];
-      if (mine.key !== theirs.key || mine.what !== theirs.what || own.has(mine.key)) break;
-      if (mine.chance !== theirs.chance)
-        return history.violate(
-          "I7",
-          `run ${run.runId}: at ${mine.key} it draws ${mine.chance}, its ancestor drew ${theirs.chance}`,
-        );
+  const theirs = history.passes.filter((pass) => pass.run !== undefined && ancestors.includes(pass.run));
+  for (const { seen } of history.passes.filter((pass) => pass.run === run)) {
+    let like = theirs.map((pass) => pass.seen.map(parse));
+    for (const [i, { key, what, chance }] of seen.map(parse).entries()) {
+      like = like.filter((other) => other[i]?.key === key && other[i].what === what);
+      if (like.length === 0 || own.has(key)) break;
+      if (!like.some((other) => other[i]?.chance === chance))
+        return history.violate("I7", `run ${run.runId}: at ${key} it draws ${chance}, and no ancestor did`);
     }
   }
 }

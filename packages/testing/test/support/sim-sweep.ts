@@ -10,15 +10,20 @@ export function complaintOf({ plan, violations }: Simulation): string {
 
 /** Tests of one file run one after the other, files side by side: a sweep is cut into files. */
 export function sweep(first: number, count: number): void {
-  const title = `H1 H2 H4 H10 H21 H27 H28 H33 H37 H38 H45 H55 H57 H59 ${count} seeds from ${first}`;
-  test(title, { timeout: 600_000 }, async () => {
-    const met = new Map<string, number>();
-    for (let seed = first; seed < first + count; seed++) {
-      const simulation = await simulate({ seed });
-      tally(met, simulation.met);
-      expect(complaintOf(simulation)).toBe("");
-    }
-    // A sweep that did not meet something has not tested it.
-    expect(unmet(met)).toEqual([]);
-  });
+  test(
+    `H1 H2 H4 H10 H21 H27 H28 H33 H37 H38 H45 H55 H57 H59 ${count} seeds from ${first}`,
+    {
+      timeout: 600_000,
+    },
+    async () => {
+      const met = new Map<string, number>();
+      for (let seed = first; seed < first + count; seed++) {
+        const simulation = await simulate({ seed });
+        tally(met, simulation.met);
+        expect(complaintOf(simulation)).toBe("");
+      }
+      // A sweep that did not meet something has not tested it.
+      expect(unmet(met)).toEqual([]);
+    },
+  );
 }

@@ -1,0 +1,78 @@
+/** A user's own workflow under random schedules and faults. */
+
+import { durable } from "@durable/core";
+import { describe, expect, test } from "vitest";
+import { explore } from "../src/sim/index.ts";
+
+const refund = durable("refund", async (ctx, order: { id: string; cents: number }) => {
+  const found = await ctx.step("load order", async () => {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    return { ...order, at: new Date(0) };
+  });
+  const checks = await ctx.parallel({
+    credit: (c) => c.step("credit", () => 1),
+    past: (c) => c.step("past refunds", () => [1, 2]),
+  });
+  const { ok } = await ctx.suspend<{ ok: boolean }>("approve", { note: found });
+  await ctx.sleep("30 days");
+  await ctx.step("pay", () => "paid");
+  return { ok, checks, at: found.at };
+});
+
+describe("explore", () => {
+  test("runs a workflow under many seeds: real work, thirty days, and outputs with their types", async () => {
+    let outputs = 0;
+    const total = await explore(refund, {
+      input: { id: "order-7", cents: 8_000 },
+      resume: { approve: { ok: true } },
+      seeds: 40,
+      expect: (output) => {
+        expect(output).toEqual({ ok: true, checks: { credit: 1, past: [1, 2] }, at: new Date(0) });
+        outputs += 1;
+      },
+    });
+    expect(total.seeds).toBe(40);
+    expect(outputs).toBeGreaterThan(40);
+    expect(total.faults).toBeGreaterThan(20);
+    expect(total.met.get("taken over by another process")).toBeGreaterThan(10);
+  });
+
+  test("finds chance in the body of a workflow, and shows the shortest history", async () => {
+    const flow = durable("chance", async (ctx) => {
+      if (Math.random() < 0.5) await ctx.step("sometimes", () => 1);
+      await ctx.step("always", () => 2);
+      return ctx.suspend("go");
+    });
+    const failure = explore(flow, { resume: { go: 1 }, seeds: 60 });
+    await expect(failure).rejects.toThrow(/Workflow "chance" breaks a promise under seed \d+/);
+    await expect(failure).rejects.toThrow(/I[12] \(/);
+    await expect(failure).rejects.toThrow(/The shortest history found:\n.*run\.started/s);
+  });
+
+  test("finds an output that is not what was expected, and says which", async () => {
+    const failure = explore(refund, {
+      input: { id: "order-7", cents: 8_000 },
+      resume: { approve: { ok: false } },
+      seeds: 3,
+      expect: ({ ok }) => expect(ok).toBe(true),
+    });
+    await expect(failure).rejects.toThrow(/I5 .*not what was expected/s);
+  });
+
+  test("says what to do when nobody has an answer", async () => {
+    const failure = explore(refund, { input: { id: "order-7", cents: 8_000 }, seeds: 3 });
+    await expect(failure).rejects.toThrow(/waits for "approve".*Add \{ resume: \{ "approve": \.\.\. \} \}/s);
+  });
+
+  test("one seed is repeated by from and seeds", async () => {
+    const options = {
+      input: { id: "order-7", cents: 1 },
+      resume: { approve: { ok: true } },
+      from: 9,
+      seeds: 1,
+    };
+    const [one, two] = [await explore(refund, options), await explore(refund, options)];
+    expect(two.met).toEqual(one.met);
+    expect(two.events).toBe(one.events);
+  });
+});
