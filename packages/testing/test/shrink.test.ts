@@ -12,7 +12,7 @@ const fickle: Program = {
     await ctx.suspend("ask");
     return pass % 2 === 0 ? ctx.step("even", () => pass) : ctx.step("odd", () => pass);
   },
-  answer: () => "yes",
+  answer: () => ({ value: "yes" }),
   mayFail: true,
   judge: () => null,
 };

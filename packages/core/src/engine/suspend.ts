@@ -84,6 +84,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   readonly #wait = waitOf(this.key);
   #begun = false;
   #judging = false;
+  /** Its time-out is queued, and has its turn when no answer stands before it. */
+  #late = false;
 
   get schema(): StandardSchema | undefined {
     return this.parts.schema;
@@ -115,7 +117,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   #await(): void {
     const { opened, settled } = this.engine.journal.state.wait(this.#wait);
     const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
-    this.engine.timers.wait(this, until, true);
+    if (!this.#late) this.engine.timers.wait(this, until, true);
   }
 
   /** Opens the wait; it is visible to others once this is durable. */
@@ -174,6 +176,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   due(): void {
+    this.#late = true;
     this.engine.write({ kind: "suspend.expired", ...this.#called, ...this.parts.fallback });
   }
 

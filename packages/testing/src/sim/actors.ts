@@ -1,7 +1,8 @@
 /** Who lives in a simulated town: workers or sweepers, those who start runs, those who answer, and a hand that meddles. */
 
 import { createWorker, DurableError, type App, type Outcome } from "@durable/core";
-import { namedBy, type Attempted } from "./history.ts";
+import type { Attempted } from "./history.ts";
+import { namedBy } from "./records.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
@@ -166,7 +167,9 @@ async function answer(town: Town, process: Process, app: App, token: string): Pr
   const { workflow } = history.run(wait.runId) ?? {};
   const program = town.programs.find(({ name }) => name === workflow) ?? town.programs[0];
   const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
-  const value = valid ? answerOf(town, program, wait) : program?.rubbish;
+  const answered = valid ? answerOf(town, program, wait) : { value: program?.rubbish };
+  if (answered === null) return;
+  const { value } = answered;
   const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
   const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
   const attempted: Attempted = {
@@ -201,14 +204,24 @@ async function answer(town: Town, process: Process, app: App, token: string): Pr
   await Promise.all(Array.from({ length: tries }, one));
 }
 
-function answerOf(town: Town, program: Program | undefined, wait: { runId: string; key: string }): unknown {
+function answerOf(town: Town, program: Program | undefined, wait: Wait): { readonly value: unknown } | null {
+  const { history } = town;
+  const run = history.run(wait.runId);
+  const opened =
+    run && history.entries(run).find(({ kind, key }) => kind === "suspend.opened" && key === wait.key);
   try {
-    return program?.answer(wait, town.history.answers.length);
+    const expires = (opened?.expiresAt ?? null) !== null;
+    return program?.answer({ key: wait.key, expires }, history.answers.length) ?? null;
   } catch (error) {
     // Nobody has an answer: the run would wait for ever.
-    town.history.violate("I4", error instanceof Error ? error.message : String(error));
-    return undefined;
+    history.violate("I4", error instanceof Error ? error.message : String(error));
+    return null;
   }
+}
+
+interface Wait {
+  readonly runId: string;
+  readonly key: string;
 }
 
 function flip(token: string): string {

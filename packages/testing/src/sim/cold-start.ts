@@ -3,9 +3,10 @@
 import { MemoryStorage, createApp, durable, type Context, type Outcome } from "@durable/core";
 import { observed } from "../kit/observe.ts";
 import { virtualWorld } from "../world.ts";
-import { isEnd, type RunLog, type WrittenEntry } from "./history.ts";
+import { isEnd, type RunLog, type WrittenEntry } from "./records.ts";
 import type { Code, Program } from "./program.ts";
-import { noteGiven, type Town } from "./town.ts";
+import type { Town } from "./town.ts";
+import { noteGiven } from "./watch.ts";
 
 /** Replays a run that ended by itself, and gives what it then came to. */
 export async function coldStart(town: Town, run: RunLog): Promise<Outcome<unknown> | null> {

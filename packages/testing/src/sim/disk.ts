@@ -12,7 +12,8 @@ import {
   type ListQuery,
   type ReadReply,
 } from "@durable/core";
-import type { AppliedBatch, History, RunLog } from "./history.ts";
+import type { History } from "./history.ts";
+import type { AppliedBatch, RunLog } from "./records.ts";
 import { judgeBatch } from "./landing.ts";
 import type { Process } from "./process.ts";
 

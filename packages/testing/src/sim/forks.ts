@@ -6,7 +6,8 @@
  * kept and is reached does.
  */
 
-import { isSettlement, type ForkNote, type History, type RunLog, type WrittenEntry } from "./history.ts";
+import type { ForkNote, History } from "./history.ts";
+import { isSettlement, type RunLog, type WrittenEntry } from "./records.ts";
 
 export function judgeFork(history: History, run: RunLog, { key, how }: ForkNote): void {
   const [forked] = history.entries(run);

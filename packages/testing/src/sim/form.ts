@@ -9,7 +9,8 @@
  * - An answer that stands is judged before a timer fires or the run parks.
  */
 
-import { isSettlement, type AppliedBatch, type History, type RunLog, type WrittenEntry } from "./history.ts";
+import type { History } from "./history.ts";
+import { isSettlement, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
 
 /** An entry and its position on the one line that a run shares with its ancestors. */
 interface Placed {

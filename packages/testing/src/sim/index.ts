@@ -7,7 +7,7 @@ export type { ShrinkOptions, Shrunk } from "./shrink.ts";
 export { describeTree, describeViolations, eventTable } from "./table.ts";
 export { exhaust, singleFaults, type Exhausted } from "./exhaust.ts";
 export { tally, toBeMet, unmet } from "./coverage.ts";
-export { invariants } from "./history.ts";
+export { invariants } from "./invariants.ts";
 export type { TraceLine, Violation } from "./history.ts";
 export type { NetworkFault, Rates } from "./faults.ts";
 export type { Tree } from "./tree.ts";

@@ -8,15 +8,15 @@
 
 import type { RunHead } from "@durable/core";
 import { judgeForm } from "./form.ts";
+import type { History } from "./history.ts";
 import {
   driverOf,
   isEnd,
   isSettlement,
   type AppliedBatch,
-  type History,
   type RunLog,
   type WrittenEntry,
-} from "./history.ts";
+} from "./records.ts";
 import { noteMeetings } from "./meetings.ts";
 
 export function judgeBatch(

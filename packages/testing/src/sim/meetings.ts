@@ -1,6 +1,7 @@
 /** Which of the ways this system knows were taken, as its batches show it. */
 
-import { driverOf, type AppliedBatch, type History, type RunLog } from "./history.ts";
+import type { History } from "./history.ts";
+import { driverOf, type AppliedBatch, type RunLog } from "./records.ts";
 
 export function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void {
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);

@@ -5,7 +5,8 @@
 
 import { systemWorld, type World } from "@durable/core";
 import type { Random } from "../random.ts";
-import { isSettlement, type AppliedBatch, type History, type RunLog } from "./history.ts";
+import type { History } from "./history.ts";
+import { isSettlement, type AppliedBatch, type RunLog } from "./records.ts";
 import type { Owner, Scheduler } from "./scheduler.ts";
 
 export interface ProcessParts {

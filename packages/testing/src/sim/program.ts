@@ -17,8 +17,11 @@ export interface Program {
   body(code: Code, around: Surroundings): (ctx: Context, input: never) => unknown;
   /** Does the work of a step; as it comes, by default. */
   readonly perform?: (process: Process, key: string, work: () => unknown) => Promise<unknown>;
-  /** What a wait takes; `count` tells answers apart. */
-  answer(wait: { readonly runId: string; readonly key: string }, count: number): unknown;
+  /** What a wait takes, or null when it is left to its deadline; `count` tells answers apart. */
+  answer(
+    wait: { readonly key: string; readonly expires: boolean },
+    count: number,
+  ): { readonly value: unknown } | null;
   /** An answer that no checked wait takes; absent where all answers must fit. */
   readonly rubbish?: unknown;
   /** True when a run may end in failure. */
@@ -32,7 +35,7 @@ export function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): P
   return {
     name,
     body: (code, around) => bodyOf(code === "changed" ? changed : tree, around),
-    answer: ({ key }, count) => (calm ? calmAnswer(nameOf(key)) : { ok: `said ${count}` }),
+    answer: ({ key }, count) => ({ value: calm ? calmAnswer(nameOf(key)) : { ok: `said ${count}` } }),
     rubbish: "rubbish",
     mayFail: !calm,
     judge: (output) =>

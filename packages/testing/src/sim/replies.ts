@@ -1,6 +1,7 @@
 /** I6: what somebody who answered was told, against the journal at that moment. */
 
-import type { Attempted, History, WrittenEntry } from "./history.ts";
+import type { Attempted, History } from "./history.ts";
+import type { WrittenEntry } from "./records.ts";
 
 export interface Told {
   readonly answer: Attempted;

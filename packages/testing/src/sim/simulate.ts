@@ -6,7 +6,8 @@
 import { seeded } from "../random.ts";
 import { act, actorsOf, startOfTime } from "./actors.ts";
 import { Disk } from "./disk.ts";
-import { History, isOpen, type TraceLine, type Violation } from "./history.ts";
+import { History, type TraceLine, type Violation } from "./history.ts";
+import { isOpen } from "./records.ts";
 import { judge } from "./judge.ts";
 import { Network } from "./network.ts";
 import { planOf, type Plan } from "./plan.ts";

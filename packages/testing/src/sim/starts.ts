@@ -7,7 +7,9 @@
  * I12. Its process has asked for the lease, and by its clock the lease has not run out (H23).
  */
 
-import type { Body, History, Pass, RunLog } from "./history.ts";
+import type { Body, History } from "./history.ts";
+import type { RunLog } from "./records.ts";
+import type { Pass } from "./pass.ts";
 import type { Process } from "./process.ts";
 
 export function judgeStart(history: History, process: Process, pass: Pass, body: Body): void {
@@ -30,7 +32,9 @@ export function judgeStart(history: History, process: Process, pass: Pass, body:
 function judgeEnds(history: History, process: Process, { run, worker }: Pass, where: string): void {
   if (run !== undefined && process.knows(run, "cancelled"))
     history.violate("I9", `${where} after it was shown the cancellation`);
-  if (worker && process.asked) history.violate("I9", `${where} after it was asked to end`);
+  // A fork that a step makes is driven beside the worker, which does not know of it.
+  if (worker && run?.parent === null && process.asked)
+    history.violate("I9", `${where} after it was asked to end`);
 }
 
 interface Starting {

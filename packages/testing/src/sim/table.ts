@@ -1,7 +1,8 @@
 /** A simulation's history as a table that is made to be read. */
 
 import { startOfTime } from "./actors.ts";
-import { invariants, type Violation } from "./history.ts";
+import type { Violation } from "./history.ts";
+import { invariants } from "./invariants.ts";
 import type { Simulation } from "./simulate.ts";
 import type { Tree } from "./tree.ts";
 

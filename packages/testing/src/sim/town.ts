@@ -3,25 +3,16 @@
  * dies a new life begins, perhaps with another version of the code.
  */
 
-import { inspect } from "node:util";
-import {
-  createApp,
-  durable,
-  type App,
-  type Context,
-  type Secret,
-  type StepInfo,
-  type Workflow,
-} from "@durable/core";
-import { observed, type Observer } from "../kit/observe.ts";
+import { createApp, durable, type App, type Context, type Secret, type Workflow } from "@durable/core";
+import { observed } from "../kit/observe.ts";
 import type { Disk } from "./disk.ts";
-import { namedBy, type Body, type History, Pass, type RunLog } from "./history.ts";
+import type { History } from "./history.ts";
 import { never, streamOf, type Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
 import type { Code, Program, Surroundings } from "./program.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { judgeStart } from "./starts.ts";
+import { watch } from "./watch.ts";
 
 export interface TownParts {
   readonly plan: Plan;
@@ -151,7 +142,13 @@ export class Town {
     const { name, schema } = program;
     const body = program.body(life.code, this.#surroundings(life));
     const watched = (ctx: Context, input: unknown): unknown =>
-      body(observed(ctx, this.#observer(ctx, life, program)), input as never);
+      body(
+        observed(
+          ctx,
+          watch({ plan: this.plan, process: life.process, code: life.code, program, runId: ctx.runId }),
+        ),
+        input as never,
+      );
     return schema === undefined ? durable(name, watched) : durable(name, watched, { input: schema });
   }
 
@@ -196,110 +193,4 @@ export class Town {
       this.history.meet("a fork of an open run");
     return made.id;
   }
-
-  /** Notes what one life of a workflow function is given. */
-  #observer({ runId }: Context, { process, code }: Life, program: Program): Observer {
-    const { history } = this;
-    const run = history.run(runId);
-    const worker = !this.plan.sweeps && process.name.startsWith("worker");
-    const pass = new Pass({ run, code, process: process.name, worker });
-    history.passes.push(pass);
-    const perform = program.perform ?? (async (_process, _key, work) => work());
-    return {
-      made: (ctx, key, result, method) => {
-        if (!(result instanceof Promise)) return;
-        const { token } = result as { token?: string };
-        if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
-        noteGiven(result, (what) => {
-          if (!process.alive) return;
-          pass.keys.add(key);
-          pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
-          if (method === "parallel" || method === "race") pass.close(key);
-          else if (run !== undefined) judgeKind(history, run, key, method);
-        });
-      },
-      branch: (work, path) => pass.branch(work, path),
-      body: async (key, info, work, counted) => {
-        if (info === null) return work(info);
-        if (key !== counted)
-          history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
-        const body = this.#starts(process, pass, info, program);
-        const over = this.#places(process, pass);
-        // A body that is told to stop takes no place any more, however long it takes to notice.
-        info.signal.addEventListener("abort", over, { once: true });
-        try {
-          const value = await perform(process, counted, () => work(info));
-          body.value = value;
-          return value;
-        } finally {
-          over();
-        }
-      },
-    };
-  }
-
-  /** W2: a worker has a body under way in as many runs as it has places. */
-  #places({ busy, name }: Process, { run, worker }: Pass): () => void {
-    // A fork that a step makes is driven beside the worker's own runs.
-    if (run === undefined || run.parent !== null) return () => {};
-    const count = (by: 1 | -1): void => {
-      const left = (busy.get(run) ?? 0) + by;
-      if (left === 0) busy.delete(run);
-      else busy.set(run, left);
-    };
-    count(1);
-    const taken = [...busy.keys()].filter(({ status }) => status === "running").length;
-    if (worker && taken > this.plan.concurrency)
-      this.history.violate("I12", `${name} works on ${taken} runs and has ${this.plan.concurrency} places`);
-    let over = false;
-    return () => {
-      if (!over) count(-1);
-      over = true;
-    };
-  }
-
-  /** Notes a body that starts; returns how to say what it gave. */
-  #starts(process: Process, pass: Pass, info: StepInfo, program: Program): Body {
-    const { history, scheduler } = this;
-    const { key, attempt, idempotencyKey } = info;
-    const { run } = pass;
-    if (history.bodies.some((other) => other.run === run && other.key === key && other.attempt === attempt))
-      history.meet("a body that ran twice");
-    const body: Body = {
-      run,
-      key,
-      attempt,
-      idempotencyKey,
-      process: process.name,
-      at: scheduler.now,
-      comparable: program.perform === undefined,
-    };
-    history.bodies.push(body);
-    history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
-    judgeStart(history, process, pass, body);
-    return body;
-  }
-}
-
-/** Law 5: what is given to a call was recorded of the same kind of call. */
-function judgeKind(history: History, run: RunLog, key: string, method: string): void {
-  const lineage = history.lineage(run).flatMap((log) => history.entries(log));
-  const kind = lineage.find((entry) => entry.key === key)?.kind.replace("attempt", "step");
-  if (kind !== undefined && !kind.startsWith(method))
-    history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind}, and was given to a ${method}`);
-}
-
-/** Listens to a promise without being a step on its way. */
-export function noteGiven(promise: Promise<unknown>, note: (what: string) => void): void {
-  promise.then(
-    (value) => note(shown(value)),
-    (error: unknown) => note(`! ${String((error as { code?: unknown } | null)?.code ?? error)}`),
-  );
-}
-
-/** With its types: a Date that came back as a text is another value. */
-function shown(value: unknown): string {
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
-  // Where an error was thrown is no part of what it says.
-  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(/\n +at .*/g, "");
 }

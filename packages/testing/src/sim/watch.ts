@@ -1,0 +1,127 @@
+/** Looks over the shoulder of workflow functions: what each life of one is given, and which bodies it starts. */
+
+import { inspect } from "node:util";
+import type { StepInfo } from "@durable/core";
+import type { Observer } from "../kit/observe.ts";
+import type { Body, History } from "./history.ts";
+import { Pass } from "./pass.ts";
+import type { Plan } from "./plan.ts";
+import type { Process } from "./process.ts";
+import type { Code, Program } from "./program.ts";
+import { namedBy, type RunLog } from "./records.ts";
+import { judgeStart } from "./starts.ts";
+
+/** Whose function it is, and where it runs. */
+export interface Watched {
+  readonly plan: Plan;
+  readonly process: Process;
+  readonly code: Code;
+  readonly program: Program;
+  readonly runId: string;
+}
+
+/** Notes what one life of a workflow function is given. */
+export function watch({ plan, process, code, program, runId }: Watched): Observer {
+  const { history } = process;
+  const run = history.run(runId);
+  const worker = !plan.sweeps && process.name.startsWith("worker");
+  const pass = new Pass({ run, code, process: process.name, worker });
+  history.passes.push(pass);
+  const perform = program.perform ?? (async (_process, _key, work) => work());
+  return {
+    made: (ctx, key, result, method) => {
+      if (!(result instanceof Promise)) return;
+      const { token } = result as { token?: string };
+      if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
+      noteGiven(result, (what) => {
+        if (!process.alive) return;
+        pass.keys.add(key);
+        pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
+        if (method === "parallel" || method === "race") pass.close(key);
+        else if (run !== undefined) judgeKind(history, run, key, method);
+      });
+    },
+    branch: (work, path) => pass.branch(work, path),
+    body: async (key, info, work, counted) => {
+      if (info === null) return work(info);
+      if (key !== counted)
+        history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
+      const body = starts(process, pass, info, program);
+      const over = takePlace(process, pass, plan.concurrency);
+      // A body that is told to stop takes no place any more, however long it takes to notice.
+      info.signal.addEventListener("abort", over, { once: true });
+      try {
+        const value = await perform(process, counted, () => work(info));
+        body.value = value;
+        return value;
+      } finally {
+        over();
+      }
+    },
+  };
+}
+
+/** I12: a worker has a body under way in as many runs as it has places. */
+function takePlace({ busy, name, history }: Process, { run, worker }: Pass, places: number): () => void {
+  // A fork that a step makes is driven beside the worker's own runs.
+  if (run === undefined || run.parent !== null) return () => {};
+  const count = (by: 1 | -1): void => {
+    const left = (busy.get(run) ?? 0) + by;
+    if (left === 0) busy.delete(run);
+    else busy.set(run, left);
+  };
+  count(1);
+  const taken = [...busy.keys()].filter(({ status }) => status === "running").length;
+  if (worker && taken > places)
+    history.violate("I12", `${name} works on ${taken} runs and has ${places} places`);
+  let over = false;
+  return () => {
+    if (!over) count(-1);
+    over = true;
+  };
+}
+
+/** Notes a body that starts. */
+function starts(process: Process, pass: Pass, info: StepInfo, program: Program): Body {
+  const { history, scheduler } = process;
+  const { key, attempt, idempotencyKey } = info;
+  const { run } = pass;
+  if (history.bodies.some((other) => other.run === run && other.key === key && other.attempt === attempt))
+    history.meet("a body that ran twice");
+  const body: Body = {
+    run,
+    key,
+    attempt,
+    idempotencyKey,
+    process: process.name,
+    at: scheduler.now,
+    comparable: program.perform === undefined,
+  };
+  history.bodies.push(body);
+  history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
+  judgeStart(history, process, pass, body);
+  return body;
+}
+
+/** Law 5: what is given to a call was recorded of the same kind of call. */
+function judgeKind(history: History, run: RunLog, key: string, method: string): void {
+  const lineage = history.lineage(run).flatMap((log) => history.entries(log));
+  const kind = lineage.find((entry) => entry.key === key)?.kind.replace("attempt", "step");
+  if (kind !== undefined && !kind.startsWith(method))
+    history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind}, and was given to a ${method}`);
+}
+
+/** Listens to a promise without being a step on its way. */
+export function noteGiven(promise: Promise<unknown>, note: (what: string) => void): void {
+  promise.then(
+    (value) => note(shown(value)),
+    (error: unknown) => note(`! ${String((error as { code?: unknown } | null)?.code ?? error)}`),
+  );
+}
+
+/** With its types: a Date that came back as a text is another value. */
+function shown(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
+  // Where an error was thrown is no part of what it says.
+  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(/\n +at .*/g, "");
+}
