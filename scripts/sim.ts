@@ -59,7 +59,14 @@ if (failed === null) {
 }
 
 function summary({ plan, events, faults, runs, bodies }: Simulation): string {
-  return `sim: seed ${plan.seed}: no violation; ${runs} runs, ${bodies} bodies, ${faults.length} faults, ${events} events`;
+  const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
+  const counts = [
+    count(runs, "run"),
+    `${bodies} ${bodies === 1 ? "body" : "bodies"}`,
+    count(faults.length, "fault"),
+    count(events, "event"),
+  ];
+  return `sim: seed ${plan.seed}: no violation; ${counts.join(", ")}`;
 }
 
 async function report(simulation: Simulation): Promise<void> {

@@ -2,7 +2,7 @@
  * Makes the journals of test/golden: one for each way a run can stand, and a SQLite file of today's schema. Run it to
  * add what is missing, and format it then: what is there was written by the build of its day, and that is its worth.
  *
- *     node --conditions=source packages/core/test/support/golden-make.ts [--all]
+ *     npm run golden:record [-- --all]
  */
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";

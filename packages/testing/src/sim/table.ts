@@ -11,7 +11,12 @@ const quiet = new Set(["list", "read", "lease", "release", "append"]);
 
 /** What happened, one line an event; of a long history, its beginning and its end. */
 export function eventTable({ trace }: Simulation, most = 300): string {
-  const told = trace.filter(({ what }) => !quiet.has(what));
+  // When faults end everybody begins anew, and at the end everybody ends: that is so in every history.
+  const healed = trace.findIndex(({ what }) => what === "faults end");
+  const told = trace.filter(
+    ({ what }, i) =>
+      !quiet.has(what) && !(healed !== -1 && i > healed && /^(dies: restarted|is asked to end)$/.test(what)),
+  );
   const who = Math.max(4, ...told.map((line) => line.who.length));
   const lines = told.map(
     (line) => `${seconds(line.at - startOfTime).padStart(11)}  ${line.who.padEnd(who)}  ${line.what}`,
