@@ -59,14 +59,17 @@ if (failed === null) {
 }
 
 function summary({ plan, events, faults, runs, bodies }: Simulation): string {
-  const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`;
   const counts = [
-    count(runs, "run"),
+    some(runs, "run"),
     `${bodies} ${bodies === 1 ? "body" : "bodies"}`,
-    count(faults.length, "fault"),
-    count(events, "event"),
+    some(faults.length, "fault"),
+    some(events, "event"),
   ];
   return `sim: seed ${plan.seed}: no violation; ${counts.join(", ")}`;
+}
+
+function some(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
 async function report(simulation: Simulation): Promise<void> {

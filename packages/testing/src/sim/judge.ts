@@ -145,7 +145,10 @@ function judgeDraws(history: History, run: RunLog, ancestors: readonly RunLog[])
     let like = theirs.map((pass) => pass.seen.map(parse));
     for (const [i, { key, what, chance }] of seen.map(parse).entries()) {
       like = like.filter((other) => other[i]?.key === key && other[i].what === what);
-      if (like.length === 0 || own.has(key)) break;
+      // Whoever recorded it may have died before its code was given it, and drew nothing.
+      const source = ancestors.find((ancestor) => settledKeys(history.entries(ancestor)).has(key));
+      const seenBySource = theirs.some((pass) => pass.run === source && pass.keys.has(key));
+      if (like.length === 0 || own.has(key) || !seenBySource) break;
       const drawn = theirs.some((pass) =>
         pass.seen.map(parse).some((other) => other.key === key && other.chance === chance),
       );

@@ -25,6 +25,8 @@ export function judgeBatch(
   head: RunHead,
   slackMs: number,
 ): void {
+  noteMeetings(history, run, batch);
+  if (run.tainted) return;
   const where = `run ${run.runId}, batch ${run.batches.length}`;
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
   if (before.some(({ kind }) => isEnd(kind)))
@@ -41,8 +43,7 @@ export function judgeBatch(
   }
   judgeHead(history, run, head, where);
   judgeDriver(history, run, batch);
-  if (!run.tainted) judgeForm(history, run, batch);
-  noteMeetings(history, run, batch);
+  judgeForm(history, run, batch);
 }
 
 function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {
