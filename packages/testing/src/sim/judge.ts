@@ -142,18 +142,18 @@ function judgeDraws(history: History, run: RunLog, ancestors: readonly RunLog[])
   const own = settledKeys(history.entries(run));
   const theirs = history.passes.filter((pass) => pass.run !== undefined && ancestors.includes(pass.run));
   for (const { seen } of history.passes.filter((pass) => pass.run === run)) {
-    let like = theirs.map((pass) => pass.seen.map(parse));
+    let like = theirs.map((pass) => ({ of: pass.run, seen: pass.seen.map(parse) }));
     for (const [i, { key, what, chance }] of seen.map(parse).entries()) {
-      like = like.filter((other) => other[i]?.key === key && other[i].what === what);
-      // Whoever recorded it may have died before its code was given it, and drew nothing.
+      like = like.filter((other) => other.seen[i]?.key === key && other.seen[i].what === what);
+      // What counts is what was drawn where it was recorded, if it was given there in the same order.
       const source = ancestors.find((ancestor) => settledKeys(history.entries(ancestor)).has(key));
-      const seenBySource = theirs.some((pass) => pass.run === source && pass.keys.has(key));
-      if (like.length === 0 || own.has(key) || !seenBySource) break;
-      const drawn = theirs.some((pass) =>
-        pass.seen.map(parse).some((other) => other.key === key && other.chance === chance),
-      );
-      if (!drawn)
-        return history.violate("I7", `run ${run.runId}: at ${key} it draws ${chance}, and no ancestor did`);
+      const drawn = like.filter(({ of }) => of === source).map((other) => other.seen[i]?.chance);
+      if (drawn.length === 0 || own.has(key)) break;
+      if (!drawn.includes(chance))
+        return history.violate(
+          "I7",
+          `run ${run.runId}: at ${key} it draws ${chance}, its ancestor ${drawn[0]}`,
+        );
     }
   }
 }
