@@ -66,16 +66,22 @@ test("H60 ten minutes without storage under 100 live runs: few tries, spread out
   ).toBe(true);
 });
 
-test("H60 a storage that cannot say any more when a journal grows is polled: no drive ends of it", async () => {
-  const on = lab();
+/** One step that takes ten seconds, and notes when it began. */
+function tenSeconds({ world }: Lab) {
   const bodies: number[] = [];
   const flow = durable("long", (ctx) =>
     ctx.step("work", async () => {
-      bodies.push(on.world.now());
-      await pause(on.world, 10_000);
+      bodies.push(world.now());
+      await pause(world, 10_000);
       return "done";
     }),
   );
+  return { flow, bodies };
+}
+
+test("H60 a storage that cannot say any more when a journal grows is polled: no drive ends of it", async () => {
+  const on = lab();
+  const { flow, bodies } = tenSeconds(on);
   const changed = (): Promise<void> => Promise.reject(new Error("the connection that listens was lost"));
   const storage: Storage = { ...silent(on), changed };
   const outcome = await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
@@ -87,14 +93,7 @@ test.each(["storage-busy", "storage-failed", "storage-full"] as const)(
   "H60 a driver that only looks, and is told %s, looks again: the work under way is not lost",
   async (code) => {
     const on = lab();
-    const bodies: number[] = [];
-    const flow = durable("long", (ctx) =>
-      ctx.step("work", async () => {
-        bodies.push(on.world.now());
-        await pause(on.world, 10_000);
-        return "done";
-      }),
-    );
+    const { flow, bodies } = tenSeconds(on);
     let refused = 0;
     const storage: Storage = {
       ...silent(on),

@@ -4,6 +4,7 @@
  */
 
 import { createApp, MemoryStorage, type ReadReply, type Storage } from "@durable/core";
+import { loadJournal } from "../load.ts";
 
 /** The frame below; batches carry a format version of their own. */
 export const goldenFormat = 1;
@@ -112,14 +113,7 @@ export async function load(journals: readonly GoldenAncestor[], now: () => numbe
     const locator = await locatorOf(runId);
     // A storage tells two lives of one id apart by when they began.
     const createdAt = Number(entriesOf(batches.slice(0, 1))[0]?.at ?? 0);
-    for (const [position, batch] of batches.entries()) {
-      await storage.append({
-        locator,
-        position,
-        batch: textOf(batch),
-        head: { ...bareHead, locator, runId, createdAt },
-      });
-    }
+    await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf) });
   }
   return storage;
 }
@@ -141,17 +135,6 @@ async function locatorOf(runId: string): Promise<string> {
     .catch(() => {});
   return asked;
 }
-
-const bareHead = {
-  workflow: "",
-  status: "running",
-  wakeAt: 0,
-  updatedAt: 0,
-  steps: 0,
-  label: null,
-  parent: null,
-  ancestors: [],
-} as const;
 
 const refuse = (): Promise<never> => Promise.reject(new Error("This storage is only read from."));
 const refusing: Storage = {

@@ -8,6 +8,7 @@
 
 import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
 import { faultyStorage, type Fault, type FaultyStorage } from "../faults.ts";
+import { loadJournal } from "../load.ts";
 import { seeded, type Random } from "../random.ts";
 import { virtualWorld, type VirtualWorld } from "../world.ts";
 import type { AnswerBook } from "./answers.ts";
@@ -153,15 +154,7 @@ export async function coldReplay<Input, Output>(
   { batches, head, world }: History<Output>,
 ): Promise<{ readonly ending: Ending<Output>; readonly notes: Notes }> {
   const storage = new MemoryStorage({ now: () => world.now() });
-  for (const [position, batch] of batches.slice(0, -1).entries()) {
-    if (head === null) break;
-    await storage.append({
-      locator: head.locator,
-      position,
-      batch,
-      head: { ...head, status: "running", wakeAt: 0 },
-    });
-  }
+  if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1) });
   const notes = emptyNotes();
   const died = new Promise<void>(() => {});
   const ending = await live(setup, { storage, world, notes, excuses: 0, number: 1, died });

@@ -2,6 +2,7 @@
 
 import { MemoryStorage, createApp, durable, type Context, type Outcome } from "@durable/core";
 import { observed } from "../kit/observe.ts";
+import { loadJournal } from "../load.ts";
 import { virtualWorld } from "../world.ts";
 import { isEnd, type RunLog, type WrittenEntry } from "./records.ts";
 import type { Code, Program } from "./program.ts";
@@ -77,30 +78,12 @@ function told(entry: WrittenEntry | undefined): string {
   return JSON.stringify([entry?.kind, entry?.output, error?.message ?? error]);
 }
 
-async function load(storage: MemoryStorage, { locator, batches }: RunLog, cut: boolean): Promise<void> {
-  const head = {
-    locator,
-    runId: "",
-    workflow: "",
-    status: "running",
-    wakeAt: 0,
-    createdAt: 0,
-    updatedAt: 0,
-    steps: 0,
-    label: null,
-    parent: null,
-    ancestors: [],
-  } as const;
-  const createdAt = batches[0]?.entries[0]?.at ?? 0;
-  for (const [position, { text }] of batches.entries()) {
+/** A run's batches, without its end if that is to be found again. */
+function load(storage: MemoryStorage, { locator, runId, batches }: RunLog, cut: boolean): Promise<void> {
+  const texts = batches.flatMap(({ text }) => {
     const raw = JSON.parse(text) as { entries: WrittenEntry[] };
     const entries = raw.entries.filter(({ kind }) => !cut || !isEnd(kind));
-    if (entries.length > 0)
-      await storage.append({
-        locator,
-        position,
-        batch: JSON.stringify({ ...raw, entries }),
-        head: { ...head, createdAt },
-      });
-  }
+    return entries.length === 0 ? [] : [JSON.stringify({ ...raw, entries })];
+  });
+  return loadJournal(storage, { locator, runId, createdAt: batches[0]?.entries[0]?.at ?? 0, batches: texts });
 }
