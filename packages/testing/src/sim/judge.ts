@@ -115,7 +115,7 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
   const [, ...ancestors] = history.lineage(run);
   if (ancestors.length === 0) return;
   // Other code asks in another order, and draws in another order.
-  if (!history.codeChanges) judgeDraws(history, run, ancestors);
+  if (!history.codeChanges) judgeDraws(history, run);
   const own = settledKeys(entries);
   const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
   const recorded = Map.groupBy(
@@ -140,22 +140,21 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
   }
 }
 
-/** As long as a fork is given what an ancestor was, in the same order, it draws the same chance. */
-function judgeDraws(history: History, run: RunLog, ancestors: readonly RunLog[]): void {
+/** As long as a fork is given what its parent was, in the same order, it draws the same chance. */
+function judgeDraws(history: History, run: RunLog): void {
   const own = settledKeys(history.entries(run));
-  const theirs = history.passes.filter((pass) => pass.run !== undefined && ancestors.includes(pass.run));
+  const theirs = history.passes
+    .filter((pass) => pass.run === run.parentLog)
+    .map(({ seen }) => seen.map(parse));
   for (const { seen } of history.passes.filter((pass) => pass.run === run)) {
-    let like = theirs.map((pass) => ({ of: pass.run, seen: pass.seen.map(parse) }));
+    let like = theirs;
     for (const [i, { key, what, chance }] of seen.map(parse).entries()) {
-      like = like.filter((other) => other.seen[i]?.key === key && other.seen[i].what === what);
-      // What counts is what was drawn where it was recorded, if it was given there in the same order.
-      const source = ancestors.find((ancestor) => settledKeys(history.entries(ancestor)).has(key));
-      const drawn = like.filter(({ of }) => of === source).map((other) => other.seen[i]?.chance);
-      if (drawn.length === 0 || own.has(key)) break;
-      if (!drawn.includes(chance))
+      like = like.filter((other) => other[i]?.key === key && other[i].what === what);
+      if (like.length === 0 || own.has(key)) break;
+      if (!like.some((other) => other[i]?.chance === chance))
         return history.violate(
           "I7",
-          `run ${run.runId}: at ${key} it draws ${chance}, its ancestor ${drawn[0]}`,
+          `run ${run.runId}: at ${key} it draws ${chance}, and its parent did not`,
         );
     }
   }
