@@ -80,6 +80,10 @@ const steps: readonly PlantedBug[] = [
     find: "this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));",
     replace: "this.outcome.resolve(settlement.value);",
     why: "The code is given the written form of a value instead of the value.",
+    seenBy: {
+      test: "packages/core/test/step.test.ts",
+      because: "a replay gives the same wrong value, and passes are compared with each other",
+    },
   },
   {
     name: "failed-attempt-not-counted",

@@ -122,8 +122,6 @@ const outbox: readonly PlantedBug[] = [
     find: "    if (this.#inFlight) return;\n",
     replace: "",
     why: "A second append begins while one is in flight.",
-    redundant:
-      "The journal itself does one thing at a time (J2) and refuses a batch that was decided before the last one landed (J1); its facts are queued again.",
   },
   {
     name: "riders-go-last",
@@ -191,8 +189,12 @@ const hold: readonly PlantedBug[] = [
     breaks: "H3",
     file: "engine/hold.ts",
     find: "if (driving === null || this.#watching) return;",
-    replace: "if (driving !== null || this.#watching) return;",
+    replace: "if (driving === null || !this.#watching) return;",
     why: "A live driver hears nothing of what comes from outside.",
+    seenBy: {
+      test: "packages/core/test/cancel.test.ts",
+      because: "nothing goes wrong, it only takes longer: the next append meets what came",
+    },
   },
 ];
 

@@ -18,6 +18,11 @@ const journal: readonly PlantedBug[] = [
     find: "if (this.position !== position && options.outside !== true)",
     replace: "if (this.position < 0)",
     why: "A batch is written although a look took something in after its writer had decided.",
+    seenBy: {
+      test: "packages/core/test/timers.test.ts",
+      because:
+        "a look must be under way at the very moment at which a driver decides, which chance does not bring about",
+    },
   },
   {
     name: "two-appends-in-flight",

@@ -133,6 +133,10 @@ export const plantedInLaws: readonly PlantedBug[] = [
     find: "({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),",
     replace: "({ text }) => (size += text.length) < 0,",
     why: "A batch grows with whatever is queued.",
+    seenBy: {
+      test: "packages/core/test/limits-run.test.ts",
+      because: "workflows of a thousand steps would make every simulation slow",
+    },
   },
   {
     name: "values-without-a-limit",
