@@ -44,7 +44,15 @@ describe("shrink", () => {
       shares: false,
       nodes: [
         { kind: "step", name: "plan", ms: 5, fails: 2, timeoutMs: null, typed: false },
-        { kind: "suspend", name: "ask", timeoutMs: 20, fallback: true, checked: false, mailed: true },
+        {
+          kind: "suspend",
+          name: "ask",
+          timeoutMs: 20,
+          fallback: true,
+          checked: false,
+          slowMs: 0,
+          mailed: true,
+        },
       ],
     });
     expect(text).toBe(

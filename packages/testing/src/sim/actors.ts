@@ -72,11 +72,13 @@ function noteBlocked(town: Town, runId: string, error: unknown): void {
   }
 }
 
-/** Law 8: whether a batch landed is for the library to find out; a caller is never told of a lost connection. */
+/** Law 8: whether a batch landed is for the library to find out. And what it throws is its own, or the network's. */
 function judgeFailure({ history }: Town, who: string, error: unknown): void {
   history.say(who, String(error));
-  if (error instanceof Error && !DurableError.is(error) && error.message.endsWith("during append."))
-    history.violate("I8", `${who} was told of an append nobody settled`);
+  if (DurableError.is(error)) return;
+  const text = error instanceof Error ? error.message : String(error);
+  if (!text.startsWith("The connection was lost")) history.violate("I11", `${who} was told ${text}`);
+  if (text.endsWith("during append.")) history.violate("I8", `${who} was told of an append nobody settled`);
 }
 
 /** Does something again and again for as long as its process lives; a failure is waited out. */

@@ -32,7 +32,7 @@ export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): v
     const wrong =
       wrongSender(entry, batch) ??
       wrongAttempt(entry, before) ??
-      (batch.outside ? null : wrongGroup(entry, lineage)) ??
+      (batch.outside ? null : wrongGroup(entry, seq, lineage)) ??
       wrongPlace(entry, seq, lineage);
     if (wrong !== null) history.violate("I8", `${where}: ${entry.kind} ${entry.key ?? ""} ${wrong}`);
   }
@@ -57,12 +57,13 @@ function wrongAttempt({ kind, key, attempt = 1 }: WrittenEntry, before: readonly
   return attempt === failed + 1 ? null : `is attempt ${attempt}, after ${failed} that failed`;
 }
 
-function wrongGroup({ key = "" }: WrittenEntry, lineage: readonly Placed[]): string | null {
+function wrongGroup({ key = "" }: WrittenEntry, seq: number, lineage: readonly Placed[]): string | null {
   const cut = key.lastIndexOf("[");
   if (cut === -1) return null;
   const group = key.slice(0, cut);
   const opened = lineage.some(
-    ({ entry }) => entry.key === group && /^(parallel|race)\.opened$/.test(entry.kind),
+    ({ entry, seq: other }) =>
+      other < seq && entry.key === group && /^(parallel|race)\.opened$/.test(entry.kind),
   );
   return opened ? null : `stands in a group that was never opened`;
 }

@@ -88,7 +88,7 @@ function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
   // A start that was under way when its run was deleted begins it anew: nobody remembers that it was there.
   if (writes !== run && run.batches.length > 1) {
     // Lives of one id are told apart by the time they began: those of one millisecond are not.
-    if (bornAt(writes) === bornAt(run)) run.tainted = true;
+    if (bornAt(writes) === bornAt(run)) run.tainted = writes.tainted = true;
     else history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
   }
   if (run.tainted) return;

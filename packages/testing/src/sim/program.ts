@@ -1,6 +1,13 @@
 /** From a tree to a workflow, and to what a calm one must give. */
 
-import { DurableError, FatalError, type Context, type StandardSchema, type StepInfo } from "@durable/core";
+import {
+  DurableError,
+  FatalError,
+  type Context,
+  type SchemaResult,
+  type StandardSchema,
+  type StepInfo,
+} from "@durable/core";
 import type { FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { attempts, type Tree } from "./tree.ts";
@@ -67,17 +74,17 @@ interface Walk {
   readonly place: string;
 }
 
-/** Answers to a checked wait are objects with a text in `ok`. */
-export const answerSchema: StandardSchema<{ ok: string }> = {
-  "~standard": {
-    version: 1,
-    vendor: "sim",
-    validate: (value) =>
-      typeof (value as { ok?: unknown } | null)?.ok === "string"
-        ? { value: value as { ok: string } }
-        : { issues: [{ message: "ok must be a text" }] },
-  },
-};
+/** Answers to a checked wait are objects with a text in `ok`; looking at them may take time. */
+function answerSchema(around: Surroundings, slowMs: number): StandardSchema<{ ok: string }> {
+  const validate = slowMs === 0 ? look : (value: unknown) => around.pause(slowMs).then(() => look(value));
+  return { "~standard": { version: 1, vendor: "sim", validate } };
+}
+
+function look(value: unknown): SchemaResult<{ ok: string }> {
+  return typeof (value as { ok?: unknown } | null)?.ok === "string"
+    ? { value: value as { ok: string } }
+    : { issues: [{ message: "ok must be a text" }] };
+}
 
 function bodyOf(tree: Tree, around: Surroundings): (ctx: Context) => Promise<unknown> {
   return (ctx) => visit(tree, ctx, { around, place: "0" });
@@ -156,7 +163,7 @@ async function ask(node: Tree & { kind: "suspend" }, ctx: Context, around: Surro
   const wait = ctx.suspend(node.name, {
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.fallback ? { fallback: "nobody answered" } : {}),
-    ...(node.checked ? { schema: answerSchema } : {}),
+    ...(node.checked ? { schema: answerSchema(around, node.slowMs) } : {}),
     note: node.checked ? "checked" : "free",
   });
   if (node.mailed) await ctx.step(`mail ${node.name}`, () => around.mail(wait.token));

@@ -67,6 +67,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const town = new Town({ plan, scheduler, history, disk, network, programs, slackMs });
   const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
   process.on("unhandledRejection", unhandled);
+  const restore = guardChance(history);
   try {
     town.settle(actorsOf(town));
     for (const action of plan.actions) scheduler.after(action.at, null, () => act(town, action));
@@ -77,6 +78,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     if (history.violations.length === 0) await heal(town);
     if (history.violations.length === 0) await judge(town);
   } finally {
+    restore();
     process.off("unhandledRejection", unhandled);
   }
   return {
@@ -89,6 +91,19 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     runs: history.runs.length,
     bodies: history.bodies.length,
     trace: history.trace ?? [],
+  };
+}
+
+/** Law 11: the library draws its chance through its world, and from nowhere else. */
+function guardChance(history: History): () => void {
+  const { random } = Math;
+  Math.random = () => {
+    if (/[\\/]core[\\/](src|dist)[\\/]/.test(new Error("who").stack?.split("\n")[2] ?? ""))
+      history.violate("I11", "the library drew chance past its world");
+    return random();
+  };
+  return () => {
+    Math.random = random;
   };
 }
 

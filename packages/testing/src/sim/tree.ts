@@ -26,6 +26,8 @@ export type Tree =
       readonly fallback: boolean;
       /** Answers must fit a schema. */
       readonly checked: boolean;
+      /** How long it takes to look at an answer. */
+      readonly slowMs: number;
       /** The token is sent out by a step of its own before anybody waits. */
       readonly mailed: boolean;
     }
@@ -111,6 +113,7 @@ function leaf(random: Random, calm: boolean): Tree {
         timeoutMs,
         fallback,
         checked: calm || random.chance(0.3),
+        slowMs: random.pick([0, 0, 40]),
         mailed: random.chance(0.5),
       };
     }
