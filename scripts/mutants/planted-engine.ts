@@ -58,6 +58,11 @@ const loop: readonly PlantedBug[] = [
       },
     ],
     why: "What a blocked run had queued is written to its journal.",
+    seenBy: {
+      test: "packages/core/test/blocked.test.ts",
+      because:
+        "a strand must diverge while another one's wait is queued behind an append, which takes waits outside of ctx",
+    },
   },
 ];
 
@@ -69,6 +74,11 @@ const replay: readonly PlantedBug[] = [
     find: "this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);",
     replace: "this.#ready.splice(later === -1 ? 0 : this.#ready.length, 0, held);",
     why: "Among settlements that waited for their calls, the highest position is delivered first.",
+    seenBy: {
+      test: "packages/core/test/journal.test.ts",
+      because:
+        "changed code must ask for several recorded results in one turn, behind one that it did not ask for",
+    },
   },
   {
     name: "latest-first",

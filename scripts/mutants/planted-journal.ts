@@ -75,6 +75,10 @@ const journal: readonly PlantedBug[] = [
     find: 'if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };',
     replace: "",
     why: "A driver that has seen another one's batch, or the end, appends all the same.",
+    seenBy: {
+      test: "packages/core/test/journal.test.ts",
+      because: "a look must bring the other's batch in the one turn between a decision and its append",
+    },
   },
   {
     name: "thin-read-taken",

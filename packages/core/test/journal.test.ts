@@ -1,0 +1,82 @@
+/** The journal as its drivers hold it: what they may write, and what they may no longer. */
+
+import { MemoryStorage } from "@durable/core";
+import { virtualWorld } from "@durable/testing";
+import { describe, expect, test } from "vitest";
+import { Replay } from "../src/engine/replay.ts";
+import { writeFact, type Entry } from "../src/entry.ts";
+import { Journal } from "../src/journal.ts";
+import { locatorOf } from "../src/keys.ts";
+
+const world = virtualWorld();
+const completed = (key: string) =>
+  writeFact({ kind: "step.completed", key, after: 0, startedAt: 0, attempt: 1, value: key }, world.now());
+
+async function twoDrivers() {
+  const options = { storage: new MemoryStorage({ now: () => world.now() }), world };
+  const first = Journal.create("r", options);
+  const started = { kind: "run.started", runId: "r", workflow: "w", version: null, input: null } as const;
+  await first.append([writeFact(started, world.now())]);
+  first.driven = true;
+  const second = (await Journal.open(locatorOf("r"), options))!;
+  second.driven = true;
+  const length = async (): Promise<number> => (await options.storage.read(locatorOf("r"))).length;
+  return { first, second, length };
+}
+
+describe("J5 a driver that has seen another one's batch", () => {
+  test("writes nothing more, though the journal has just the length it knows", async () => {
+    const { first, second, length } = await twoDrivers();
+    expect(await second.append([completed("a")])).toMatchObject({ kind: "landed" });
+    await first.look();
+    expect(await first.append([completed("b")])).toEqual({ kind: "lost" });
+    expect(await length()).toBe(2);
+  });
+
+  test("nor after the end of the run, whoever wrote it", async () => {
+    const { first, second, length } = await twoDrivers();
+    const cancelled = writeFact({ kind: "run.cancelled", reason: null }, world.now());
+    await second.append([cancelled], { outside: true });
+    await first.look();
+    expect(await first.append([completed("b")])).toEqual({ kind: "lost" });
+    expect(await length()).toBe(2);
+  });
+
+  test("an answer from outside does not stop it", async () => {
+    const { first, second, length } = await twoDrivers();
+    const answered = writeFact({ kind: "suspend.answered", wait: "w", value: 1 }, world.now());
+    await second.append([answered], { outside: true });
+    await first.look();
+    expect(await first.append([completed("b")])).toMatchObject({ kind: "landed" });
+    expect(await length()).toBe(3);
+  });
+});
+
+test("R1 settlements that waited for their calls are delivered lowest position first, however they are called", () => {
+  const settled = (key: string, seq: number): Entry => ({
+    ...completed(key).fact,
+    at: 0,
+    seq,
+    outside: false,
+  });
+  for (const order of [
+    ["a", "b", "c"],
+    ["c", "b", "a"],
+    ["b", "c", "a"],
+    ["c", "a", "b"],
+  ]) {
+    const replay = new Replay();
+    for (const [index, key] of ["a", "b", "c"].entries()) replay.learn(settled(key, index + 2));
+    for (let i = 0; i < 3; i++) {
+      expect(replay.next()?.kind).toBe("uncalled");
+      replay.pass();
+    }
+    for (const key of order) replay.call(key);
+    expect([replay.next(), replay.next(), replay.next()].map((next) => next?.settlement.key)).toEqual([
+      "a",
+      "b",
+      "c",
+    ]);
+    expect(replay.next()).toBeNull();
+  }
+});
