@@ -117,8 +117,7 @@ export class Journal {
     const { position } = this;
     return this.#alone(() => {
       // A look that was under way took something in: the caller decided without it, and decides again.
-      if (this.position !== position && options.outside !== true)
-        return Promise.resolve({ kind: "absorbed", entries: [] });
+      if (this.position !== position) return Promise.resolve({ kind: "absorbed", entries: [] });
       return this.#append(facts, options);
     });
   }

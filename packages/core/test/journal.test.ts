@@ -52,6 +52,16 @@ describe("J5 a driver that has seen another one's batch", () => {
   });
 });
 
+test("H29 an answer that was decided on before a look took another one in is not written: it is decided again", async () => {
+  const { first, second, length } = await twoDrivers();
+  const answered = (value: number) => writeFact({ kind: "suspend.answered", wait: "w", value }, world.now());
+  await second.append([answered(1)], { outside: true });
+  const looking = first.look();
+  expect(await first.append([answered(2)], { outside: true })).toMatchObject({ kind: "absorbed" });
+  expect(await looking).toHaveLength(1);
+  expect(await length()).toBe(2);
+});
+
 test("R1 settlements that waited for their calls are delivered lowest position first, however they are called", () => {
   const settled = (key: string, seq: number): Entry => ({
     ...completed(key).fact,

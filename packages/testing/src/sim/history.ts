@@ -109,7 +109,10 @@ export class History {
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
     // The id of a run that was deleted may be used again: that is another run.
     const known = position === 0 ? undefined : this.latest(locator);
+    const before = this.latest(locator);
     const run = known ?? this.#create(locator, head);
+    // The same start once more, after its run was deleted: whoever drove it then drives it still.
+    if (known === undefined && before?.batches[0]?.text === batch) run.tainted = true;
     const applied: AppliedBatch = {
       text: batch,
       by: raw.by,

@@ -96,7 +96,8 @@ export class Process implements Owner {
 
   /** It asks for a lease, or for more of it. */
   leases(locator: string, ttlMs: number): void {
-    this.#leased.set(locator, this.clock + ttlMs);
+    // Several drivers of one run may live here, and a clock that was set back makes no lease shorter.
+    this.#leased.set(locator, Math.max(this.leasedUntil(locator), this.clock + ttlMs));
   }
 
   leasedUntil(locator: string): number {

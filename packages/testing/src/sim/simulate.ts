@@ -117,7 +117,7 @@ async function heal(town: Town): Promise<void> {
   const how = await toTheEnd(town);
   if (history.violations.length > 0) return;
   if (how !== "done") {
-    const open = history.runs.filter(isOpen);
+    const open = history.runs.filter((run) => isOpen(run) && !run.tainted);
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
     history.violate(
       "I4",
@@ -147,8 +147,8 @@ async function toTheEnd(town: Town): Promise<string> {
 /** No run is open, but for those that the code which stays cannot go on with, or that kill whoever drives them. */
 function isQuiet({ history }: Town): boolean {
   if (history.open === 0) return true;
-  if (history.blocked.size < history.open) return false;
-  return history.runs.every((run) => !isOpen(run) || history.blocked.has(run.runId));
+  // What the storage forgot of a run, nobody can bring to its end.
+  return history.runs.every((run) => !isOpen(run) || run.tainted || history.blocked.has(run.runId));
 }
 
 /** Every run of the plan is there, and none is open. */
