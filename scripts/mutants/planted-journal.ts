@@ -15,7 +15,7 @@ const journal: readonly PlantedBug[] = [
     name: "stale-decision",
     breaks: "J1",
     file: "journal.ts",
-    find: "if (this.position !== position && options.outside !== true)",
+    find: "if (this.position !== position)",
     replace: "if (this.position < 0)",
     why: "A batch is written although a look took something in after its writer had decided.",
     seenBy: {

@@ -261,7 +261,7 @@ function unsettled(runId: string, cause: unknown): DurableError {
   if (DurableError.is(cause) && isTransient(cause)) return cause;
   return new DurableError(
     "storage-failed",
-    `The storage took no batch of run ${runId} in ${settleTries} tries (${describeError(cause)}). Advance the run again later.`,
+    `The storage took no batch of run ${runId} in ${settleTries} tries (${describeError(cause)}). Advance it again later.`,
     { cause },
   );
 }

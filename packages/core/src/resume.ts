@@ -121,6 +121,7 @@ function isDue(journal: Journal, placed: Placed | null): boolean {
 /** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
 async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed | "again" | null> {
   const { journal } = engine;
+  const { position } = journal;
   const refused = standing(journal, answer, host.world.now());
   if (refused !== null) return { status: refused };
   const call = engine.calls.byWait(answer.wait);
@@ -132,6 +133,8 @@ async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed |
     return null;
   }
   const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
+  // Something came in while the answer was looked at: the code sees it first.
+  if (journal.position !== position) return "again";
   if (typeof fact === "string") return { status: "invalid", issues: fact };
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
   if (appended.kind !== "lost") engine.learn(appended.entries);

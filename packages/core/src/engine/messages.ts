@@ -23,5 +23,5 @@ export function orphanWarning(runId: string, orphans: readonly string[]): string
 }
 
 export function foreignWarning(runId: string, key: string): string {
-  return `run ${runId} asked for "${key}" after waiting for something other than ctx. Put such waits (timers, fetches) inside a step.`;
+  return `run ${runId} asked for "${key}" after waiting for something other than ctx. Put such waits inside a step.`;
 }
