@@ -118,10 +118,7 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
   if (!history.codeChanges) judgeDraws(history, run);
   const own = settledKeys(entries);
   const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
-  const recorded = Map.groupBy(
-    ancestors.flatMap((ancestor) => history.entries(ancestor)),
-    ({ key }) => key,
-  );
+  const recorded = show(ancestors.flatMap((ancestor) => history.entries(ancestor)));
   const given = new Map<string, Set<string>>();
   for (const [key, what] of givenTo(history, ancestors))
     given.set(key, (given.get(key) ?? new Set()).add(what));
@@ -129,9 +126,9 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     const values = given.get(key);
     if (values === undefined || own.has(key) || !theirs.has(key) || what === '"edited"') continue;
     history.meet("work reused by a fork");
-    // A result may have been recorded by an ancestor that died before its code was given it.
-    const [nonce] = /nonce \d+/.exec(what) ?? [];
-    const known = nonce !== undefined && show(recorded.get(key)).includes(`"${nonce}"`);
+    // It may have been recorded by an ancestor that died before its code was given it.
+    const [mark] = /(nonce|said) \d+/.exec(what) ?? [];
+    const known = mark !== undefined && recorded.includes(`"${mark}"`);
     if (!values.has(what) && !known)
       history.violate(
         "I7",
