@@ -21,6 +21,8 @@ export const errorCodes = [
   "limit",
   "corrupt",
   "newer-format",
+  "no-key",
+  "tampered",
   "conflict",
   "diverged",
   "foreign-await",

@@ -1,6 +1,7 @@
 /** What runs are driven with: storage, secret, world and the few settings, resolved once and lazily. */
 
 import { defaultStorage } from "#default-storage";
+import type { Cipher } from "./cipher.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { DurableError } from "./errors.ts";
 import type { Storage } from "./storage.ts";
@@ -12,6 +13,8 @@ export interface HostOptions {
   readonly storage?: Storage;
   /** Signs resume tokens. With SQLite one is made beside the journal by default. */
   readonly secret?: Secret;
+  /** Seals what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. In clear by default. */
+  readonly encryption?: Cipher;
   /** Sleeps and retries that end within this time are sat out; for longer ones the run is parked. 60 s by default. */
   readonly patience?: Duration;
   /** How long a driver that went silent is believed to be alive on another host. 30 s by default. */

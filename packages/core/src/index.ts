@@ -33,6 +33,7 @@ export type {
   Lease,
   ListPage,
   ListQuery,
+  NamedBlob,
   ReadReply,
   RunHead,
   RunStatus,
@@ -41,6 +42,7 @@ export type {
 export type { AdvanceOptions, Definition } from "./drive.ts";
 export type { HostOptions } from "./host.ts";
 export type { Secret } from "./tokens.ts";
+export type { Cipher, Place } from "./cipher.ts";
 export { systemWorld } from "./world.ts";
 export type { World } from "./world.ts";
 export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from "./schema.ts";

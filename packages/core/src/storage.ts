@@ -24,11 +24,20 @@ export interface RunHead {
   readonly ancestors: readonly string[];
 }
 
+/** Content that batches point at by a name made from it: kept once, for as long as a run that names it. */
+export interface NamedBlob {
+  readonly name: string;
+  /** Absent when this run, or one that it reads, has named it before. */
+  readonly body?: string;
+}
+
 export interface AppendRequest {
   readonly locator: string;
   /** The number of batches the journal must have. */
   readonly position: number;
   readonly batch: string;
+  /** What the batch names, written in the same operation: a batch never points at what is not there. */
+  readonly blobs?: readonly NamedBlob[];
   readonly head: RunHead;
   /** A driver extends its lease with its own appends; `null` gives it back; absent leaves it alone. */
   readonly lease?: { readonly owner: string; readonly ttlMs: number } | null;
@@ -60,13 +69,15 @@ export interface ListPage {
 export interface ReadReply {
   readonly batches: readonly string[];
   readonly length: number;
+  /** Bodies of the blobs that these batches were the first of their run to name. */
+  readonly blobs?: Readonly<Record<string, string>>;
   /** True for a run that was deleted and is kept only for the forks that read it. */
   readonly deleted?: boolean;
 }
 
 export interface Storage {
   /**
-   * Adds one batch, its head and its lease, all or none. Rejects with code `conflict` when the journal has moved,
+   * Adds one batch, its blobs, its head and its lease, all or none. Rejects with code `conflict` when the journal has moved,
    * and with `details.deleted` when the run is hidden, or a new one reads an ancestor that has gone.
    */
   append(request: AppendRequest): Promise<void>;
@@ -78,7 +89,7 @@ export interface Storage {
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null>;
   /** Gives it back; `quietMs` keeps the run out of `dueAt` lists for a while (it is blocked). */
   release(locator: string, owner: string, quietMs?: number): Promise<void>;
-  /** Hides a run at once; its batches go when the last fork that reads them has gone. */
+  /** Hides a run at once; its batches go when the last fork that reads them has gone, its blobs when no run names them. */
   delete(locator: string): Promise<void>;
   /** Settles when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
