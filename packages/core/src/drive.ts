@@ -11,7 +11,7 @@ import { createContext, type Context } from "./context.ts";
 import { Engine } from "./engine/engine.ts";
 import { Hold } from "./engine/hold.ts";
 import type { AtEdge, Finish, Stop } from "./engine/options.ts";
-import { writeFact } from "./entry.ts";
+import { writeFact } from "./batch.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
@@ -35,7 +35,7 @@ export type Find = (workflow: string) => Definition | null;
 const quietMs = 60_000;
 
 export async function openJournal(host: Host, locator: string): Promise<Journal | null> {
-  return Journal.open(locator, { storage: await host.storage(), world: host.world });
+  return Journal.open(locator, await host.journals());
 }
 
 export async function openRun(host: Host, runId: string): Promise<Journal> {
@@ -89,9 +89,9 @@ export async function begin(host: Host, definition: Definition, input: unknown, 
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
-  const storage = await host.storage();
-  const journal = Journal.create(runId, { storage, world: host.world });
-  const hold = new Hold({ storage, world: host.world, ttlMs: host.leaseMs });
+  const journals = await host.journals();
+  const journal = Journal.create(runId, journals);
+  const hold = new Hold({ ...journals, ttlMs: host.leaseMs });
   const { name: workflow, version } = definition;
   const fact = writeFact({ kind: "run.started", runId, workflow, version, input: encoded }, host.world.now());
   const appended = await journal.append([fact], { lease: hold.claimNew(journal) });

@@ -6,7 +6,8 @@
 import { encode } from "./codec/encode.ts";
 import type { Json } from "./codec/tags.ts";
 import { encodeInput, type Definition } from "./drive.ts";
-import { writeFact, type Ancestor, type Cut, type Edit, type Entry } from "./entry.ts";
+import { writeFact } from "./batch.ts";
+import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import { Journal } from "./journal.ts";
@@ -64,7 +65,7 @@ export async function createFork(
     },
     host.world.now(),
   );
-  const journal = Journal.create(runId, { storage: await host.storage(), world: host.world });
+  const journal = Journal.create(runId, await host.journals());
   const appended = await journal.append([fact], { learn: false });
   if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
     throw new DurableError(

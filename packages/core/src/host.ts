@@ -4,6 +4,7 @@ import { defaultStorage } from "#default-storage";
 import type { Cipher } from "./cipher.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { DurableError } from "./errors.ts";
+import type { JournalOptions } from "./journal.ts";
 import type { Storage } from "./storage.ts";
 import { keyring, type Keyring, type Secret } from "./tokens.ts";
 import { systemWorld, type World } from "./world.ts";
@@ -40,6 +41,15 @@ export class Host {
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
     // A bad secret is found when the program starts, not when the first run suspends.
     if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
+  }
+
+  /** What a journal is opened with. */
+  async journals(): Promise<JournalOptions> {
+    return {
+      storage: await this.storage(),
+      world: this.world,
+      cipher: this.#options.encryption ?? null,
+    };
   }
 
   storage(): Promise<Storage> {

@@ -9,26 +9,22 @@
  * J6. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
  */
 
+import { corrupt, readBatch, writeBatch, type ReadBatch, type WrittenFact } from "./batch.ts";
+import type { Cipher } from "./cipher.ts";
 import type { Json } from "./codec/tags.ts";
-import {
-  corrupt,
-  readBatch,
-  writeBatch,
-  type Entry,
-  type Fact,
-  type ReadBatch,
-  type WrittenFact,
-} from "./entry.ts";
+import type { Entry, Fact } from "./entry.ts";
+import { Envelope } from "./envelope.ts";
 import { DurableError, describeError } from "./errors.ts";
 import { RunState, summarize } from "./fold.ts";
 import { locatorOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
-import type { AppendRequest, Storage } from "./storage.ts";
+import type { AppendRequest, ReadReply, Storage } from "./storage.ts";
 import { pause, type World } from "./world.ts";
 
 export interface JournalOptions {
   readonly storage: Storage;
   readonly world: World;
+  readonly cipher?: Cipher | null;
 }
 
 /** What became of an append. `absorbed`: others were first, nothing of ours was written, decide again. */
@@ -52,6 +48,7 @@ export class Journal {
   readonly locator: string;
   readonly #storage: Storage;
   readonly #world: World;
+  readonly #envelope: Envelope;
   /** Who writes through this object; a fresh one each time a journal is opened. */
   readonly driver: string;
   readonly state = new RunState();
@@ -68,9 +65,10 @@ export class Journal {
   driven = false;
   #lost = false;
 
-  private constructor(locator: string, { storage, world }: JournalOptions) {
+  private constructor(locator: string, { storage, world, cipher }: JournalOptions) {
     this.locator = locator;
     this.#storage = storage;
+    this.#envelope = new Envelope(cipher ?? null);
     this.#world = world;
     this.driver = world.id().slice(0, 12);
   }
@@ -143,16 +141,20 @@ export class Journal {
     const writeId = `${this.driver}.${++this.#writes}`;
     const summary = { ...this.state.summary };
     for (const { fact, at } of facts) summarize(summary, fact, at);
+    const { locator, position } = this;
+    const wrapped = await this.#envelope.wrap(facts, { runId: summary.runId, position });
     const request: AppendRequest = {
-      locator: this.locator,
-      position: this.position,
-      batch: writeBatch(writeId, outside, facts),
-      head: { locator: this.locator, ...summary },
+      locator,
+      position,
+      batch: writeBatch(writeId, outside, wrapped),
+      head: { locator, ...summary },
+      ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
       ...(options.lease === undefined ? {} : { lease: options.lease }),
     };
     for (let tries = 1; ; tries++) {
       try {
         await this.#storage.append(request);
+        this.#envelope.landed(wrapped.blobs);
         const batch = { driver: this.driver, writeId, outside, facts };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {
@@ -185,15 +187,18 @@ export class Journal {
   }
 
   async #tail(): Promise<TailBatch[]> {
-    const { batches, length, deleted } = await this.#storage.read(this.locator, this.position);
+    const { batches, length, deleted, blobs } = await this.#storage.read(this.locator, this.position);
     this.#deleted = deleted === true;
     if (length < this.position) throw regressed(this.runId, this.position);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);
+    await this.#envelope.learn(blobs);
     const learned: TailBatch[] = [];
     for (const text of batches) {
-      const where = `Batch ${this.position} of run ${this.runId || this.locator}`;
-      const batch = readBatch(text, where);
+      const { position } = this;
+      const where = `Batch ${position} of run ${this.runId || this.locator}`;
+      const read = readBatch(text, where);
+      const batch = await this.#envelope.unwrap(read, text, { runId: this.runId || runIdOf(read), position });
       this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
       try {
         learned.push({ batch, entries: await this.#learn(batch) });
@@ -223,15 +228,19 @@ export class Journal {
     const texts = await Promise.all(
       forked.ancestry.map(({ runId, length }) => readAncestor(this.#storage, locatorOf(runId), length)),
     );
-    const journals = forked.ancestry.map(({ runId, base }, index) => {
+    for (const { blobs } of texts) await this.#envelope.learn(blobs, false);
+    const journals = forked.ancestry.map(async ({ runId, base }, index) => {
       let seq = base;
-      return (texts[index] ?? []).flatMap((text, position): Entry[] => {
-        const { facts, outside } = readBatch(text, `Batch ${position} of run ${runId}`);
-        return facts.map(({ fact, at: time }) => ({ ...fact, at: time, seq: ++seq, outside }));
-      });
+      const entries: Entry[] = [];
+      for (const [position, text] of (texts[index]?.batches ?? []).entries()) {
+        const read = readBatch(text, `Batch ${position} of run ${runId}`);
+        const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
+        for (const { fact, at: time } of facts) entries.push({ ...fact, at: time, seq: ++seq, outside });
+      }
+      return entries;
     });
     const own = { ...forked, at, seq: forked.base + 1, outside: false };
-    this.#inherited = inherit(forked.ancestry, journals, own);
+    this.#inherited = inherit(forked.ancestry, await Promise.all(journals), own);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);
@@ -240,10 +249,19 @@ export class Journal {
   }
 }
 
-async function readAncestor(storage: Storage, locator: string, length: number): Promise<readonly string[]> {
-  const { batches } = await storage.read(locator);
+async function readAncestor(
+  storage: Storage,
+  locator: string,
+  length: number,
+): Promise<Pick<ReadReply, "batches" | "blobs">> {
+  const { batches, blobs } = await storage.read(locator);
   if (batches.length < length) throw incomplete(locator, batches.length, length);
-  return batches.slice(0, length);
+  return { batches: batches.slice(0, length), ...(blobs === undefined ? {} : { blobs }) };
+}
+
+/** Only a beginning says it. */
+function runIdOf({ facts: [first] }: ReadBatch): string {
+  return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }
 
 function nothing(): void {}

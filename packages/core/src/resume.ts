@@ -11,7 +11,8 @@ import { advance, definitionOf, drive, grip, openJournal, outcomeAfter, type Fin
 import { vanishedWait } from "./engine/messages.ts";
 import type { AtEdge, Edge } from "./engine/options.ts";
 import { SuspendCall } from "./engine/suspend.ts";
-import { writeFact, type Fact } from "./entry.ts";
+import { writeFact } from "./batch.ts";
+import type { Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";

@@ -4,7 +4,8 @@ import { MemoryStorage } from "@durable/core";
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { Replay } from "../src/engine/replay.ts";
-import { writeFact, type Entry } from "../src/entry.ts";
+import { writeFact } from "../src/batch.ts";
+import type { Entry } from "../src/entry.ts";
 import { Journal } from "../src/journal.ts";
 import { locatorOf } from "../src/keys.ts";
 

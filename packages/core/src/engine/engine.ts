@@ -215,7 +215,9 @@ export class Engine implements Edge {
     }
     // What came while the lease was out is looked at before anything begins.
     if (!hold.valid) return void (await hold.renew());
-    if (this.#leaving && this.#finish === null) return this.#settleWork({ kind: "left" });
+    // The function may have ended with calls that nobody waits for: whoever comes next begins them.
+    const open = this.#finish === null || this.#fresh.length > 0;
+    if (this.#leaving && open) return this.#settleWork({ kind: "left" });
     this.#begin();
     this.timers.fire();
     if (this.busy.idle && !this.#outbox.inFlight) return this.#rest();

@@ -9,7 +9,8 @@
  */
 
 import type { Json } from "../codec/tags.ts";
-import { isAttempt, writeFact, type Entry, type Fact, type WrittenFact } from "../entry.ts";
+import { writeFact, type WrittenFact } from "../batch.ts";
+import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import type { WaitState } from "../fold.ts";
 import type { Journal } from "../journal.ts";
 import { limits } from "../limits.ts";

@@ -2,7 +2,7 @@
 
 import type { RunHead, Storage, World } from "@durable/core";
 import { encode } from "../../src/codec/encode.ts";
-import { writeFact } from "../../src/entry.ts";
+import { writeFact } from "../../src/batch.ts";
 import { Journal } from "../../src/journal.ts";
 
 export interface Recorded {

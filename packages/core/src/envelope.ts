@@ -1,0 +1,194 @@
+/**
+ * How facts stand in a batch: large values cut into blobs, every value sealed where there is a cipher.
+ * In memory values are always whole and in clear.
+ *
+ * V1. What is sealed is bound to its run, position, key and field: it opens nowhere else.
+ * V2. Fails closed: with a cipher nothing is written in clear, and what is found in clear is refused.
+ * V3. A blob is sent once per run: with the batch that names it first.
+ */
+
+import {
+  formatOf,
+  formatVersion,
+  writeText,
+  type BatchText,
+  type ReadBatch,
+  type WrittenFact,
+} from "./batch.ts";
+import type { Cipher, Place } from "./cipher.ts";
+import { inlineLength, mayBePacked, pack, unpack } from "./codec/pack.ts";
+import type { Json } from "./codec/tags.ts";
+import { valueFields, type Edit, type Fact } from "./entry.ts";
+import { DurableError, describeError } from "./errors.ts";
+import { digest, joinParts } from "./hash.ts";
+import { limits } from "./limits.ts";
+import type { NamedBlob } from "./storage.ts";
+
+export interface Wrapped extends BatchText {
+  readonly blobs: readonly NamedBlob[];
+}
+
+/** The batch a fact stands in. */
+interface Spot {
+  readonly runId: string;
+  readonly position: number;
+}
+
+export class Envelope {
+  readonly #cipher: Cipher | null;
+  /** Blobs by name: their texts, and what those stand for once somebody has asked. */
+  readonly #texts = new Map<string, string>();
+  readonly #values = new Map<string, Json>();
+  /** Those this run has named itself. */
+  readonly #named = new Set<string>();
+  #depth = 0;
+
+  constructor(cipher: Cipher | null) {
+    this.#cipher = cipher;
+  }
+
+  /** The written form of facts, and the blobs that must go with them. */
+  async wrap(facts: readonly WrittenFact[], spot: Spot): Promise<Wrapped> {
+    const cipher = this.#cipher;
+    const blobs = new Map<string, string>();
+    const texts: string[] = [];
+    let format = 1;
+    for (const [index, { fact, at, text }] of facts.entries()) {
+      if (cipher === null && text.length <= inlineLength) {
+        texts.push(text);
+        format = Math.max(format, formatOf(fact));
+        continue;
+      }
+      format = formatVersion;
+      const wrapped = await changeValues(fact, async (value, field) => {
+        const packed = pack(value, (part) => this.#keep(part, blobs));
+        return cipher === null
+          ? (JSON.parse(packed) as Json)
+          : sealed(await cipher.seal(packed, placeOf(spot, fact, index, field)));
+      });
+      texts.push(writeText(wrapped, at));
+    }
+    const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
+    return { texts, format, blobs: named };
+  }
+
+  #keep(text: string, blobs: Map<string, string>): string {
+    const name = this.#cipher?.nameOf(text) ?? digest(32, "blob", text);
+    if (!this.#named.has(name)) blobs.set(name, text);
+    return name;
+  }
+
+  async #blob(name: string, text: string): Promise<NamedBlob> {
+    if (this.#texts.has(name)) return { name };
+    this.#texts.set(name, text);
+    const body = await this.#cipher?.seal(text, { runId: "", at: name });
+    return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
+  }
+
+  /** What a batch named is there now: the run need not send it again. */
+  landed(blobs: readonly NamedBlob[]): void {
+    for (const { name } of blobs) this.#named.add(name);
+  }
+
+  /** Takes in blobs that were read; `own` when the run itself names them. */
+  async learn(blobs: Readonly<Record<string, string>> = {}, own = true): Promise<void> {
+    for (const [name, body] of Object.entries(blobs)) {
+      if (own) this.#named.add(name);
+      if (this.#texts.has(name)) continue;
+      const found = isSealed(body)
+        ? await this.#open(JSON.parse(body) as Json, { runId: "", at: name }, `Blob ${name}`)
+        : this.#plain(body, `Blob ${name}`);
+      this.#texts.set(name, found);
+    }
+  }
+
+  /** The facts of a batch as they were before they were wrapped. */
+  async unwrap(batch: ReadBatch, text: string, spot: Spot): Promise<ReadBatch> {
+    if (this.#cipher === null && !isSealed(text) && !mayBePacked(text)) return batch;
+    const facts = batch.facts.map(async ({ fact, at }, index) => {
+      const where = `${fact.kind}${"key" in fact ? ` of "${fact.key}"` : ""} in batch ${spot.position} of run ${spot.runId}`;
+      const whole = await changeValues(fact, async (value, field) => {
+        const packed = isTagged(value, "sealed")
+          ? (JSON.parse(await this.#open(value, placeOf(spot, fact, index, field), where)) as Json)
+          : this.#plain(value, where);
+        return unpack(packed, (name) => this.#find(name, where));
+      });
+      return { fact: whole, at };
+    });
+    return { ...batch, facts: await Promise.all(facts) };
+  }
+
+  #plain<T>(value: T, where: string): T {
+    if (this.#cipher?.acceptsPlain ?? true) return value;
+    throw new DurableError(
+      "tampered",
+      `${where} stands there in clear, though encryption is on. If it is older than your keys, pass acceptPlain: true.`,
+    );
+  }
+
+  async #open(value: Json, place: Place, where: string): Promise<string> {
+    const text = (value as { readonly v?: Json }).v;
+    try {
+      if (this.#cipher !== null) return await this.#cipher.open(String(text), place);
+    } catch (error) {
+      const code = DurableError.is(error, "no-key") ? "no-key" : "tampered";
+      throw new DurableError(code, `${where} cannot be opened. ${describeError(error)}`, { cause: error });
+    }
+    throw new DurableError(
+      "no-key",
+      `${where} is encrypted, and no key was given. Pass { encryption: aesGcm({ current, keys }) }.`,
+    );
+  }
+
+  /** Parsed once, however often it is named: values that share a part share it in memory, too. */
+  #find(name: string, where: string): Json {
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const text = this.#texts.get(name);
+    if (text === undefined || this.#depth > limits.valueDepth * 2) {
+      throw new DurableError(
+        "corrupt",
+        `${where} points at blob ${name}, which is not there. Restore the journal from a backup.`,
+      );
+    }
+    this.#depth += 1;
+    const value = unpack(JSON.parse(text) as Json, (inner) => this.#find(inner, where));
+    this.#depth -= 1;
+    this.#values.set(name, value);
+    return value;
+  }
+}
+
+function sealed(text: string): Json {
+  return { $: "sealed", v: text };
+}
+
+function isTagged(value: Json, tag: string): boolean {
+  return typeof value === "object" && (value as { readonly $?: Json } | null)?.$ === tag;
+}
+
+function isSealed(text: string): boolean {
+  return text.includes('{"$":"sealed"');
+}
+
+function placeOf(spot: Spot, fact: Fact<Json>, index: number, field: string): Place {
+  const subject = "key" in fact ? fact.key : "wait" in fact ? fact.wait : "";
+  return { runId: spot.runId, at: joinParts([spot.position, index, fact.kind, subject, field]) };
+}
+
+/** The same fact with every value of it changed. */
+async function changeValues(
+  fact: Fact<Json>,
+  change: (value: Json, field: string) => Promise<Json>,
+): Promise<Fact<Json>> {
+  const fields = { ...fact } as Record<string, unknown>;
+  for (const field of valueFields(fact))
+    if (fields[field] !== undefined) fields[field] = await change(fields[field] as Json, field);
+  if (fact.kind === "run.forked") {
+    const edits: Edit<Json>[] = [];
+    for (const [i, edit] of fact.edits.entries())
+      edits.push({ ...edit, value: await change(edit.value, `edit ${i}`) });
+    fields["edits"] = edits;
+  }
+  return fields as unknown as Fact<Json>;
+}
