@@ -1,0 +1,2 @@
+export { aesGcm } from "./aes-gcm.ts";
+export type { AesGcmOptions } from "./options.ts";
