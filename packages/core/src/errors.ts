@@ -3,6 +3,8 @@
  * Codes are the anchors of docs/errors.md: a test keeps the page and this list equal.
  */
 
+import { scrub } from "./secret.ts";
+
 export const errorCodes = [
   "invalid-name",
   "invalid-id",
@@ -90,18 +92,19 @@ export class RetryError extends Error {
 /** The text of anything that may be thrown, for use inside our own messages. */
 export function describeError(error: unknown): string {
   try {
-    if (error instanceof Error) return `${error.name}: ${error.message}`;
+    if (error instanceof Error) return scrub(`${error.name}: ${error.message}`);
   } catch {
     // An error whose fields cannot be read is described like any other object.
   }
-  return typeof error === "string" ? error : show(error);
+  return typeof error === "string" ? scrub(error) : show(error);
 }
 
 /** Any value as a short text, for use inside our own messages: it may be hostile, huge or cyclic. */
 export function show(value: unknown): string {
   try {
-    const start = typeof value === "string" ? value.slice(0, longestShown) : value;
-    const text = typeof value === "number" ? String(value) : (JSON.stringify(start) ?? String(value));
+    // Scrubbed before it is cut: half a secret would not be found.
+    const start = typeof value === "string" ? scrub(value).slice(0, longestShown) : value;
+    const text = scrub(typeof value === "number" ? String(value) : (JSON.stringify(start) ?? String(value)));
     return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;
   } catch {
     return typeof value === "bigint" ? `${value}n` : `a value of type ${typeof value}`;

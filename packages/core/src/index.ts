@@ -46,4 +46,5 @@ export type { Cipher, Place } from "./cipher.ts";
 export { systemWorld } from "./world.ts";
 export type { World } from "./world.ts";
 export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from "./schema.ts";
+export { secret, type SecretValue } from "./secret-value.ts";
 export { limits } from "./limits.ts";

@@ -1,7 +1,7 @@
 /** The numbers behind law 10. Crossing one is a typed error that names the run and the step. */
 export const limits = {
   /** Encoded size of one value: an input, a step's output, an answer. */
-  valueBytes: 8 * 1024 * 1024,
+  valueBytes: 32 * 1024 * 1024,
   /** Nesting of one value. JSON.stringify itself gives up from about 10,000. */
   valueDepth: 256,
   /** Entries gathered into one append; what is over waits for the next one. */

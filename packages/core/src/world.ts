@@ -4,6 +4,7 @@
  */
 
 import { base32 } from "./hash.ts";
+import { scrub } from "./secret.ts";
 
 export interface World {
   /** Milliseconds since the epoch. */
@@ -74,7 +75,7 @@ export const systemWorld: World = {
   timer,
   drain,
   turn,
-  warn: (message) => console.warn(`durable: ${message}`),
+  warn: (message) => console.warn(scrub(`durable: ${message}`)),
   onTerminate: (stop) => {
     host.process?.once?.("SIGTERM", stop);
     return () => host.process?.off?.("SIGTERM", stop);

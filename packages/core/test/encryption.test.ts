@@ -47,12 +47,14 @@ describe("what was sealed comes back exactly", () => {
   });
 
   test("thousands of random texts", async () => {
+    const wrong: string[] = [];
     const chance = new Chance(5);
     for (let i = 0; i < 2_000; i++) {
       const units = Array.from({ length: chance.below(40) }, () => chance.below(0x1_0000));
       const text = String.fromCharCode(...units);
-      if ((await cipher.open(await cipher.seal(text, place), place)) !== text) throw new Error(`case ${i}`);
+      if ((await cipher.open(await cipher.seal(text, place), place)) !== text) wrong.push(text);
     }
+    expect(wrong).toEqual([]);
   });
 
   test("H71 32 MiB, in characters of one byte and of three", async () => {
@@ -136,7 +138,7 @@ describe("H68 a sealed text opens at its place, whole, and with its key alone", 
         seen.add(found);
       }
     }
-    expect([...seen].toSorted()).toEqual(["no-key", "tampered"]);
+    expect(seen).toEqual(new Set(["no-key", "tampered"]));
   });
 
   it.each<[string, (sealed: string) => unknown]>([
@@ -254,7 +256,7 @@ describe("keys of runs", () => {
   test("cannot be taken out of the process' memory by script", async () => {
     const imports = vi.spyOn(crypto.subtle, "importKey");
     await aesGcm({ current: "k1", keys: { k1 } }).seal("x", place);
-    expect(((await imports.mock.results[0]?.value) as CryptoKey).extractable).toBe(false);
+    expect(await imports.mock.results[0]?.value).toMatchObject({ extractable: false });
   });
 
   test("bytes that change after the cipher was made change no key", async () => {

@@ -5,6 +5,7 @@
 
 import { DurableError, show } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isSecretName, SecretValue } from "../secret-value.ts";
 import { makeError, typeOfRecord } from "./error-types.ts";
 import { arrayTypes, bigintDigits, fromBase64, type Json, type Tag, type Where } from "./tags.ts";
 
@@ -67,6 +68,8 @@ class Decoder {
         return this.#error(json, depth);
       case "bytes":
         return this.#bytes(this.#text(json["t"]), this.#text(v));
+      case "secret":
+        return isSecretName(v) ? this.#keep(new SecretValue(v)) : this.#corrupt(tag);
       case "ref":
         return this.#made[this.#index(v, this.#made.length)];
       default:

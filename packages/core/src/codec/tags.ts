@@ -18,6 +18,7 @@ export type Tag =
   | "bytes"
   | "sparse"
   | "object"
+  | "secret"
   | "ref";
 
 /** Where a value stands, for messages: `output of step "draft" in run r-17`. */
@@ -45,6 +46,9 @@ export const arrayTypes = [
 export const bigintDigits = 100_000;
 
 export function toBase64(bytes: Uint8Array): string {
+  const native = bytes as { toBase64?(): string };
+  // Tens of times as fast, where there is one.
+  if (native.toBase64 !== undefined) return native.toBase64();
   let text = "";
   for (let i = 0; i < bytes.length; i += 0x2000)
     text += String.fromCharCode(...bytes.subarray(i, i + 0x2000));

@@ -1,10 +1,11 @@
 /**
  * What is kept of something thrown: a copy of its errors with their causes, small enough and safe to encode.
  * Own fields are kept if they are small primitives (request bodies and headers stay out of the journal);
- * what cannot be read is left out.
+ * what cannot be read is left out. Texts are scrubbed before they are cut: half a secret would not be found.
  */
 
 import { limits } from "../limits.ts";
+import { scrub } from "../secret.ts";
 import { isError, makeError, ownKeys, typeOfError } from "./error-types.ts";
 
 /** Own fields of one error, and errors of one AggregateError, that are kept at most. */
@@ -23,10 +24,10 @@ class Reducer {
     const known = this.#copies.get(error);
     if (known !== undefined) return known;
     const { type, name } = typeOfError(error);
-    const shortName = name.slice(0, longestText);
-    const copy = makeError(type, String(error.message).slice(0, limits.stackLength), shortName);
+    const shortName = scrub(name).slice(0, longestText);
+    const copy = makeError(type, scrub(String(error.message)).slice(0, limits.stackLength), shortName);
     this.#copies.set(error, copy);
-    put(copy, "stack", () => (error.stack ?? "").slice(0, limits.stackLength));
+    put(copy, "stack", () => scrub(error.stack ?? "").slice(0, limits.stackLength));
     if (type === "DOMException") return copy;
     put(copy, "name", () => shortName);
     if ("cause" in error) put(copy, "cause", () => this.#part(error.cause, depth));
@@ -61,7 +62,7 @@ class Reducer {
 /** What is kept of a thing that is no error and hangs on one: a small primitive, or its small fields. */
 function reduced(value: unknown): unknown {
   if (isSmall(value)) return value;
-  if (typeof value === "string") return value.slice(0, longestText);
+  if (typeof value === "string") return scrub(value).slice(0, longestText);
   if (typeof value !== "object" || value === null) return `(a ${typeof value} was left out)`;
   const fields = Object.entries(value).filter(([, field]) => isSmall(field));
   return Object.fromEntries(fields.slice(0, mostParts));
