@@ -35,7 +35,11 @@ function inspect(): { version: number; tables: string[]; check: string } {
   return found;
 }
 
-const whole = { version: migrations.length, tables: ["batches", "readers", "runs"], check: "ok" };
+const whole = {
+  version: migrations.length,
+  tables: ["batches", "blobs", "named", "readers", "runs"],
+  check: "ok",
+};
 
 describe("first boot and migration (H56)", () => {
   it("6 processes that open a new file at once make one schema", async () => {

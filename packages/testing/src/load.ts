@@ -1,6 +1,6 @@
 /** Puts a journal into a storage as it is, to be replayed: with a head that says that somebody must drive it. */
 
-import type { RunHead, Storage } from "@durable/core";
+import type { NamedBlob, RunHead, Storage } from "@durable/core";
 
 export interface LoadedJournal {
   readonly locator: string;
@@ -8,10 +8,12 @@ export interface LoadedJournal {
   /** When its first entry was written. */
   readonly createdAt: number;
   readonly batches: readonly string[];
+  /** As they were read with the batches. */
+  readonly blobs?: Readonly<Record<string, string>>;
 }
 
 export async function loadJournal(storage: Storage, journal: LoadedJournal): Promise<void> {
-  const { locator, runId, createdAt, batches } = journal;
+  const { locator, runId, createdAt, batches, blobs = {} } = journal;
   const head: RunHead = {
     locator,
     runId,
@@ -25,5 +27,17 @@ export async function loadJournal(storage: Storage, journal: LoadedJournal): Pro
     parent: null,
     ancestors: [],
   };
-  for (const [position, batch] of batches.entries()) await storage.append({ locator, position, batch, head });
+  const named = placed(blobs, batches);
+  for (const [position, batch] of batches.entries())
+    await storage.append({ locator, position, batch, blobs: named[position] ?? [], head });
+}
+
+/** A reply does not tell who named a blob: its name stands in the text of the batch that did; if in none, the first. */
+function placed(blobs: Readonly<Record<string, string>>, batches: readonly string[]): NamedBlob[][] {
+  const named = batches.map((): NamedBlob[] => []);
+  for (const [name, body] of Object.entries(blobs)) {
+    const position = batches.findIndex((batch) => batch.includes(name));
+    named[Math.max(0, position)]?.push({ name, body });
+  }
+  return named;
 }

@@ -58,6 +58,25 @@ export const migrations: readonly string[] = [
    ALTER TABLE runs ADD COLUMN head_sum INTEGER;
    CREATE TRIGGER runs_unsummed AFTER UPDATE OF length, deleted ON runs WHEN NEW.head_sum IS OLD.head_sum
      BEGIN UPDATE runs SET head_sum = NULL WHERE id = NEW.id; END;`,
+  // Whether a blob is known is asked of the index of its names, and no body is touched. Older builds may still have
+  // the file open: what they delete is freed by triggers, and sums that cover names lie where they do not look.
+  `CREATE TABLE blobs (
+     name TEXT NOT NULL UNIQUE,
+     body TEXT NOT NULL,
+     sum INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE named (
+     name TEXT NOT NULL,
+     locator TEXT NOT NULL,
+     position INTEGER NOT NULL,
+     PRIMARY KEY (name, locator)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX named_by_run ON named (locator, position);
+   ALTER TABLE batches ADD COLUMN named_sum INTEGER;
+   CREATE TRIGGER runs_unnamed AFTER DELETE ON runs
+     BEGIN DELETE FROM named WHERE locator = OLD.locator; END;
+   CREATE TRIGGER blobs_unnamed AFTER DELETE ON named WHEN NOT EXISTS (SELECT 1 FROM named WHERE name = OLD.name)
+     BEGIN DELETE FROM blobs WHERE name = OLD.name; END;`,
 ];
 
 /** Brings the file to the newest version; returns at once when it is there. */

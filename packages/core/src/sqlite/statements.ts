@@ -24,14 +24,25 @@ export function statements(database: DatabaseSync) {
     grow: database.prepare(`${grown} ${unmoved}`),
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
+    insertNaming: database.prepare(
+      "INSERT INTO batches (locator, position, body, named_sum) VALUES (?, ?, ?, ?)",
+    ),
     length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
     // Also inside a transaction that could not be rolled back: whatever happened to writes, reads go on.
     snapshot: database.prepare("SAVEPOINT snapshot"),
     release: database.prepare("RELEASE snapshot"),
     run: database.prepare("SELECT * FROM runs WHERE locator = ?"),
     batches: database.prepare(
-      "SELECT position, body, sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
+      "SELECT position, body, ifnull(sum, named_sum) AS sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
     ),
+    // Outer, so that a blob which has gone is noticed.
+    blobs: database.prepare(
+      `SELECT position, named.name, body, sum FROM named LEFT JOIN blobs ON blobs.name = named.name
+         WHERE locator = ? AND position >= ? ORDER BY position`,
+    ),
+    hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
+    keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
+    nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
     lease: database.prepare(
       "SELECT length, owner, process, lease_until, starts, starts_at FROM runs WHERE locator = ? AND deleted = 0",
     ),

@@ -1,7 +1,7 @@
 /**
  * Journals in one SQLite file, shared by any number of processes on one host.
  *
- * Q0. An append is acknowledged after a commit with WAL and synchronous=FULL; head and lease go with it.
+ * Q0. An append is acknowledged after a commit with WAL and synchronous=FULL; blobs, head and lease go with it.
  * Q6. What is read comes from one state of the file, and is what was written, or nothing (sums.ts).
  * Q7. Closing waits for the writes under way; whatever is asked for later is refused.
  */
@@ -11,13 +11,14 @@ import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
 import { conflict, pageSize } from "../storage/memory.ts";
 import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
+import { bodiesOf, nameBlobs, refusalOf } from "./blobs.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, listText, type Row, type Statements, type Value } from "./statements.ts";
-import { batchSum, checkBatches, checkRun, headSum, sumOf } from "./sums.ts";
+import { batchSum, checkPart, checkRun, headSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 export interface SqliteOptions {
@@ -73,11 +74,13 @@ export class SqliteStorage implements Storage {
     this.#watch.tell(request.locator, request.position + 1);
   }
 
-  #append({ locator, position, batch, head, lease }: AppendRequest): void {
+  #append(request: AppendRequest): void {
+    const { locator, position, batch, blobs, head, lease } = request;
+    if (blobs !== undefined) this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
     const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, insert, addReader } = this.#sql;
+    const { create, grow, growAndLease, insert, insertNaming, addReader } = this.#sql;
     const unmoved = [locator, position, head.createdAt];
     let changes: number | bigint = 0;
     if (position === 0) {
@@ -88,8 +91,18 @@ export class SqliteStorage implements Storage {
     } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
     else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
     if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
-    insert.run(locator, position, batch, batchSum(locator, position, batch));
+    const names = blobs === undefined ? [] : nameBlobs(this.#sql, request, blobs);
+    const statement = names.length === 0 ? insert : insertNaming;
+    statement.run(locator, position, batch, batchSum(locator, position, batch, names));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
+  }
+
+  /** Before anything is written. That the journal has moved comes first: what its driver believes counts no more. */
+  #refuse({ locator, position, head }: AppendRequest, refusal: DurableError | null): void {
+    if (refusal === null) return;
+    const gone = this.#isGone(head, position);
+    const length = Number(this.#sql.length.get(locator)?.["length"] ?? 0);
+    throw gone || length !== position ? conflict(head.runId, position, gone) : refusal;
   }
 
   #lacks(ancestors: readonly string[]): boolean {
@@ -105,20 +118,24 @@ export class SqliteStorage implements Storage {
 
   read(locator: string, from = 0): Promise<ReadReply> {
     return this.#read(() => {
-      const [run, rows] = this.#runAndBatches(locator, from);
+      const { run, batches, blobs } = this.#rowsOf(locator, from);
       if (run !== undefined) checkRun(run, this.path);
       const length = Number(run?.["length"] ?? 0);
-      checkBatches(rows, { locator, from, length }, this.path);
-      return { batches: rows.map(({ body }) => body as string), length, deleted: run?.["deleted"] === 1 };
+      checkPart({ locator, from, length, batches, blobs }, this.path);
+      const texts = batches.map(({ body }) => body as string);
+      const reply = { batches: texts, length, deleted: run?.["deleted"] === 1 };
+      return blobs.length === 0 ? reply : { ...reply, blobs: bodiesOf(blobs) };
     });
   }
 
-  /** Both from one state of the file. */
-  #runAndBatches(locator: string, from: number): [Row | undefined, Row[]] {
-    this.#sql.snapshot.run();
+  /** All from one state of the file. */
+  #rowsOf(locator: string, from: number): { run: Row | undefined; batches: Row[]; blobs: Row[] } {
+    const sql = this.#sql;
+    sql.snapshot.run();
     try {
-      const run = this.#sql.run.get(locator) as Row | undefined;
-      return [run, this.#sql.batches.all(locator, from) as Row[]];
+      const run = sql.run.get(locator) as Row | undefined;
+      const batches = sql.batches.all(locator, from) as Row[];
+      return { run, batches, blobs: sql.blobs.all(locator, from) as Row[] };
     } finally {
       try {
         this.#sql.release.run();

@@ -2,7 +2,8 @@
  * Short sums of what is stored. SQLite guards its log, but not the pages of the file itself: a bit that flips
  * there would come back as data.
  *
- * C1. What is read and is not what was written is `corrupt`: a batch that changed, moved, is missing or is too many.
+ * C1. What is read and is not what was written is `corrupt`: a batch that changed, moved, is missing or is too many;
+ *     a blob that changed or is missing, or of which it is not known any more who named it.
  * C2. `null` is what files had before there were sums, and what older builds leave: such rows are believed.
  */
 
@@ -10,9 +11,19 @@ import * as zlib from "node:zlib";
 import { DurableError } from "../errors.ts";
 import type { Row, Value } from "./statements.ts";
 
-/** Of a batch at its place, so that one that turns up elsewhere is noticed: any other start gives another sum. */
-export function batchSum(locator: string, position: number, body: string): number {
-  return zlib.crc32(body, (zlib.crc32(locator) + position) % 2 ** 32);
+/**
+ * Of a batch at its place, so that one that turns up elsewhere is noticed, and of the blobs it was the first of its
+ * run to name, in any order, so that none of them is forgotten: any other start gives another sum.
+ */
+export function batchSum(locator: string, position: number, body: string, names?: readonly string[]): number {
+  let start = zlib.crc32(locator) + position;
+  if (names !== undefined) for (const name of names) start += zlib.crc32(`${name}\n`);
+  return zlib.crc32(body, start % 2 ** 32);
+}
+
+/** Of a blob under its name, so that two that changed places are noticed. */
+export function blobSum(name: string, body: string): number {
+  return zlib.crc32(body, zlib.crc32(name));
 }
 
 /** Of what changes with every append; `fold` is status, wake time, time of update and steps. */
@@ -50,20 +61,42 @@ export function checkRun(row: Row, path: string): void {
     throw damaged(path, `the head of run ${String(row["run_id"])} (${locator}) is not what was written`);
 }
 
-/** Batches `from` to the end of a journal of so many: dense, and each as it was written. */
-export function checkBatches(
-  rows: readonly Row[],
-  { locator, from, length }: { readonly locator: string; readonly from: number; readonly length: number },
-  path: string,
-): void {
+/** A part of a journal, and how long the whole is. */
+interface Part {
+  readonly locator: string;
+  readonly from: number;
+  readonly length: number;
+  readonly batches: readonly Row[];
+  /** What these batches were the first to name. */
+  readonly blobs: readonly Row[];
+}
+
+/** Batches `from` to the end: dense, and each as it was written, with all the blobs that it names. */
+export function checkPart({ locator, from, length, batches, blobs }: Part, path: string): void {
   const expected = Math.max(0, length - from);
-  if (rows.length !== expected)
-    throw damaged(path, `it has ${rows.length} of ${expected} batches of the journal ${locator}`);
-  rows.forEach(({ position, body, sum }, index) => {
+  if (batches.length !== expected)
+    throw damaged(path, `it has ${batches.length} of ${expected} batches of the journal ${locator}`);
+  const names = checkBlobs(blobs, locator, path);
+  batches.forEach(({ position, body, sum }, index) => {
     const isIt = position === from + index && typeof body === "string";
-    if (!isIt || (sum !== null && sum !== batchSum(locator, position, body)))
+    if (!isIt || (sum !== null && sum !== batchSum(locator, position, body, names.get(position))))
       throw damaged(path, `batch ${from + index} of the journal ${locator} is not what was written`);
   });
+}
+
+/** Each there and as it was written; gives the names by the position of the batch. */
+function checkBlobs(blobs: readonly Row[], locator: string, path: string): Map<unknown, string[]> {
+  const names = new Map<unknown, string[]>();
+  for (const { position, name, body, sum } of blobs) {
+    if (typeof name !== "string" || typeof body !== "string" || sum !== blobSum(name, body)) {
+      const what = body === null ? "missing" : "not what was written";
+      throw damaged(path, `blob ${String(name)} of the journal ${locator} is ${what}`);
+    }
+    const others = names.get(position);
+    if (others === undefined) names.set(position, [name]);
+    else others.push(name);
+  }
+  return names;
 }
 
 function damaged(path: string, what: string): DurableError {

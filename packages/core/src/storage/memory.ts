@@ -3,15 +3,33 @@
  *
  * M1. Every method does its work at once, in one turn: what is refused has changed nothing.
  * M2. A hidden run is kept while `#readers` counts forks that read it; the last one to go takes it along.
+ * M3. A blob is kept while a run that is kept names it, and no longer.
  */
 
 import { DurableError, show } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
+import type {
+  AppendRequest,
+  Lease,
+  ListPage,
+  ListQuery,
+  NamedBlob,
+  ReadReply,
+  RunHead,
+  Storage,
+} from "../storage.ts";
+
+interface KeptBlob {
+  readonly body: string;
+  /** How many runs name it. */
+  runs: number;
+}
 
 interface Kept {
   head: RunHead;
   readonly batches: string[];
+  /** The blobs it names, by name, each with the position that was the first to do so. */
+  readonly named: Map<string, { readonly blob: KeptBlob; readonly position: number }>;
   /** Order of creation, for lists. */
   readonly order: number;
   lease: { owner: string; until: number } | null;
@@ -25,6 +43,7 @@ interface Kept {
 export class MemoryStorage implements Storage {
   readonly #runs = new Map<string, Kept>();
   readonly #readers = new Map<string, number>();
+  readonly #blobs = new Map<string, KeptBlob>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #now: () => number;
   #order = 0;
@@ -34,7 +53,7 @@ export class MemoryStorage implements Storage {
     this.#now = options.now ?? Date.now;
   }
 
-  append({ locator, position, batch, head, lease }: AppendRequest): Promise<void> {
+  append({ locator, position, batch, blobs = [], head, lease }: AppendRequest): Promise<void> {
     const kept = this.#runs.get(locator);
     // A run that had this id before, or a new one that reads what has gone.
     const gone =
@@ -43,8 +62,11 @@ export class MemoryStorage implements Storage {
         : kept.deleted || (position > 0 && kept.head.createdAt !== head.createdAt);
     if (gone || (kept?.batches.length ?? 0) !== position)
       return Promise.reject(conflict(head.runId, position, gone));
+    const refusal = refuseBlobs(head.runId, blobs, (name) => this.#blobs.has(name));
+    if (refusal !== null) return Promise.reject(refusal);
     const run = kept ?? this.#create(locator, head);
     run.batches.push(batch);
+    this.#name(run, position, blobs);
     run.head = head;
     run.quietUntil = 0;
     if (lease !== undefined)
@@ -57,6 +79,7 @@ export class MemoryStorage implements Storage {
     const run: Kept = {
       head,
       batches: [],
+      named: new Map(),
       order: ++this.#order,
       lease: null,
       starts: 0,
@@ -69,9 +92,27 @@ export class MemoryStorage implements Storage {
     return run;
   }
 
+  /** Bodies first: a name without one may stand before its body. */
+  #name({ named }: Kept, position: number, blobs: readonly NamedBlob[]): void {
+    for (const { name, body } of blobs)
+      if (body !== undefined && !this.#blobs.has(name)) this.#blobs.set(name, { body, runs: 0 });
+    for (const { name } of blobs) {
+      const blob = this.#blobs.get(name);
+      if (blob === undefined || named.has(name)) continue;
+      named.set(name, { blob, position });
+      blob.runs += 1;
+    }
+  }
+
   read(locator: string, from = 0): Promise<ReadReply> {
-    const { batches, deleted } = this.#runs.get(locator) ?? { batches: [], deleted: false };
-    return Promise.resolve({ batches: batches.slice(from), length: batches.length, deleted });
+    const run = this.#runs.get(locator);
+    if (run === undefined) return Promise.resolve({ batches: [], length: 0, deleted: false });
+    const { batches, named, deleted } = run;
+    const reply = { batches: batches.slice(from), length: batches.length, deleted };
+    const blobs = [...named].filter(([, { position }]) => position >= from);
+    if (blobs.length === 0) return Promise.resolve(reply);
+    const bodies = blobs.map(([name, { blob }]) => [name, blob.body] as const);
+    return Promise.resolve({ ...reply, blobs: Object.fromEntries(bodies) });
   }
 
   async list(query: ListQuery = {}): Promise<ListPage> {
@@ -124,6 +165,7 @@ export class MemoryStorage implements Storage {
       const run = this.#runs.get(candidate);
       if (run?.deleted !== true || this.#readers.has(candidate)) continue;
       this.#runs.delete(candidate);
+      for (const [name, { blob }] of run.named) if (--blob.runs === 0) this.#blobs.delete(name);
       for (const ancestor of run.head.ancestors) this.#read(ancestor, -1);
       candidates.push(...run.head.ancestors);
     }
@@ -198,4 +240,29 @@ export function conflict(runId: string, position: number, deleted = false): Dura
     ? `Run ${runId}, or one it reads, was deleted. Choose another id.`
     : `The journal of run ${runId} has not ${position} batches any more.`;
   return new DurableError("conflict", why, { details: { deleted } });
+}
+
+/** Why a storage that `has` some blobs cannot take an append that names these; null when it can. */
+export function refuseBlobs(
+  runId: string,
+  blobs: readonly NamedBlob[],
+  has: (name: string) => boolean,
+): DurableError | null {
+  const comes = (name: string): boolean =>
+    blobs.some((blob) => blob.name === name && blob.body !== undefined) || has(name);
+  const refusal = (name: string, why: string): DurableError =>
+    new DurableError("storage-failed", `Blob ${show(name)} of run ${runId} ${why}.`, {
+      details: { blob: name },
+    });
+  for (const { name, body } of blobs) {
+    // UTF-8 has no halves of pairs: a disk would keep another content under the name.
+    if (!name.isWellFormed() || body?.isWellFormed() === false)
+      return refusal(name, "has half of a surrogate pair. Encode such text before it is named");
+    if (body === undefined && !comes(name))
+      return refusal(
+        name,
+        "came without its body, which this storage does not have. Append it with the body",
+      );
+  }
+  return null;
 }

@@ -1,6 +1,8 @@
 /** Every test of the contract by its name, and how one is run. */
 
 import { appendChecks } from "./append.ts";
+import { blobBodyChecks } from "./blob-bodies.ts";
+import { blobChecks } from "./blobs.ts";
 import { changedChecks } from "./changed.ts";
 import { deleteChecks } from "./delete.ts";
 import { dueChecks } from "./due.ts";
@@ -27,6 +29,8 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     dueChecks,
     leaseChecks,
     deleteChecks,
+    blobChecks,
+    blobBodyChecks,
     changedChecks,
     handleChecks,
     hostileChecks,

@@ -4,7 +4,7 @@ import type { RunHead } from "@durable/core";
 import { expect } from "vitest";
 import type { Checks, Subject } from "./subject.ts";
 
-const names = [
+export const hostileNames: readonly string[] = [
   "it's",
   '"quoted"',
   "`back`",
@@ -71,18 +71,18 @@ async function expectLiteral(
 
 export const hostileChecks: Checks = {
   "hostile workflow names are data (H65)": (subject) =>
-    expectLiteral(subject, names, (workflow) => ({ workflow }), "workflow"),
+    expectLiteral(subject, hostileNames, (workflow) => ({ workflow }), "workflow"),
 
   "hostile parents are data (H65)": (subject) =>
-    expectLiteral(subject, names, (parent) => ({ parent }), "parent"),
+    expectLiteral(subject, hostileNames, (parent) => ({ parent }), "parent"),
 
   "hostile run ids and labels are data (H65)": (subject) =>
-    expectLiteral(subject, names, (value) => ({ runId: value, label: value }), null),
+    expectLiteral(subject, hostileNames, (value) => ({ runId: value, label: value }), null),
 
   "hostile lease owners are data (H65)": async (subject) => {
     const { storage, clock } = subject;
     const { locator } = await subject.create();
-    for (const owner of names) {
+    for (const owner of hostileNames) {
       expect(await storage.lease(locator, owner, 1_000), `of ${JSON.stringify(owner)}`).not.toBeNull();
       expect(await storage.lease(locator, `${owner}x`, 1_000), `of ${JSON.stringify(owner)}`).toBeNull();
       await storage.release(locator, `${owner} `);
