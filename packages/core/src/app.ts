@@ -1,17 +1,11 @@
 /** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
 
-import {
-  advance,
-  cancel,
-  definitionOf,
-  grip,
-  openRun,
-  type AdvanceOptions,
-  type Definition,
-  type Find,
-} from "./drive.ts";
+import { cancel } from "./cancel.ts";
+import type { Definition } from "./definition.ts";
+import { advanceRun, type AdvanceOptions } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
+import { openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
 import { Run } from "./run.ts";
@@ -59,7 +53,6 @@ export interface App {
 }
 
 export function createApp(options: AppOptions): App {
-  const host = new Host(options);
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {
     if (definitions.has(name)) {
@@ -70,41 +63,32 @@ export function createApp(options: AppOptions): App {
     }
     definitions.set(name, definition);
   }
-  const find: Find = (workflow) => definitions.get(workflow) ?? null;
-  const advanceRun = async (runId: string, given?: AdvanceOptions): Promise<Outcome<unknown>> => {
-    const journal = await openRun(host, runId);
-    return advance(host, definitionOf(find, journal), await grip(host, journal), given);
-  };
+  const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
   return {
     workflows: [...definitions.keys()],
     world: host.world,
-    resume: (token, value, given = {}) => resume(host, find, token, { value, options: given }),
+    resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
-    advance: advanceRun,
-    get: (runId) => new Run(runId, { host, find }),
+    advance: (runId, given) => advanceRun(host, runId, given),
+    get: (runId) => new Run(runId, { host }),
     list: async (query = {}) => (await host.storage()).list(query),
     cancel: async (runId, reason) => cancel(host, await openRun(host, runId), reason),
     delete: async (runId) => (await host.storage()).delete((await openRun(host, runId)).locator),
-    sweep: (given = {}) => sweep(host, find, advanceRun, given),
+    sweep: (given = {}) => sweep(host, given),
   };
 }
 
-async function sweep(
-  host: Host,
-  find: Find,
-  advanceRun: App["advance"],
-  { limit = 1_000, concurrency = 16 }: SweepOptions,
-): Promise<Sweep> {
+async function sweep(host: Host, { limit = 1_000, concurrency = 16 }: SweepOptions): Promise<Sweep> {
   const { runs } = await (await host.storage()).list({ dueAt: host.world.now(), limit });
-  const known = runs.filter(({ workflow }) => find(workflow) !== null);
-  const unknown = runs.filter(({ workflow }) => find(workflow) === null).map(({ runId }) => runId);
+  const known = runs.filter(({ workflow }) => host.find(workflow) !== null);
+  const unknown = runs.filter(({ workflow }) => host.find(workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];
   const failed: { runId: string; error: unknown }[] = [];
   const queue = known.values();
   const one = async (): Promise<void> => {
     for (const { runId } of queue) {
       try {
-        outcomes.push(await advanceRun(runId, { maxStarts: 50 }));
+        outcomes.push(await advanceRun(host, runId, { maxStarts: 50 }));
       } catch (error) {
         failed.push({ runId, error });
       }

@@ -1,16 +1,21 @@
 /** The Context users see: types, and its thin implementation over the engine. */
 
 import { joinParts, sha256 } from "./hash.ts";
+import { encode } from "./codec/encode.ts";
+import { fingerprint } from "./codec/fingerprint.ts";
+import type { Arguments, Definition } from "./definition.ts";
 import type { Duration } from "./duration.ts";
+import { child } from "./engine/child.ts";
 import type { Engine } from "./engine/engine.ts";
 import { parallel, race, type Group, type Settled } from "./engine/group.ts";
 import type { Scope } from "./engine/scope.ts";
 import { sleep } from "./engine/sleep.ts";
-import { step, type StepInfo, type StepOptions as AnyStepOptions } from "./engine/step.ts";
+import type { StepInfo } from "./engine/attempts.ts";
+import { step, type StepOptions as AnyStepOptions } from "./engine/step.ts";
+import { stream, type Chunks, type StreamOptions } from "./engine/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions, type SuspendPromise } from "./engine/suspend.ts";
 import { DurableError } from "./errors.ts";
 import type { SchemaOutput, StandardSchema } from "./schema.ts";
-import type { Keyring } from "./tokens.ts";
 
 /** The engine's options; `schema` and `fallback` are told by the overloads, which infer from them. */
 export type StepOptions = Omit<AnyStepOptions, "schema">;
@@ -26,6 +31,13 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
   readonly concurrency?: number | undefined;
   /** `all` fails with the first failure; `settled` gives every branch's outcome. */
   readonly mode?: M | undefined;
+}
+
+export interface MapOptions<T> extends GroupOptions {
+  /** Names an item, so that its recorded work stays its own when items come, go or change places. */
+  readonly key?: ((item: T, index: number) => string) | undefined;
+  /** How many items are worked on at a time; all by default. */
+  readonly concurrency?: number | undefined;
 }
 
 /** A function that is one branch: it gets a context with keys of its own. */
@@ -88,6 +100,26 @@ export interface Context {
     branches: B,
     options?: GroupOptions,
   ): Promise<RaceResult<B>>;
+  /**
+   * Records what a producer gives, chunk by chunk, while it comes; `run.stream(name)` reads along.
+   * Settles with all chunks at its end; on replay the recorded ones come back.
+   */
+  stream<T>(
+    name: string,
+    producer: (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>,
+    options?: StreamOptions,
+  ): Promise<T[]>;
+  /** Runs another workflow as a run of its own, and waits for its output. Its waits are waits of this run, too. */
+  child<Input, Output>(
+    workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
+    ...args: Arguments<Input, GroupOptions>
+  ): Promise<Output>;
+  /** Runs a function over items side by side, each in a branch named by its key, or by its place. */
+  map<T, R>(
+    items: readonly T[],
+    fn: (ctx: Context, item: T, index: number) => R,
+    options?: MapOptions<T>,
+  ): Promise<Awaited<R>[]>;
   /** Waits for a length of time, or until a moment: seconds or years. */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
   /** The run's own clock: the time of the latest thing it has seen. Equal on replay. */
@@ -115,8 +147,6 @@ export function parallelOf(ctx: Context, branches: Branches, options?: ParallelO
 
 export interface ContextParts {
   readonly engine: Engine;
-  /** Or the error that asks for a secret, raised by the first suspend. */
-  readonly keyring: Keyring | DurableError;
   readonly version: string | null;
 }
 
@@ -135,9 +165,10 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       return scope.signal;
     },
     step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
-      step(engine, { scope, name }, checkedWork(work, name), options),
-    suspend: (name: string, options: AnySuspendOptions = {}) =>
-      suspend(engine, parts.keyring, { scope, name }, options),
+      step(engine, { scope, name }, checkedWork(work, `Step "${name}"`), options),
+    stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
+      stream(engine, { scope, name }, checkedWork(producer, `Stream "${name}"`), options),
+    suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
       const group = groupOf("parallel", branches, options, branch);
       const { names } = group;
@@ -151,6 +182,14 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     },
     race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) =>
       race(engine, scope, groupOf("race", branches, options, branch)),
+    child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
+      const { definition, name } = checkedChild(workflow);
+      const where = `input of child "${name}" of run ${engine.journal.runId}`;
+      const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
+      return child(engine, { scope, name: options.name ?? name }, given);
+    },
+    map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) =>
+      parallel(engine, scope, mapOf(items, fn, options, branch)),
     sleep: (until: Duration | Date, options: GroupOptions = {}) =>
       sleep(engine, scope, until, options.name ?? "sleep"),
     now: () => engine.replay.clock,
@@ -158,6 +197,33 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
   };
   return context as unknown as Context;
+}
+
+type AnyChild = { readonly name: string; readonly definition: Definition };
+type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
+
+function checkedChild(workflow: AnyChild): AnyChild {
+  if (typeof workflow?.definition?.body === "function") return workflow;
+  throw new DurableError("invalid-options", "ctx.child was given no workflow. Pass what durable() returned.");
+}
+
+function mapOf(
+  items: readonly unknown[],
+  fn: MapFunction,
+  { key, name = "map", concurrency }: MapOptions<unknown>,
+  branch: (fn: Branch) => (scope: Scope) => unknown,
+): Group {
+  const branches = items.map(
+    (item, index): Branch =>
+      (ctx) =>
+        fn(ctx, item, index),
+  );
+  const group = groupOf("parallel", branches, { name, concurrency }, branch);
+  if (key === undefined) return group;
+  const names = items.map((item, index) => key(item, index));
+  const twice = names.find((one, index) => names.indexOf(one) !== index);
+  if (twice === undefined) return { ...group, names };
+  throw new DurableError("invalid-options", `Two items of ctx.map "${name}" have the key "${twice}".`);
 }
 
 function groupOf(
@@ -174,11 +240,11 @@ function groupOf(
   return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
 }
 
-function checkedWork(work: unknown, name: string): (info: StepInfo) => unknown {
-  if (typeof work === "function") return work as (info: StepInfo) => unknown;
+function checkedWork<W>(work: W, what: string): W {
+  if (typeof work === "function") return work;
   throw new DurableError(
     "invalid-options",
-    `Step "${name}" was given ${typeof work} as its work. Pass a function: ctx.step("${name}", () => work()).`,
+    `${what} was given ${typeof work} as its work. Pass a function: () => work().`,
   );
 }
 

@@ -3,68 +3,30 @@
  * One read per advance; the lease is taken after it, and a journal that moved in between is read on.
  */
 
+import { writeFact } from "./batch.ts";
+import { cancelChild, tellParent } from "./cancel.ts";
 import { decode } from "./codec/decode.ts";
 import { encode, encodeThrown } from "./codec/encode.ts";
 import { fingerprintOf } from "./codec/fingerprint.ts";
 import type { Json } from "./codec/tags.ts";
 import { createContext, type Context } from "./context.ts";
+import type { Definition } from "./definition.ts";
+import { toMs, type Duration } from "./duration.ts";
+import type { ChildRun } from "./engine/child-runs.ts";
 import { Engine } from "./engine/engine.ts";
 import { Hold } from "./engine/hold.ts";
 import type { AtEdge, Finish, Stop } from "./engine/options.ts";
-import { writeFact } from "./batch.ts";
-import { toMs, type Duration } from "./duration.ts";
+import type { ChildOf } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
-import { incomplete, Journal } from "./journal.ts";
+import { Journal } from "./journal.ts";
+import { incomplete } from "./journal-errors.ts";
 import { assertRunId, locatorOf } from "./keys.ts";
-import { outcomeOf, type Outcome } from "./outcome.ts";
-import { validate, type StandardSchema } from "./schema.ts";
-
-/** A workflow as the engine sees it. */
-export interface Definition {
-  readonly name: string;
-  readonly body: (ctx: Context, input: unknown) => unknown;
-  readonly input: StandardSchema | null;
-  readonly version: string | null;
-}
-
-/** From a workflow's name to its code; `null` where this process does not have it. */
-export type Find = (workflow: string) => Definition | null;
+import { definitionOf, encodeInput, openJournal, openRun } from "./open.ts";
+import { standing, type Outcome } from "./outcome.ts";
 
 /** Blocked runs are left out of due lists for this long; asked for by id, they are tried at once. */
 const quietMs = 60_000;
-
-export async function openJournal(host: Host, locator: string): Promise<Journal | null> {
-  return Journal.open(locator, await host.journals());
-}
-
-export async function openRun(host: Host, runId: string): Promise<Journal> {
-  assertRunId(runId);
-  const journal = await openJournal(host, locatorOf(runId));
-  if (journal !== null) return journal;
-  throw new DurableError(
-    "not-found",
-    `There is no run ${runId} in this storage. Check the id and the storage.`,
-  );
-}
-
-export function definitionOf(find: Find, journal: Journal): Definition {
-  const { workflow, runId } = journal.state.summary;
-  const definition = find(workflow);
-  if (definition !== null) return definition;
-  throw new DurableError(
-    "unknown-workflow",
-    `Run ${runId} belongs to workflow "${workflow}", which is not known here. Add it to createApp({ workflows }).`,
-  );
-}
-
-export async function encodeInput(definition: Definition, input: unknown): Promise<Json> {
-  const where = `input of workflow "${definition.name}"`;
-  const result = await validate(definition.input, input);
-  if (!result.ok)
-    throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
-  return encode(result.value, where);
-}
 
 /** A run with the grip this process has on it; `held` is false while somebody else drives it. */
 export interface Begun {
@@ -85,7 +47,12 @@ export interface AdvanceOptions {
 }
 
 /** Records a new run, or finds the one that has this id. */
-export async function begin(host: Host, definition: Definition, input: unknown, id?: string): Promise<Begun> {
+export async function begin(
+  host: Host,
+  definition: Definition,
+  input: unknown,
+  { id, childOf }: { readonly id?: string | undefined; readonly childOf?: ChildOf } = {},
+): Promise<Begun> {
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
@@ -93,7 +60,8 @@ export async function begin(host: Host, definition: Definition, input: unknown, 
   const journal = Journal.create(runId, journals);
   const hold = new Hold({ ...journals, ttlMs: host.leaseMs });
   const { name: workflow, version } = definition;
-  const fact = writeFact({ kind: "run.started", runId, workflow, version, input: encoded }, host.world.now());
+  const started = { kind: "run.started", runId, workflow, version, input: encoded } as const;
+  const fact = writeFact({ ...started, ...(childOf === undefined ? {} : { childOf }) }, host.world.now());
   const appended = await journal.append([fact], { lease: hold.claimNew(journal) });
   if (appended.kind === "landed") return { journal, hold, held: true, starts: 1 };
   assertSame(journal, definition, encoded);
@@ -138,14 +106,48 @@ export async function advance(
   const { runId } = journal;
   if (journal.state.end !== null) {
     await hold.release();
-    return outcomeOf(journal, await host.keyring(), true);
+    return standing(host, journal, true);
   }
   if (!held) return { runId, recorded: false, status: "running" };
   if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY)) {
     await hold.abandon();
     return { runId, recorded: false, status: "blocked", error: poison(runId, starts) };
   }
-  return outcomeAfter(host, journal, await drive(host, definition, begun, { options }));
+  const outcome = await outcomeAfter(host, journal, await drive(host, definition, begun, { options }));
+  if (journal.state.end !== null) wakeParent(host, journal);
+  return outcome;
+}
+
+/** Drives the run of this id on. */
+export async function advanceRun(
+  host: Host,
+  runId: string,
+  options?: AdvanceOptions,
+): Promise<Outcome<unknown>> {
+  const journal = await openRun(host, runId);
+  return advance(host, definitionOf(host, journal), await grip(host, journal), options);
+}
+
+/** A child that ended has told its parent; where its code is at hand, and nobody drives it here, it goes on now. */
+export function wakeParent(host: Host, { childOf }: Journal): void {
+  if (childOf === undefined || host.driving.has(childOf.runId)) return;
+  const wake = async (): Promise<void> => {
+    const parent = await openJournal(host, locatorOf(childOf.runId));
+    const definition = parent === null ? null : host.find(parent.state.summary.workflow);
+    if (parent !== null && definition !== null) await advance(host, definition, await grip(host, parent));
+  };
+  host.background(`run ${childOf.runId}`, wake());
+}
+
+/** Creates a child run if it is not there, and drives it on. */
+async function driveChild(host: Host, child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>> {
+  const { runId, definition, input, childOf } = child;
+  const journal = await openJournal(host, locatorOf(runId));
+  const begun =
+    journal === null
+      ? await begin(host, definition, decode(input, `input of run ${runId}`), { id: runId, childOf })
+      : await grip(host, journal);
+  return advance(host, definition, begun, options);
 }
 
 function poison(runId: string, starts: number): DurableError {
@@ -158,7 +160,7 @@ function poison(runId: string, starts: number): DurableError {
 export async function outcomeAfter(host: Host, journal: Journal, stop: Stop): Promise<Outcome<unknown>> {
   if (stop.kind === "blocked")
     return { runId: journal.runId, recorded: false, status: "blocked", error: stop.error };
-  const outcome = outcomeOf(journal, await host.keyring(), false);
+  const outcome = await standing(host, journal, false);
   // Whoever took the run over may not have written yet: the journal then still shows our own last word.
   return stop.kind === "lost" && outcome.status === "suspended"
     ? { runId: journal.runId, recorded: false, status: "running" }
@@ -173,24 +175,31 @@ export async function drive(
   { atEdge, options = {} }: { atEdge?: AtEdge; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, hold } = begun;
-  const keyring = await host.keyring();
   const input = decode(journal.input, `input of run ${journal.runId}`);
   const engine = new Engine({
     journal,
     world: host.world,
+    keyring: await host.keyring(),
     hold,
     patienceMs: options.patience === undefined ? host.patienceMs : toMs(options.patience, "patience"),
     atEdge,
+    children: {
+      drive: (child) => driveChild(host, child, options),
+      cancel: (child) => cancelChild(host, child),
+    },
+    tell: (end) => tellParent(host, journal, end),
     revive: (again) => revive(host, begun, again),
   });
   const leave = (): void => engine.leave();
   options.signal?.addEventListener("abort", leave, { once: true });
   if (options.signal?.aborted === true) leave();
-  const ctx = createContext({ engine, keyring, version: versionOf(journal) }, engine.root);
+  const ctx = createContext({ engine, version: versionOf(journal) }, engine.root);
   void run(definition, ctx, input).then((finish) => engine.finish(finish));
+  host.driving.add(journal.runId);
   try {
     return await settled(hold, engine.drive());
   } finally {
+    host.driving.delete(journal.runId);
     options.signal?.removeEventListener("abort", leave);
   }
 }
@@ -221,7 +230,7 @@ function revive(host: Host, { journal, hold }: Begun, drive: () => Promise<Stop>
 async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
   const where = `of run ${ctx.runId}`;
   try {
-    const value: unknown = await definition.body(ctx, input);
+    const value: unknown = await definition.body(ctx as never, input as never);
     const output = encode(value, `output ${where}`);
     return { fact: (orphans) => ({ kind: "run.completed", output, ...noted(orphans) }) };
   } catch (thrown) {
@@ -240,14 +249,4 @@ function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
 /** Only a beginning has one. */
 function versionOf(journal: Journal): string | null {
   return journal.entries.find((entry) => "version" in entry)?.version ?? null;
-}
-
-/** Ends a run from outside. */
-export async function cancel(host: Host, journal: Journal, reason = ""): Promise<Outcome<unknown>> {
-  const before = journal.state.end;
-  while (journal.state.end === null) {
-    const fact = writeFact({ kind: "run.cancelled", reason: reason || null }, host.world.now());
-    await journal.append([fact], { outside: true, lease: null });
-  }
-  return outcomeOf(journal, await host.keyring(), before !== null);
 }

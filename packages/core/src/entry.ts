@@ -28,7 +28,12 @@ export interface Cut {
 export interface Edit<V> {
   readonly key: string;
   readonly value: V;
-  readonly open?: { readonly after: number; readonly wait?: string };
+  readonly open?: {
+    readonly after: number;
+    readonly wait?: string;
+    /** What it is, where that is neither a step nor a suspend point. */
+    readonly kind?: "stream" | "child";
+  };
 }
 
 /** Facts every call's entries carry: `after` is the highest position delivered when the call was made. */
@@ -93,7 +98,7 @@ export type Fact<V> =
       readonly kind: "stream.chunks";
       readonly attempt: number;
       readonly from: number;
-      readonly chunks: V;
+      readonly chunks: readonly V[];
     } & Called)
   /** `value` is there in a fork that replaced the chunks. */
   | ({ readonly kind: "stream.completed"; readonly count: number; readonly value?: V } & Attempted)

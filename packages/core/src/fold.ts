@@ -25,8 +25,9 @@ export function isEnd(kind: Fact<unknown>["kind"]): boolean {
 /** Takes one fact into a summary, in place: a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number): void {
   if (summary.status !== "running" && summary.status !== "suspended") return;
-  // Due at once, whatever the clock of whoever wrote last says.
-  summary.wakeAt = 0;
+  if (fact.kind === "run.started") summary.workflow = fact.workflow;
+  // Due at once, whatever the clock of whoever wrote last says; nobody drives what has no workflow.
+  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;
   summary.status = "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
@@ -35,11 +36,13 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number): void 
       return begin(summary, fact, at);
     case "step.completed":
     case "step.failed":
+    case "stream.completed":
+    case "stream.failed":
       summary.steps += 1;
       return;
     case "run.suspended":
       summary.status = "suspended";
-      summary.wakeAt = fact.wakeAt;
+      summary.wakeAt = fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look);
       return;
     case "run.completed":
     case "run.failed":
@@ -60,7 +63,10 @@ function begin(
   summary.runId = fact.runId;
   summary.workflow = fact.workflow;
   summary.createdAt = at;
-  if (fact.kind === "run.started") return;
+  if (fact.kind === "run.started") {
+    summary.parent = fact.childOf?.runId ?? null;
+    return;
+  }
   summary.parent = fact.parent;
   summary.label = fact.label;
   summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
@@ -76,10 +82,19 @@ export interface WaitState {
   answerId: string | null;
 }
 
+/** One child, as far as its parent's journal knows it; `over` once its end, or that of its scope, is recorded. */
+export interface ChildState {
+  readonly opened: Entry & { kind: "child.opened" };
+  over: boolean;
+}
+
 /** The fold of one run's journal, grown entry by entry. */
 export class RunState {
   readonly summary: Readonly<Summary> = emptySummary();
   readonly waits = new Map<string, WaitState>();
+  readonly children = new Map<string, ChildState>();
+  /** The deadline the run was parked for, looks after its children aside. */
+  deadline: number | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
@@ -87,7 +102,19 @@ export class RunState {
     if (this.end !== null) return;
     summarize(this.summary, entry, entry.at);
     if (isEnd(entry.kind)) this.end = entry;
+    if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if (entry.kind.startsWith("suspend.") && "wait" in entry) this.#learnWait(entry);
+    if (entry.kind.startsWith("child.") && "key" in entry) this.#learnChild(entry);
+  }
+
+  #learnChild(entry: Entry & { key: string }): void {
+    const state = this.children.get(entry.key);
+    if (entry.kind === "child.opened") this.children.set(entry.key, { opened: entry, over: false });
+    else if (state !== undefined) state.over = true;
+  }
+
+  openChildren(): ChildState[] {
+    return [...this.children.values()].filter(({ over }) => !over);
   }
 
   #learnWait(entry: Entry & { wait: string }): void {

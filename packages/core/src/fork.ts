@@ -5,7 +5,7 @@
 
 import { encode } from "./codec/encode.ts";
 import type { Json } from "./codec/tags.ts";
-import { encodeInput, type Definition } from "./drive.ts";
+import type { Definition } from "./definition.ts";
 import { writeFact } from "./batch.ts";
 import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
@@ -13,6 +13,7 @@ import type { Host } from "./host.ts";
 import { Journal } from "./journal.ts";
 import { assertRunId, isWithin, nameOf } from "./keys.ts";
 import { limits } from "./limits.ts";
+import { encodeInput } from "./open.ts";
 import { isKept, isSettlement } from "./lineage.ts";
 
 /** Where to go back to. Each key may be a bare name where that is unique. */
@@ -152,14 +153,19 @@ class Keys {
   edit(name: string, value: unknown): { edit: Edit<Json>; cut: Cut[] } {
     const key = this.#find(name);
     const recorded = this.#recorded.filter((entry) => entry.key === key);
-    const editable = recorded.find(({ kind }) => /^(step|attempt|suspend)\./.test(kind));
+    const editable = recorded.find(({ kind }) => /^(step|attempt|suspend|stream|child)\./.test(kind));
     if (editable === undefined) {
       throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
+    }
+    const kind = kindOf(editable);
+    if (kind === "stream" && !Array.isArray(value)) {
+      throw new DurableError("invalid-options", `"${key}" is a stream: edit it with the list of its chunks.`);
     }
     const json = encode(value, `edited output of "${key}"`);
     const at = this.#settled.get(key);
     if (at !== undefined) return { edit: { key, value: json }, cut: [{ key, at, keep: true }] };
-    const open = { after: editable.after, ...("wait" in editable ? { wait: editable.wait } : {}) };
+    const wait = "wait" in editable ? { wait: editable.wait } : {};
+    const open = { after: editable.after, ...wait, ...(kind === null ? {} : { kind }) };
     return { edit: { key, value: json, open }, cut: [] };
   }
 
@@ -195,6 +201,13 @@ class Keys {
     };
     return [...this.#paths].toSorted((a, b) => score(b) - score(a));
   }
+}
+
+function kindOf(entry: CalledEntry): "stream" | "child" | null {
+  if (entry.kind.startsWith("child.")) return "child";
+  return entry.kind.startsWith("stream.") || (entry.kind === "attempt.failed" && entry.stream === true)
+    ? "stream"
+    : null;
 }
 
 function pairs(text: string): string[] {

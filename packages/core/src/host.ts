@@ -2,12 +2,13 @@
 
 import { defaultStorage } from "#default-storage";
 import type { Cipher } from "./cipher.ts";
+import type { Find } from "./definition.ts";
 import { toMs, type Duration } from "./duration.ts";
 import { DurableError } from "./errors.ts";
 import type { JournalOptions } from "./journal.ts";
 import type { Storage } from "./storage.ts";
 import { keyring, type Keyring, type Secret } from "./tokens.ts";
-import { systemWorld, type World } from "./world.ts";
+import { pause, systemWorld, type World } from "./world.ts";
 
 export interface HostOptions {
   /** Where journals live. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
@@ -26,6 +27,9 @@ export interface HostOptions {
   readonly world?: World;
 }
 
+/** How often a storage that cannot tell is asked. */
+const pollMs = 1_000;
+
 export class Host {
   readonly world: World;
   readonly patienceMs: number;
@@ -34,8 +38,14 @@ export class Host {
   #storage: Promise<Storage> | null = null;
   #keyring: Promise<Keyring | DurableError> | null = null;
 
-  constructor(options: HostOptions) {
+  /** From a workflow's name to its code. */
+  readonly find: Find;
+  /** Runs that are driven here now. */
+  readonly driving = new Set<string>();
+
+  constructor(options: HostOptions, find: Find) {
     this.#options = options;
+    this.find = find;
     this.world = options.world ?? systemWorld;
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
@@ -64,6 +74,28 @@ export class Host {
       storage.secret === undefined ? noSecret() : keyring(await storage.secret()),
     );
     return this.#keyring;
+  }
+
+  /** Settles when a journal has grown, at a time, or on abort. */
+  async changed(
+    { locator, position }: { readonly locator: string; readonly position: number },
+    until: number | null,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { world } = this;
+    const storage = await this.storage();
+    const late = until === null ? null : Math.max(0, until - world.now());
+    if (storage.changed === undefined) return pause(world, Math.min(late ?? pollMs, pollMs), signal);
+    const abort = new AbortController();
+    const stop = (): void => abort.abort();
+    const cancel = late === null ? () => {} : world.timer(late, stop);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      await storage.changed(locator, position, abort.signal);
+    } finally {
+      cancel();
+      signal?.removeEventListener("abort", stop);
+    }
   }
 
   /** Work nobody awaits: its failure is told, not thrown. */

@@ -17,14 +17,17 @@ export type {
 } from "./context.ts";
 export { fork, type Run, type RunEntry as Entry } from "./run.ts";
 export type { ForkOptions } from "./fork.ts";
+export type { ReadOptions, StreamEvent } from "./reader.ts";
 export type { Outcome, SuspendPoint } from "./outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./resume.ts";
-export type { StepInfo } from "./engine/step.ts";
+export type { StepInfo } from "./engine/attempts.ts";
+export type { OnUncertain, Resolution, Uncertain } from "./engine/uncertain.ts";
+export type { Chunks, StreamOptions } from "./engine/stream.ts";
 export type { SuspendPromise } from "./engine/suspend.ts";
 export type { RetryOptions } from "./engine/retry.ts";
 export type { Settled } from "./engine/group.ts";
 export type { Duration } from "./duration.ts";
-export type { Ancestor, Cut, Edit, Fact, FactKind } from "./entry.ts";
+export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./entry.ts";
 export { DurableError, FatalError, RetryError } from "./errors.ts";
 export type { ErrorCode } from "./errors.ts";
 export { MemoryStorage, conflict } from "./storage/memory.ts";
@@ -39,7 +42,8 @@ export type {
   RunStatus,
   Storage,
 } from "./storage.ts";
-export type { AdvanceOptions, Definition } from "./drive.ts";
+export type { AdvanceOptions } from "./drive.ts";
+export type { Definition } from "./definition.ts";
 export type { HostOptions } from "./host.ts";
 export type { Secret } from "./tokens.ts";
 export type { Cipher, Place } from "./cipher.ts";

@@ -12,10 +12,11 @@
 import { corrupt, readBatch, writeBatch, type ReadBatch, type WrittenFact } from "./batch.ts";
 import type { Cipher } from "./cipher.ts";
 import type { Json } from "./codec/tags.ts";
-import type { Entry, Fact } from "./entry.ts";
+import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
-import { DurableError, describeError } from "./errors.ts";
+import { DurableError } from "./errors.ts";
 import { RunState, summarize } from "./fold.ts";
+import { incomplete, isTransient, regressed, unsettled } from "./journal-errors.ts";
 import { locatorOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
 import type { AppendRequest, ReadReply, Storage } from "./storage.ts";
@@ -91,8 +92,16 @@ export class Journal {
 
   /** The recorded input. */
   get input(): Json {
-    const first = this.entries.find((entry) => entry.kind === "run.started");
-    return this.#inherited?.input ?? (first?.kind === "run.started" ? first.input : null);
+    return this.#inherited?.input ?? this.#started?.input ?? null;
+  }
+
+  /** Whose child the run is, if it is one. */
+  get childOf(): ChildOf | undefined {
+    return this.#started?.childOf;
+  }
+
+  get #started(): (Entry & { kind: "run.started" }) | undefined {
+    return this.entries.find((entry) => entry.kind === "run.started");
   }
 
   /** The position of the latest entry. */
@@ -160,7 +169,7 @@ export class Journal {
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
-        if (tries >= settleTries) throw unsettled(this.runId || summary.runId, error);
+        if (tries >= settleTries) throw unsettled(this.runId || summary.runId, settleTries, error);
         await backOff(this.#world, tries);
       }
     }
@@ -269,31 +278,4 @@ function nothing(): void {}
 /** Waits longer after each try, with jitter, and never longer than five seconds. */
 export function backOff(world: World, tries: number): Promise<void> {
   return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
-}
-
-export function isTransient(error: DurableError): boolean {
-  return error.code.startsWith("storage-") && error.code !== "storage-closed";
-}
-
-function unsettled(runId: string, cause: unknown): DurableError {
-  if (DurableError.is(cause) && isTransient(cause)) return cause;
-  return new DurableError(
-    "storage-failed",
-    `The storage took no batch of run ${runId} in ${settleTries} tries (${describeError(cause)}). Advance it again later.`,
-    { cause },
-  );
-}
-
-function regressed(runId: string, position: number): DurableError {
-  return new DurableError(
-    "journal-regressed",
-    `The journal of run ${runId} had ${position} batches and now has fewer: acknowledged writes were lost. Restore the newer journal, or fork the run.`,
-  );
-}
-
-export function incomplete(run: string, found: number, expected: number): DurableError {
-  return new DurableError(
-    "storage-failed",
-    `The storage gave ${found} of the ${expected} batches of run ${run}. Try again.`,
-  );
 }

@@ -8,6 +8,12 @@ export const limits = {
   batchEntries: 1_000,
   /** Encoded size at which a batch is closed; a single larger entry still goes alone. */
   batchBytes: 16 * 1024 * 1024,
+  /** Chunks of one stream that go into one entry, and what they may weigh. */
+  chunksPerEntry: 256,
+  chunkBytes: 64 * 1024,
+  /** Chunks of one attempt of a stream, and what they may weigh in all. */
+  streamChunks: 1_000_000,
+  streamBytes: 64 * 1024 * 1024,
   nameLength: 128,
   keyLength: 1_024,
   /** Suspend points open at one time in one run, answers that came early included. */

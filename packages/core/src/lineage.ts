@@ -51,27 +51,41 @@ export function inherit(
   return { entries: applyEdits(view, forked, []), input, seeds };
 }
 
-type Settlement = Entry & {
-  kind: "step.completed" | "step.failed" | "sleep.fired" | "suspend.resolved" | "suspend.expired";
-};
+const settling = [
+  "step.completed",
+  "step.failed",
+  "sleep.fired",
+  "suspend.resolved",
+  "suspend.expired",
+  "stream.completed",
+  "stream.failed",
+  "child.completed",
+  "child.failed",
+] as const;
+const settlements: ReadonlySet<string> = new Set(settling);
+
+/** What a call gives to the workflow. */
+export type Settlement = Extract<Entry, { kind: (typeof settling)[number] }>;
 
 export function isSettlement(entry: Entry): entry is Settlement {
-  switch (entry.kind) {
-    case "step.completed":
-    case "step.failed":
-    case "sleep.fired":
-    case "suspend.resolved":
-    case "suspend.expired":
-      return true;
-    default:
-      return false;
-  }
+  return settlements.has(entry.kind);
 }
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
   if (isSettlement(entry)) return true;
-  if (entry.kind === "suspend.opened" || entry.kind === "attempt.failed") return settled.has(entry.key);
-  return entry.kind === "sleep.opened" || entry.kind === "parallel.opened" || entry.kind === "race.opened";
+  switch (entry.kind) {
+    case "suspend.opened":
+    case "attempt.failed":
+    case "stream.chunks":
+    case "child.opened":
+      return settled.has(entry.key);
+    case "sleep.opened":
+    case "parallel.opened":
+    case "race.opened":
+      return true;
+    default:
+      return false;
+  }
 }
 
 /** An answer kept by reference is put in place, since the entry it points at is not inherited. */
@@ -95,23 +109,30 @@ function applyEdits(
   const edited = view.map((entry): Entry => {
     const edit = isSettlement(entry) ? edits.get(entry.key) : undefined;
     if (edit === undefined) return entry;
-    return editedEntry(edit, entry as Entry & { after: number; wait?: string });
+    return editedEntry(edit, entry as Entry & { after: number; wait?: string }, entry.kind);
   });
   // What had not settled in the parent settles where the fork begins.
   for (const edit of forked.edits) {
     const { at, seq, outside } = forked;
     if (edit.open !== undefined && isKept({ key: edit.key, after: edit.open.after }, cuts)) {
-      edited.push(editedEntry(edit, { at, seq, outside, ...edit.open }));
+      edited.push(editedEntry(edit, { at, seq, outside, ...edit.open }, edit.open.kind ?? ""));
     }
   }
   return edited;
 }
 
+/** The outcome of a call of some kind, with another value. */
 function editedEntry(
   { key, value }: Edit<Json>,
   place: { after: number; at: number; seq: number; outside: boolean; wait?: string },
+  kind: string,
 ): Entry {
   const { after, at, seq, outside, wait } = place;
-  if (wait !== undefined) return { kind: "suspend.resolved", key, value, after, at, seq, outside, wait };
-  return { kind: "step.completed", key, value, after, at, seq, outside, attempt: 1, startedAt: at };
+  const called = { key, value, after, at, seq, outside };
+  const attempted = { ...called, attempt: 1, startedAt: at };
+  if (wait !== undefined) return { kind: "suspend.resolved", ...called, wait };
+  if (kind.startsWith("child")) return { kind: "child.completed", ...called };
+  if (kind.startsWith("stream"))
+    return { kind: "stream.completed", ...attempted, count: Array.isArray(value) ? value.length : 0 };
+  return { kind: "step.completed", ...attempted };
 }

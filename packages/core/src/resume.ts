@@ -7,7 +7,7 @@
  */
 
 import { encode } from "./codec/encode.ts";
-import { advance, definitionOf, drive, grip, openJournal, outcomeAfter, type Find } from "./drive.ts";
+import { advance, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
 import { vanishedWait } from "./engine/messages.ts";
 import type { AtEdge, Edge } from "./engine/options.ts";
 import { SuspendCall } from "./engine/suspend.ts";
@@ -18,7 +18,8 @@ import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
 import type { Json } from "./codec/tags.ts";
 import { limits } from "./limits.ts";
-import { outcomeOf, type Outcome } from "./outcome.ts";
+import { definitionOf, openJournal, openRun } from "./open.ts";
+import { standing as whereItStands, type Outcome } from "./outcome.ts";
 
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
@@ -73,23 +74,20 @@ async function find(
 }
 
 /** Appends the answer after checking it against the wait's schema, then drives until the run stops. */
-export async function resume(
-  host: Host,
-  workflows: Find,
-  token: string,
-  answered: Answered,
-): Promise<ResumeResult> {
+export async function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
   const { journal, answer } = found;
-  const definition = definitionOf(workflows, journal);
+  if (host.find(journal.state.summary.workflow) === null && journal.childOf !== undefined)
+    return resumeThroughParent(host, token, answered, journal.childOf.runId);
+  const definition = definitionOf(host, journal);
   const refused = standing(journal, answer, host.world.now());
   if (refused !== null) {
     // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
     const due = isDue(journal, { status: refused });
     const outcome = due
       ? await advance(host, definition, await grip(host, journal))
-      : outcomeOf(journal, await host.keyring(), true);
+      : await whereItStands(host, journal, true);
     return { status: refused, outcome };
   }
   const begun = await grip(host, journal);
@@ -110,7 +108,26 @@ export async function resume(
   if (stop.kind === "left" && !begun.held && isDue(journal, placed.result)) {
     return { ...placed.result, outcome: await advance(host, definition, await grip(host, journal)) };
   }
-  return { ...placed.result, outcome: await outcomeAfter(host, journal, stop) };
+  const outcome = await outcomeAfter(host, journal, stop);
+  if (journal.state.end !== null) wakeParent(host, journal);
+  return { ...placed.result, outcome };
+}
+
+/** The code of a child may only be known to that of its parent: the answer is written down, and the parent goes on. */
+async function resumeThroughParent(
+  host: Host,
+  token: string,
+  answered: Answered,
+  parentId: string,
+): Promise<ResumeResult> {
+  const delivered = await deliver(host, token, answered);
+  let parent = await openRun(host, parentId);
+  while (host.find(parent.state.summary.workflow) === null && parent.childOf !== undefined)
+    parent = await openRun(host, parent.childOf.runId);
+  await advance(host, definitionOf(host, parent), await grip(host, parent));
+  const runId = delivered.outcome?.runId ?? "";
+  const child = await openRun(host, runId);
+  return { ...delivered, outcome: await whereItStands(host, child, false) };
 }
 
 /** There is an answer in the journal that nobody may be driving on. */
@@ -179,7 +196,7 @@ export async function deliver(host: Host, token: string, answered: Answered): Pr
     const appended = await journal.append([fact], { outside: true });
     status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());
   }
-  return { status, outcome: outcomeOf(journal, await host.keyring(), false) };
+  return { status, outcome: await whereItStands(host, journal, false) };
 }
 
 /** Nothing was appended: the sender must be told why, and what keeps the answer all the same. */

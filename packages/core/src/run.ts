@@ -2,14 +2,17 @@
 
 import { decode } from "./codec/decode.ts";
 import type { Json } from "./codec/tags.ts";
-import { advance, cancel, definitionOf, grip, openRun, type Definition, type Find } from "./drive.ts";
-import type { Entry } from "./entry.ts";
+import { cancel } from "./cancel.ts";
+import type { Definition } from "./definition.ts";
+import { advance, grip } from "./drive.ts";
+import { valueFields, type Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
-import { outcomeOf, type Outcome } from "./outcome.ts";
-import { pause } from "./world.ts";
+import { definitionOf, openRun } from "./open.ts";
+import { standing, type Outcome } from "./outcome.ts";
+import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
 
 /** One fact of a run's journal, its values decoded. */
 export type RunEntry<V = unknown> = Entry<V>;
@@ -27,21 +30,19 @@ async function driveOn(host: Host, definition: Definition, journal: Journal): Pr
 export class Run<Output = unknown, Input = unknown> {
   readonly id: string;
   readonly #host: Host;
-  readonly #find: Find;
   /** The drive this process started, until somebody has heard how it stopped. */
   #driving: Promise<Driven> | null;
 
-  constructor(id: string, parts: { host: Host; find: Find; driving?: Promise<Driven> }) {
+  constructor(id: string, parts: { host: Host; driving?: Promise<Driven> }) {
     this.id = id;
     this.#host = parts.host;
-    this.#find = parts.find;
     this.#driving = parts.driving ?? null;
   }
 
   /** Where the run stands, by its journal. */
   async outcome(): Promise<Outcome<Output>> {
     const journal = await openRun(this.#host, this.id);
-    return outcomeOf(journal, await this.#host.keyring(), true) as Outcome<Output>;
+    return (await standing(this.#host, journal, true)) as Outcome<Output>;
   }
 
   /**
@@ -61,11 +62,11 @@ export class Run<Output = unknown, Input = unknown> {
           throw new DurableError("cancelled", `Run ${this.id} was cancelled.`);
         case "suspended":
           if (options.wait !== true && waitsForOutside(outcome)) throw suspendedError(outcome);
-          await this.#changed(journal, outcome.wakeAt);
+          await this.#host.changed(journal, journal.state.summary.wakeAt);
           break;
         case "running":
           // Its driver may be dead: look again when a lease would have run out.
-          await this.#changed(journal, this.#host.world.now() + this.#host.leaseMs);
+          await this.#host.changed(journal, this.#host.world.now() + this.#host.leaseMs);
       }
     }
   }
@@ -80,15 +81,20 @@ export class Run<Output = unknown, Input = unknown> {
     return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
   }
 
+  /** Reads a stream of the run along: what is recorded, then what comes, until its end. */
+  stream<T = unknown>(name: string, options?: ReadOptions): AsyncGenerator<StreamEvent<T>, void, undefined> {
+    return readStream(this.#host, this.id, name, options) as AsyncGenerator<StreamEvent<T>, void, undefined>;
+  }
+
   /** A new run that begins with recorded work of this one, and is driven in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
     const host = this.#host;
     const parent = await openRun(host, this.id);
-    const definition = definitionOf(this.#find, parent);
+    const definition = definitionOf(host, parent);
     const id = await createFork(host, definition, parent, options);
     const driving = openRun(host, id).then((journal) => driveOn(host, definition, journal));
     host.background(`run ${id}`, driving);
-    return new Run(id, { host, find: this.#find, driving });
+    return new Run(id, { host, driving });
   }
 
   /** How the drive under way stops; else what the journal says, driven on if it is due. */
@@ -100,23 +106,8 @@ export class Run<Output = unknown, Input = unknown> {
     const journal = await openRun(host, this.id);
     const { wakeAt } = journal.state.summary;
     if (wakeAt !== null && wakeAt <= host.world.now())
-      return driveOn(host, definitionOf(this.#find, journal), journal);
-    return { outcome: outcomeOf(journal, await host.keyring(), true), journal };
-  }
-
-  /** Settles when the journal has grown, or at a time. */
-  async #changed(journal: Journal, until: number | null): Promise<void> {
-    const { world } = this.#host;
-    const storage = await this.#host.storage();
-    const abort = new AbortController();
-    const late = until === null ? null : Math.max(0, until - world.now());
-    if (storage.changed === undefined) return pause(world, Math.min(late ?? 1_000, 1_000));
-    const cancel = late === null ? () => {} : world.timer(late, () => abort.abort());
-    try {
-      await storage.changed(journal.locator, journal.position, abort.signal);
-    } finally {
-      cancel();
-    }
+      return driveOn(host, definitionOf(host, journal), journal);
+    return { outcome: await standing(host, journal, true), journal };
   }
 }
 
@@ -138,10 +129,9 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
 function decodeEntry(entry: Entry, runId: string): RunEntry {
   const decoded: Record<string, unknown> = { ...entry };
   const read = (json: Json): unknown => decode(json, `${entry.kind} of run ${runId}`);
-  // A step's input is a fingerprint, a run's is a value.
-  const input = entry.kind.startsWith("run.") ? "input" : "";
-  for (const field of ["value", "error", "output", "note", input])
+  for (const field of valueFields(entry))
     if (decoded[field] !== undefined) decoded[field] = read(decoded[field] as Json);
+  if (entry.kind === "stream.chunks") decoded["chunks"] = entry.chunks.map(read);
   if (entry.kind === "run.forked")
     decoded["edits"] = entry.edits.map((edit) => ({ ...edit, value: read(edit.value) }));
   return decoded as unknown as RunEntry;

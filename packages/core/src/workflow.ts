@@ -1,11 +1,14 @@
 /** `durable()`: a named function whose steps are kept. */
 
+import { cancel } from "./cancel.ts";
 import type { Context } from "./context.ts";
-import { advance, begin, cancel, definitionOf, openRun, type Definition, type Find } from "./drive.ts";
+import type { Arguments, Definition } from "./definition.ts";
+import { advance, begin } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import type { ForkOptions } from "./fork.ts";
 import { Host, type HostOptions } from "./host.ts";
 import { assertName } from "./keys.ts";
+import { definitionOf, openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
 import { Run } from "./run.ts";
@@ -22,12 +25,7 @@ export interface RunOptions {
   readonly id?: string | undefined;
 }
 
-/** An input may be left out where the workflow takes none. */
-export type RunArguments<Input> = unknown extends Input
-  ? [input?: Input, options?: RunOptions]
-  : undefined extends Input
-    ? [input?: Input, options?: RunOptions]
-    : [input: Input, options?: RunOptions];
+export type RunArguments<Input> = Arguments<Input, RunOptions>;
 
 /** A workflow of any input and output, as apps and workers hold it. */
 export interface AnyWorkflow {
@@ -36,6 +34,7 @@ export interface AnyWorkflow {
 }
 
 export interface Workflow<Input, Output> extends AnyWorkflow {
+  readonly definition: Definition<Input, Output>;
   /** Records the run and drives it here until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
   /** Records the run and drives it in the background. */
@@ -84,29 +83,28 @@ export function durable(
 }
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
-  const host = new Host(options);
-  const find: Find = (workflow) => (workflow === definition.name ? definition : null);
-  const get = (runId: string): Run => new Run(runId, { host, find });
+  const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
+  const get = (runId: string): Run => new Run(runId, { host });
   return {
     name: definition.name,
     definition,
     run: async (input?: unknown, { id }: RunOptions = {}) =>
-      advance(host, definition, await begin(host, definition, input, id)),
+      advance(host, definition, await begin(host, definition, input, { id })),
     start: async (input?: unknown, { id }: RunOptions = {}) => {
-      const begun = await begin(host, definition, input, id);
+      const begun = await begin(host, definition, input, { id });
       const { journal } = begun;
       const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));
       host.background(`run ${journal.runId}`, driving);
-      return new Run(journal.runId, { host, find, driving });
+      return new Run(journal.runId, { host, driving });
     },
-    resume: (token, value, given = {}) => resume(host, find, token, { value, options: given }),
+    resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),
     get,
     list: async (query = {}) => (await host.storage()).list({ ...query, workflow: definition.name }),
     cancel: async (runId, reason) => {
       // A slip of the id must not end a run of another workflow.
       const journal = await openRun(host, runId);
-      definitionOf(find, journal);
+      definitionOf(host, journal);
       return cancel(host, journal, reason);
     },
     with: (more) =>

@@ -3,6 +3,7 @@
  * A call is anything with a key: a step, a sleep, a suspend point, a group.
  */
 
+import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import { isWithin, waitOf } from "../keys.ts";
 import type { World } from "../world.ts";
@@ -33,6 +34,8 @@ export interface Asked {
   readonly input: string | null;
   /** A name this step had in an earlier version of the code. */
   readonly was?: string | undefined;
+  /** The engine asks, and not the workflow's code. */
+  readonly own?: true;
 }
 
 /** A call that was let in: its key, where it stands causally, what is recorded of it. */
@@ -95,6 +98,21 @@ export class Calls {
     return this.#byKey.get(key);
   }
 
+  /** Something that is durable now may concern a call that is open. */
+  told(entry: Entry): void {
+    switch (entry.kind) {
+      case "attempt.failed":
+      case "step.started":
+        return this.#byKey.get(entry.key)?.begin();
+      case "stream.chunks":
+      case "child.opened":
+        return this.#byKey.get(entry.key)?.look?.();
+      case "suspend.answered":
+        return this.byWait(entry.wait)?.look?.();
+      default:
+    }
+  }
+
   byWait(wait: string): Call | undefined {
     return this.#byWait.get(wait);
   }
@@ -150,6 +168,8 @@ const kindNames: Readonly<Record<CallKind, string>> = {
   suspend: "a suspend point",
   parallel: "a parallel group",
   race: "a race",
+  stream: "a stream",
+  child: "a child",
 };
 
 /** Durations and branches speak for themselves; what is left is a fingerprint. */

@@ -13,12 +13,14 @@ import type { Json } from "../codec/tags.ts";
 import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
+import type { Keyring } from "../tokens.ts";
 import type { World } from "../world.ts";
 import { Busy } from "./busy.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
 import { orphanWarning, vanishedWait } from "./messages.ts";
 import { abortReason, type Edge, type EngineOptions, type Finish, type Stop } from "./options.ts";
 import { Outbox } from "./outbox.ts";
+import type { Children } from "./child-runs.ts";
 import { Bell } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
@@ -26,12 +28,15 @@ import { Timers } from "./timers.ts";
 
 /** How long a recorded entry that nobody asked for is waited for, once per drive. */
 const graceMs = 30;
-/** After so many rounds the event loop gets a turn, so that a long replay starves nobody. */
+/** Then the event loop gets a turn: a long replay starves nobody. */
 const roundsPerTurn = 512;
 
 export class Engine implements Edge {
   readonly journal: Journal;
   readonly world: World;
+  /** Or the error that asks for a secret, raised by the first suspend point. */
+  readonly keyring: Keyring | DurableError;
+  readonly children: Children;
   readonly replay = new Replay();
   readonly calls: Calls;
   readonly root = new Scope();
@@ -54,6 +59,8 @@ export class Engine implements Edge {
     this.#options = options;
     this.journal = options.journal;
     this.world = options.world;
+    this.keyring = options.keyring;
+    this.children = options.children;
     this.calls = new Calls(this.journal.runId, this.replay, this.world);
     this.timers = new Timers(this.world, () => this.kick());
     this.#outbox = new Outbox(
@@ -73,7 +80,7 @@ export class Engine implements Edge {
   enter(asked: Asked): Entered | null {
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) return null;
-    const entered = this.calls.enter(asked, this.#inTurn);
+    const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
     if (!(entered instanceof DurableError)) return entered;
     this.block(entered);
     return null;
@@ -93,11 +100,16 @@ export class Engine implements Edge {
     this.kick();
   }
 
+  /** Takes in what came from outside, now. */
+  async look(): Promise<void> {
+    await this.#options.hold.look();
+  }
+
   ride(fact: Fact<Json>): void {
     this.#outbox.ride(fact);
   }
 
-  /** The run cannot go on with this code or this journal. */
+  /** The run cannot go on here. */
   block(error: DurableError): void {
     this.#blocked ??= error;
     this.kick();
@@ -128,8 +140,7 @@ export class Engine implements Edge {
   learn(entries: readonly Entry[]): void {
     for (const entry of entries) {
       this.replay.learn(entry);
-      if (entry.kind === "attempt.failed") this.calls.get(entry.key)?.begin();
-      if (entry.kind === "suspend.answered") this.calls.byWait(entry.wait)?.look?.();
+      this.calls.told(entry);
     }
     this.kick();
   }
@@ -162,11 +173,8 @@ export class Engine implements Edge {
     } finally {
       this.timers.clear();
       hold.stop();
-      // Work that ended well hears nothing when its run does.
-      const over = this.journal.state.end?.kind;
-      const calm = this.busy.idle && (over === "run.completed" || over === "run.failed");
-      const reason = abortReason(this.journal.runId, this.#stop ?? { kind: "left" });
-      if (reason !== null && !calm) this.root.abort(reason);
+      const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.busy.idle);
+      if (reason !== null) this.root.abort(reason);
     }
   }
 
@@ -176,8 +184,9 @@ export class Engine implements Edge {
     if (next === null) return false;
     const { settlement } = next;
     if (next.kind === "uncalled") {
+      // Changed code or a foreign await: the call may still come. A call that does is answered first.
       if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
-      else await this.#grace();
+      else this.#graceSpent = await this.#bell.silence(this.world, graceMs);
       return true;
     }
     const call = this.calls.get(settlement.key);
@@ -191,17 +200,6 @@ export class Engine implements Edge {
     this.timers.cancel(call);
     this.#inTurn = true;
     call.settle(settlement);
-  }
-
-  /** Changed code or a foreign await: the call may still come. A call that does is answered first. */
-  async #grace(): Promise<void> {
-    const cancel = this.world.timer(graceMs, () => {
-      this.#graceSpent = true;
-      this.kick();
-    });
-    this.#bell.mute();
-    await this.#bell.wait();
-    cancel();
   }
 
   /** Nothing is deliverable: place the answer, start work, open waits, append, park or wait. */
@@ -225,28 +223,31 @@ export class Engine implements Edge {
     await this.#bell.wait();
   }
 
-  /** Calls the journal says nothing of begin now, in the order they were made. */
+  /** Calls the journal says nothing of begin now, in the order they were made; one that begins may make another. */
   #begin(): void {
-    const fresh = this.#fresh;
-    this.#fresh = [];
-    for (const call of fresh) {
+    for (let call = this.#fresh.shift(); call !== undefined; call = this.#fresh.shift())
       if (!call.scope.closed && this.replay.fact(call.key)?.settled !== true) call.begin();
-    }
   }
 
   /** No work is under way and no append in flight: write what is queued, and with it the stop if this is one. */
   async #rest(): Promise<void> {
     const { size, settles } = this.#outbox;
     if (!settles && this.#finish !== null) return this.#complete(this.#finish);
-    const wakeAt = this.timers.earliest();
     const patient = this.timers.endsWithin(this.#options.patienceMs);
     const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
-    const { status, wakeAt: parkedAt } = this.journal.state.summary;
-    if (parks && size === 0 && status === "suspended" && parkedAt === wakeAt)
-      return this.#end({ kind: "suspended" });
-    if (parks || size > 0) return this.#outbox.append(parks ? { kind: "run.suspended", wakeAt } : null);
+    if (parks) return this.#park(size === 0);
+    if (size > 0) return this.#outbox.append(null);
     if (this.timers.waiting > 0) this.#options.hold.watch();
     await this.#bell.wait();
+  }
+
+  /** A run that is parked already, for the same time, needs no entry to say so again. */
+  async #park(alone: boolean): Promise<void> {
+    const { wakeAt, look } = this.timers.stops();
+    const { status, wakeAt: parkedAt } = this.journal.state.summary;
+    const same = look === null && parkedAt === wakeAt;
+    if (alone && status === "suspended" && same) return this.#end({ kind: "suspended" });
+    await this.#outbox.append({ kind: "run.suspended", wakeAt, ...(look === null ? {} : { look }) });
   }
 
   async #complete(finish: Finish): Promise<void> {
@@ -256,7 +257,9 @@ export class Engine implements Edge {
     if (vanished !== undefined) return this.block(vanishedWait(runId, vanished.opened.key, finish.thrown));
     const orphans = this.replay.orphans().filter(unreached);
     if (orphans.length > 0) this.world.warn(orphanWarning(runId, orphans));
-    await this.#outbox.append(finish.fact(orphans));
+    const end = finish.fact(orphans);
+    await this.#options.tell(end);
+    await this.#outbox.append(end);
   }
 
   async #settleBlocked(error: DurableError): Promise<void> {

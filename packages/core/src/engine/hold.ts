@@ -8,7 +8,8 @@
 
 import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
-import { backOff, isTransient, type Journal } from "../journal.ts";
+import { backOff, type Journal } from "../journal.ts";
+import { isTransient } from "../journal-errors.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
 import { pause, type World } from "../world.ts";
 
@@ -173,6 +174,14 @@ export class Hold {
       if (this.#driving !== driving || entries.length === 0) continue;
       tell(entries, events);
     }
+  }
+
+  /** Takes in what is there now. */
+  async look(): Promise<void> {
+    const driving = this.#driving;
+    if (driving === null) return;
+    const entries = await this.#look(driving.journal);
+    if (entries.length > 0 && this.#driving === driving) tell(entries, driving.events);
   }
 
   async #look(journal: Journal): Promise<readonly Entry[]> {

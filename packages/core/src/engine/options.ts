@@ -4,8 +4,10 @@ import type { Json } from "../codec/tags.ts";
 import type { Entry, Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
+import type { Keyring } from "../tokens.ts";
 import type { World } from "../world.ts";
 import type { Calls } from "./calls.ts";
+import type { Children } from "./child-runs.ts";
 import type { Hold } from "./hold.ts";
 
 /** Why a drive came to its end. What the run's outcome is, the journal says. */
@@ -33,25 +35,24 @@ export type AtEdge = (edge: Edge) => Promise<"go on" | "leave" | "again">;
 export interface EngineOptions {
   readonly journal: Journal;
   readonly world: World;
+  readonly keyring: Keyring | DurableError;
   /** The lease, kept alive while driving. */
   readonly hold: Hold;
   readonly patienceMs: number;
+  readonly children: Children;
+  /** Says to the run's parent, if it has one, how the run is about to end. */
+  readonly tell: (end: Fact<Json>) => Promise<void>;
   /** For placing an answer. */
   readonly atEdge?: AtEdge | undefined;
   /** A call on a parked run: told so that somebody may drive it on. */
   readonly revive: (drive: () => Promise<Stop>) => void;
 }
 
-/** What work that is still running is told; `null` when there can be none. */
-export function abortReason(runId: string, stop: Stop): DurableError | null {
-  switch (stop.kind) {
-    case "suspended":
-      return null;
-    case "blocked":
-      return stop.error;
-    case "ended":
-    case "lost":
-    case "left":
-      return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
-  }
+/** What work that is still running is told; `null` when there can be none, or it ended well with its run. */
+export function abortReason({ runId, state }: Journal, stop: Stop, idle: boolean): DurableError | null {
+  const over = state.end?.kind;
+  if (idle && (over === "run.completed" || over === "run.failed")) return null;
+  if (stop.kind === "suspended") return null;
+  if (stop.kind === "blocked") return stop.error;
+  return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
 }

@@ -63,7 +63,7 @@ export class Outbox {
   /** Something queued lets the workflow go on once it is durable: no time to stop. */
   get settles(): boolean {
     return this.#queue.some(
-      ({ fact }) => !/opened|rejected|closed/.test(fact.kind) && !this.#wait(fact).settled,
+      ({ fact }) => !/opened|rejected|closed|chunks/.test(fact.kind) && !this.#wait(fact).settled,
     );
   }
 

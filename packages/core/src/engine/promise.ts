@@ -1,5 +1,7 @@
 /** A promise with its handles, already handled: a failure nobody awaits yet is no unhandled rejection. */
 
+import type { World } from "../world.ts";
+
 export interface Deferred<T> {
   readonly promise: Promise<T>;
   resolve(value: T): void;
@@ -33,8 +35,16 @@ export class Bell {
     this.#wake = null;
   }
 
-  /** Forgets a ring nobody heard. */
-  mute(): void {
+  /** Waits for a ring from now on, for so long; true when none came. */
+  async silence(world: World, ms: number): Promise<boolean> {
+    let over = false;
+    const cancel = world.timer(ms, () => {
+      over = true;
+      this.ring();
+    });
     this.#rung = false;
+    await this.wait();
+    cancel();
+    return over;
   }
 }

@@ -9,21 +9,26 @@
 
 import type { Json } from "../codec/tags.ts";
 import type { Entry } from "../entry.ts";
-import { isSettlement } from "../lineage.ts";
+import { isSettlement, type Settlement } from "../lineage.ts";
 
-export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race";
-export type Settlement = Extract<
-  Entry,
-  { kind: "step.completed" | "step.failed" | "sleep.fired" | "suspend.resolved" | "suspend.expired" }
->;
+export type { Settlement } from "../lineage.ts";
+
+export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
 
 /** What is recorded of one key. */
 export interface Fact {
   readonly kind: CallKind;
   /** Declared input, as recorded: a fingerprint, a duration, a list of branches. */
   input: string | null;
-  attempts: number;
+  /** Attempts that failed. */
+  failures: number;
   retryAt: number | null;
+  /** How often a start was announced, and since when one is open. */
+  starts: number;
+  started: number | null;
+  /** The latest attempt of a stream, and its chunks. */
+  attempt: number;
+  chunks: Extract<Entry, { kind: "stream.chunks" }>[];
   /** Deadline of a sleep or of a suspend point. */
   until: number | null;
   opened: boolean;
@@ -58,18 +63,27 @@ export class Replay {
   }
 
   #learnCall(entry: Extract<Entry, { key: string }>): void {
-    const kind = entry.kind.slice(0, entry.kind.indexOf("."));
-    const fact = this.#facts.get(entry.key) ?? newFact(kind === "attempt" ? "step" : (kind as CallKind));
+    const fact = this.#facts.get(entry.key) ?? newFact(callKind(entry));
     this.#facts.set(entry.key, fact);
     if ("input" in entry && entry.input !== undefined) fact.input = entry.input;
     if ("branches" in entry) fact.input = branchesInput(entry.branches);
     if (entry.kind.endsWith(".opened")) fact.opened = true;
     if (entry.kind === "sleep.opened") fact.until = entry.until;
     if (entry.kind === "suspend.opened") fact.until = entry.expiresAt;
-    if (entry.kind === "attempt.failed") {
-      fact.attempts = entry.attempt;
-      fact.retryAt = entry.retryAt;
+    if (entry.kind === "step.started") {
+      fact.starts += 1;
+      fact.started = entry.attempt === 0 ? null : entry.at;
     }
+    if (entry.kind === "attempt.failed") {
+      fact.failures += 1;
+      fact.retryAt = entry.retryAt;
+      fact.started = null;
+    }
+    if ("attempt" in entry && entry.attempt > fact.attempt) {
+      fact.attempt = entry.attempt;
+      fact.chunks = [];
+    }
+    if (entry.kind === "stream.chunks" && entry.attempt === fact.attempt) fact.chunks.push(entry);
     if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
     if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer) {
       this.#unjudged.delete(entry.wait);
@@ -138,7 +152,14 @@ export class Replay {
 }
 
 function newFact(kind: CallKind): Fact {
-  return { kind, input: null, attempts: 0, retryAt: null, until: null, opened: false, settled: false };
+  const none = { input: null, retryAt: null, until: null, started: null, chunks: [] };
+  return { kind, ...none, failures: 0, starts: 0, attempt: 0, opened: false, settled: false };
+}
+
+/** What kind of call an entry speaks of. */
+function callKind(entry: Extract<Entry, { key: string }>): CallKind {
+  if (entry.kind === "attempt.failed") return entry.stream === true ? "stream" : "step";
+  return entry.kind.slice(0, entry.kind.indexOf(".")) as CallKind;
 }
 
 /** Branches as declared input: which there are, in whatever order they are written. */

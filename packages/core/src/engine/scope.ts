@@ -73,9 +73,14 @@ export class Scope {
   }
 
   branch(group: string, name: string): Scope {
-    const branch = new Scope(`${group}[${name}]`, this);
-    this.#branches.add(branch);
-    return branch;
+    return this.inner(`${group}[${name}]`);
+  }
+
+  /** A scope of its own for what belongs to one key. */
+  inner(path: string): Scope {
+    const inner = new Scope(path, this);
+    this.#branches.add(inner);
+    return inner;
   }
 
   /** No call in here gets an answer any more. */

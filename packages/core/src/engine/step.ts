@@ -1,36 +1,27 @@
-/**
- * Named work whose outcome is kept.
- *
- * T1. The workflow sees the decoded record, on the first run as on replay.
- * T2. Every attempt that ends is one entry. An attempt cut off by a crash is none, and counts as none.
- * T3. A failure reaches the workflow as `step-failed`, with the user's error as its cause.
- */
+/** Named work whose outcome is kept. */
 
 import { decode } from "../codec/decode.ts";
 import { encode, encodeThrown } from "../codec/encode.ts";
 import { fingerprint } from "../codec/fingerprint.ts";
+import type { Json } from "../codec/tags.ts";
 import { toMs, type Duration } from "../duration.ts";
-import { DurableError, describeError } from "../errors.ts";
-import { idempotencyKeyOf } from "../keys.ts";
+import type { Fact as Written } from "../entry.ts";
+import { DurableError } from "../errors.ts";
 import { validate, type StandardSchema } from "../schema.ts";
-import { KeyedCall, type CallParts } from "./call.ts";
+import { AttemptedCall, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import type { Engine } from "./engine.ts";
-import { deferred, pending } from "./promise.ts";
-import type { Settlement } from "./replay.ts";
-import { nextAttemptAt, retryPolicy, type RetryOptions, type RetryPolicy } from "./retry.ts";
+import { pending } from "./promise.ts";
+import type { Fact, Settlement } from "./replay.ts";
+import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "./scope.ts";
-
-/** What a step's work is given. */
-export interface StepInfo {
-  /** The step's key in its run: `draft#2`, `parallel[credit]/pull`. */
-  readonly key: string;
-  /** 1 for the first attempt. */
-  readonly attempt: number;
-  /** Aborts on time-out, on cancellation, and when a race is lost. */
-  readonly signal: AbortSignal;
-  /** Equal across the attempts of this step in this run, and nowhere else: hand it to the service you call. */
-  readonly idempotencyKey: string;
-}
+import {
+  askSomebody,
+  checkedMode,
+  reconcile,
+  Uncertain,
+  type OnUncertain,
+  type Resolution,
+} from "./uncertain.ts";
 
 export interface StepOptions {
   readonly retry?: RetryOptions | false | undefined;
@@ -42,6 +33,8 @@ export interface StepOptions {
   readonly schema?: StandardSchema | undefined;
   /** The step's name in an earlier version of the code: its recorded result is kept. */
   readonly was?: string | undefined;
+  /** For effects that must not be repeated blindly: what to do when an attempt began and nobody knows how it ended. */
+  readonly onUncertain?: OnUncertain | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
@@ -57,113 +50,51 @@ export function step(
   const policy = retryPolicy(options.retry, `The ${where}`);
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
+  const onUncertain = checkedMode(options.onUncertain, where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
-  const call = new StepCall(engine, "step", {
-    scope,
-    name,
-    work,
-    entered,
-    policy,
-    timeoutMs,
-    input,
-    schema: options.schema,
-  });
-  return call.promise;
+  const { schema } = options;
+  const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain };
+  return new StepCall(engine, "step", parts).promise;
 }
 
-interface StepParts extends CallParts {
+interface StepParts extends AttemptParts {
   readonly work: Work;
-  readonly policy: RetryPolicy;
-  readonly timeoutMs: number | null;
-  readonly input: string | null;
   readonly schema: StandardSchema | undefined;
+  readonly onUncertain: OnUncertain | undefined;
 }
 
-class StepCall extends KeyedCall<StepParts, unknown> {
+export class StepCall extends AttemptedCall<StepParts, unknown> {
+  protected readonly kind = "step";
+  /** The start that this life of the workflow announced, by its number. */
+  #announced = 0;
+  #begun = 0;
+
+  constructor(engine: Engine, what: string, parts: StepParts) {
+    super(engine, what, parts);
+    // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.
+    if (parts.onUncertain !== undefined) engine.calls.close(this.key);
+  }
+
   protected answer(settlement: Settlement): void {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "step.failed") {
-      const cause = decode(settlement.error, `error of ${this.where}`);
-      this.outcome.reject(stepFailed(this.engine.journal.runId, this.key, settlement.attempt, cause));
+      this.reject(settlement.error);
     }
   }
 
-  begin(): void {
-    const fact = this.engine.replay.fact(this.key);
-    if (this.scope.closed || fact?.settled === true) return;
-    const retryAt = fact?.retryAt ?? null;
-    if (retryAt === null) return this.#start(1);
-    if (this.engine.closing) return;
-    this.engine.timers.wait(this, retryAt);
-    this.whenClosed(() => this.engine.timers.cancel(this));
+  protected nextAttempt(): number {
+    return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;
   }
 
-  due(): void {
-    if (!this.engine.closing) this.#start((this.engine.replay.fact(this.key)?.attempts ?? 0) + 1);
+  protected async perform(info: Info, attempted: Attempted): Promise<Written<Json>> {
+    return this.#completed(attempted, await this.parts.work(info));
   }
 
-  #start(attempt: number): void {
-    const over = this.engine.busy.begin("work");
-    // Nobody waits for the loser of a race, however long it takes to notice.
-    const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
-    void this.#attempt(attempt)
-      .catch((error: unknown) => this.engine.block(unexpected(this.where, error)))
-      .finally(() => {
-        keep();
-        over();
-      });
-  }
-
-  async #attempt(attempt: number): Promise<void> {
-    const { world } = this.engine;
-    const { policy, input } = this.parts;
-    const startedAt = world.now();
-    const called = {
-      key: this.key,
-      after: this.after,
-      startedAt,
-      attempt,
-      ...(input === null ? {} : { input }),
-    };
-    try {
-      const value = encode(await this.#checked(await this.#bounded(attempt)), `output of ${this.where}`);
-      this.engine.write({ kind: "step.completed", ...called, value });
-    } catch (thrown) {
-      // Given up on purpose: the driver has let go, or a race was lost. That is no failure of the step.
-      if (this.scope.aborted) return;
-      const now = world.now();
-      const retryAt = nextAttemptAt(policy, { error: thrown, attempt }, { now, random: world.random() });
-      const error = encodeThrown(thrown, `error of ${this.where}`);
-      this.engine.write(
-        retryAt === null
-          ? { kind: "step.failed", ...called, error }
-          : { kind: "attempt.failed", ...called, error, retryAt },
-      );
-    }
-  }
-
-  /** The work under its time limit. What comes after the limit is dropped: the journal has the time-out. */
-  async #bounded(attempt: number): Promise<unknown> {
-    const { timeoutMs } = this.parts;
-    const info = new Info(this.engine.journal.runId, this.key, attempt, this.scope);
-    const work = (async () => this.parts.work(info))().finally(() => info.leave());
-    if (timeoutMs === null) return work;
-    const limit = deferred<never>();
-    const cancel = this.engine.world.timer(timeoutMs, () => {
-      const error = new DurableError(
-        "step-timeout",
-        `Attempt ${attempt} of ${this.where} took longer than ${timeoutMs} ms.`,
-      );
-      limit.reject(error);
-      info.abort(error);
-    });
-    try {
-      return await Promise.race([work, limit.promise]);
-    } finally {
-      cancel();
-    }
+  async #completed(attempted: Attempted, output: unknown): Promise<Written<Json>> {
+    const value = encode(await this.#checked(output), `output of ${this.where}`);
+    return { kind: "step.completed", ...attempted, value };
   }
 
   async #checked(value: unknown): Promise<unknown> {
@@ -174,64 +105,64 @@ class StepCall extends KeyedCall<StepParts, unknown> {
       `The output of ${this.where} does not fit its schema: ${result.issues}.`,
     );
   }
-}
 
-/** Key and signal are made when the work asks for them: most work does not. */
-class Info implements StepInfo {
-  readonly attempt: number;
-  readonly key: string;
-  readonly #runId: string;
-  readonly #scope: Scope;
-  #own: Scope | null = null;
+  // ---- steps whose start is recorded ----
 
-  constructor(runId: string, key: string, attempt: number, scope: Scope) {
-    this.#runId = runId;
-    this.key = key;
-    this.attempt = attempt;
-    this.#scope = scope;
+  override begin(): void {
+    const fact = this.engine.replay.fact(this.key);
+    const { onUncertain } = this.parts;
+    if (fact === undefined || fact.started === null || onUncertain === undefined || fact.settled)
+      return super.begin();
+    if (this.scope.closed || this.#begun === fact.starts) return;
+    this.#begun = fact.starts;
+    if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);
+    // Its time to begin has gone by: nobody need wonder what became of it.
+    if (this.engine.closing) this.#announce(0);
+    else this.start(this.nextAttempt());
   }
 
-  get signal(): AbortSignal {
-    return this.#ownScope().signal;
+  protected override prepare(): void {
+    if (this.parts.onUncertain === undefined) return super.prepare();
+    if (this.engine.closing) return;
+    this.#announced = (this.engine.replay.fact(this.key)?.starts ?? 0) + 1;
+    this.#announce(this.nextAttempt());
   }
 
-  get idempotencyKey(): string {
-    return idempotencyKeyOf(this.#runId, this.key);
+  /** The work begins once this is durable; attempt 0 calls it off. */
+  #announce(attempt: number): void {
+    const { startedAt: _, ...started } = this.attempted(attempt);
+    this.engine.write({ kind: "step.started", ...started });
   }
 
-  abort(reason: unknown): void {
-    this.#ownScope().abort(reason);
+  /** An attempt began and its end is not recorded. */
+  #settleUncertain({ starts, started }: Fact, mode: OnUncertain): void {
+    if (mode === "retry") return this.prepare();
+    const info = new Info(this.engine.journal.runId, this.key, this.nextAttempt(), this.scope);
+    const uncertain = new Uncertain(info, started ?? 0);
+    if (mode === "suspend") {
+      const asked = askSomebody(this.engine, this.scope, {
+        uncertain,
+        starts,
+        check: (v) => this.#checked(v),
+      });
+      void asked.then((resolution) => this.inBackground(this.#resolve(resolution)));
+      return;
+    }
+    const { world } = this.engine;
+    const found = reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where });
+    this.inBackground(found.finally(() => info.leave()).then((resolution) => this.#resolve(resolution)));
   }
 
-  /** A scope of the attempt's own: its time-out ends it alone, and what ends the branch ends it too. */
-  #ownScope(): Scope {
-    return (this.#own ??= this.#scope.branch(this.key, String(this.attempt)));
+  async #resolve(resolution: Resolution): Promise<void> {
+    if (this.scope.aborted) return;
+    if (resolution.status === "retry") return this.prepare();
+    const attempted = this.attempted(this.nextAttempt());
+    try {
+      if (resolution.status === "failed") throw new Error(resolution.message);
+      this.engine.write(await this.#completed(attempted, resolution.value));
+    } catch (thrown) {
+      const error = encodeThrown(thrown, `error of ${this.where}`);
+      this.engine.write({ kind: "step.failed", ...attempted, error });
+    }
   }
-
-  /** The attempt is over: nothing is left to abort. */
-  leave(): void {
-    this.#own?.leave();
-  }
-}
-
-function stepFailed(runId: string, key: string, attempts: number, cause: unknown): DurableError {
-  const tries = attempts === 1 ? "" : ` after ${attempts} attempts`;
-  return new DurableError(
-    "step-failed",
-    `Step "${key}" of run ${runId} failed${tries}: ${describeError(cause)}`,
-    {
-      cause,
-      details: { key, attempts },
-    },
-  );
-}
-
-function unexpected(where: string, error: unknown): DurableError {
-  return new DurableError(
-    "storage-failed",
-    `The outcome of ${where} could not be written down: ${describeError(error)}`,
-    {
-      cause: error,
-    },
-  );
 }

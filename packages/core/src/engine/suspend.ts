@@ -15,7 +15,6 @@ import { DurableError } from "../errors.ts";
 import { waitOf } from "../keys.ts";
 import { limits } from "../limits.ts";
 import { toJsonSchema, validate, type StandardSchema } from "../schema.ts";
-import type { Keyring } from "../tokens.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
 import { pending } from "./promise.ts";
@@ -34,19 +33,26 @@ export interface SuspendOptions {
 /** A promise that also knows the token which answers it. */
 export type SuspendPromise<T> = Promise<T> & { readonly token: string; readonly key: string };
 
+/** Where a suspend point stands; `own` when the engine asks, and not the workflow's code. */
+interface SuspendPlace {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly own?: true;
+}
+
 export function suspend(
   engine: Engine,
-  keyring: Keyring | DurableError,
-  place: { readonly scope: Scope; readonly name: string },
+  place: SuspendPlace,
   options: SuspendOptions,
 ): SuspendPromise<unknown> {
   const { scope, name } = place;
+  const { keyring } = engine;
   const where = `suspend point "${name}" of run ${engine.journal.runId}`;
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const note = encode(options.note ?? null, `note of ${where}`, limits.noteBytes);
   const fallback = "fallback" in options ? { value: encode(options.fallback, `fallback of ${where}`) } : {};
   if (keyring instanceof DurableError) engine.block(keyring);
-  const entered = engine.enter({ scope, kind: "suspend", name, input: null });
+  const entered = engine.enter({ ...place, kind: "suspend", input: null });
   if (entered === null || keyring instanceof DurableError)
     return Object.assign(pending(), { token: "", key: name });
   const call = new SuspendCall(engine, "suspend point", {
@@ -117,7 +123,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   #await(): void {
     const { opened, settled } = this.engine.journal.state.wait(this.#wait);
     const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
-    if (!this.#late) this.engine.timers.wait(this, until, true);
+    if (!this.#late) this.engine.timers.wait(this, until, { outside: true });
   }
 
   /** Opens the wait; it is visible to others once this is durable. */

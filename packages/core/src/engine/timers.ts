@@ -6,8 +6,10 @@ import type { Call } from "./calls.ts";
 /** When a call wants to be looked at; `null` when only the outside can settle it. */
 interface Wait {
   readonly at: number | null;
-  /** Somebody is asked for an answer: its deadline is no reason to sit and wait. */
+  /** Somebody else is to settle it: its deadline is no reason to sit and wait. */
   readonly outside: boolean;
+  /** When it is looked at should nobody tell; `null` where somebody surely will. */
+  readonly look: number | null;
 }
 
 export class Timers {
@@ -27,8 +29,9 @@ export class Timers {
     return this.#waits.size;
   }
 
-  wait(call: Call, at: number | null, outside = false): void {
-    this.#waits.set(call, { at, outside });
+  wait(call: Call, at: number | null, how: Partial<Omit<Wait, "at">> = {}): void {
+    const { outside = false, look = null } = how;
+    this.#waits.set(call, { at, outside, look });
     this.#changed();
   }
 
@@ -36,8 +39,10 @@ export class Timers {
     if (this.#waits.delete(call)) this.#changed();
   }
 
-  earliest(): number | null {
-    return this.#earliest;
+  /** The first deadline, and the first look, of those that wait. */
+  stops(): { readonly wakeAt: number | null; readonly look: number | null } {
+    const waits = [...this.#waits.values()];
+    return { wakeAt: first(waits.map(({ at }) => at)), look: first(waits.map(({ look }) => look)) };
   }
 
   /** True when a sleep or a retry ends within `ms`. */
@@ -53,8 +58,8 @@ export class Timers {
   fire(): void {
     const now = this.#world.now();
     if (this.#earliest === null || this.#earliest > now) return this.#arm();
-    for (const [call, { at }] of this.#waits) {
-      if (at === null || at > now) continue;
+    for (const [call, { at, look }] of this.#waits) {
+      if ((at === null || at > now) && (look === null || look > now)) continue;
       this.#waits.delete(call);
       if (!call.scope.closed) call.due();
     }
@@ -68,8 +73,10 @@ export class Timers {
 
   #changed(): void {
     let earliest: number | null = null;
-    for (const { at } of this.#waits.values())
+    for (const { at, look } of this.#waits.values()) {
       if (at !== null && (earliest === null || at < earliest)) earliest = at;
+      if (look !== null && (earliest === null || look < earliest)) earliest = look;
+    }
     this.#earliest = earliest;
     this.#arm();
   }
@@ -86,4 +93,10 @@ export class Timers {
     });
     this.#alarm = { at, cancel };
   }
+}
+
+export function first(times: readonly (number | null)[]): number | null {
+  let found: number | null = null;
+  for (const time of times) if (time !== null && (found === null || time < found)) found = time;
+  return found;
 }

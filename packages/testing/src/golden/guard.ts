@@ -6,7 +6,7 @@ type Anything = (...args: readonly unknown[]) => unknown;
 
 /** The same code; `ran` hears the key of the first body that would begin, which then never ends. */
 export function guarded({ name, definition }: AnyWorkflow, ran: (key: string) => void): AnyWorkflow {
-  const body: typeof definition.body = (ctx, input) => definition.body(guard(ctx, ran), input);
+  const body: typeof definition.body = (ctx, input) => definition.body(guard(ctx, ran) as never, input);
   return { name, definition: { ...definition, body } };
 }
 

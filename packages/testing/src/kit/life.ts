@@ -39,6 +39,8 @@ export interface LifeParts {
   readonly notes: Notes;
 }
 
+type Body = (ctx: Context, input: unknown) => unknown;
+
 export class Life {
   readonly #parts: LifeParts;
   #over = false;
@@ -55,20 +57,24 @@ export class Life {
   bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
     const { name, body, input, version } = flow.definition;
     const { storage, world, secret } = this.#parts;
-    const bound: unknown = durable(name, (ctx: Context, given: unknown) => this.#pass(body, ctx, given), {
-      storage,
-      world,
-      secret,
-      lease: "30s",
-      // Every sleep parks: more boundaries, and no polling while it lasts.
-      patience: 0,
-      ...(input === null ? {} : { input }),
-      ...(version === null ? {} : { version }),
-    });
+    const bound: unknown = durable(
+      name,
+      (ctx: Context, given: unknown) => this.#pass(body as Body, ctx, given),
+      {
+        storage,
+        world,
+        secret,
+        lease: "30s",
+        // Every sleep parks: more boundaries, and no polling while it lasts.
+        patience: 0,
+        ...(input === null ? {} : { input }),
+        ...(version === null ? {} : { version }),
+      },
+    );
     return bound as Workflow<Input, Output>;
   }
 
-  #pass(body: (ctx: Context, input: unknown) => unknown, ctx: Context, input: unknown): unknown {
+  #pass(body: Body, ctx: Context, input: unknown): unknown {
     const { notes, world } = this.#parts;
     const asked: Asked[] = [];
     if (!this.#over) notes.passes.push(asked);

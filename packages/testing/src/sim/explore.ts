@@ -3,7 +3,7 @@
  * seed by seed, until one breaks a promise; then the shortest history of that.
  */
 
-import type { Workflow } from "@durable/core";
+import type { Context, Workflow } from "@durable/core";
 import { AnswerBook, type Answers } from "../kit/answers.ts";
 import { Bodies } from "../kit/bodies.ts";
 import { tally } from "./coverage.ts";
@@ -95,7 +95,7 @@ function programOf<Input, Output>(
     name,
     input: options.input,
     ...(schema === null ? {} : { schema }),
-    body: () => body,
+    body: () => body as (ctx: Context, input: never) => unknown,
     perform: async (process, key, work) => {
       const ms = process.random.pick([0, 0, 20, 3_000]);
       try {

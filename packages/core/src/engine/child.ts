@@ -1,0 +1,177 @@
+/**
+ * A run that another run waits for.
+ *
+ * D1. The parent's entry comes first: there is no child that its parent does not know of, so that whoever
+ *     cancels the parent finds every child.
+ * D2. A child's id follows from its parent and its key: begun twice, it is still one run.
+ * D3. A child tells its parent before it ends. Should that be lost, the parent looks for itself, in the end.
+ */
+
+import { decode } from "../codec/decode.ts";
+import { encode, encodeThrown } from "../codec/encode.ts";
+import type { Json } from "../codec/tags.ts";
+import type { Definition } from "../definition.ts";
+import { DurableError, describeError } from "../errors.ts";
+import { digest } from "../hash.ts";
+import type { ChildRun } from "./child-runs.ts";
+import { KeyedCall, type CallParts } from "./call.ts";
+import type { Engine } from "./engine.ts";
+import { pending } from "./promise.ts";
+import type { Settlement } from "./replay.ts";
+import type { Scope } from "./scope.ts";
+
+/** Should nobody tell, a parked parent looks after so long, then ever more rarely. */
+const lookMs = 600_000;
+
+export function child(
+  engine: Engine,
+  place: { readonly scope: Scope; readonly name: string },
+  given: { readonly definition: Definition; readonly input: Json; readonly fingerprint: string },
+): Promise<unknown> {
+  const { scope, name } = place;
+  const input = `workflow ${given.definition.name}, input ${given.fingerprint}`;
+  const entered = engine.enter({ scope, kind: "child", name, input });
+  if (entered === null) return pending();
+  const call = new ChildCall(engine, "child", { scope, name, entered, declared: input, ...given });
+  call.closeWithScope();
+  return call.promise;
+}
+
+interface ChildParts extends CallParts {
+  readonly definition: Definition;
+  readonly input: Json;
+  readonly declared: string;
+}
+
+class ChildCall extends KeyedCall<ChildParts, unknown> {
+  #begun = false;
+
+  get #child(): ChildRun {
+    const { journal } = this.engine;
+    const { key, after } = this;
+    const { definition, input } = this.parts;
+    const runId = digest(26, "child", journal.runId, key);
+    return { runId, definition, input, childOf: { runId: journal.runId, key, after } };
+  }
+
+  protected answer(settlement: Settlement): void {
+    const { workflow, runId } = { workflow: this.parts.definition.name, runId: this.#child.runId };
+    if (settlement.kind === "child.completed") {
+      this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
+    } else if (settlement.kind === "child.failed") {
+      const cause = decode(settlement.error, `error of ${this.where}`);
+      const code = DurableError.is(cause, "cancelled") ? "cancelled" : "step-failed";
+      const message = `Child "${this.key}" (run ${runId} of workflow "${workflow}") failed: ${describeError(cause)}`;
+      this.outcome.reject(new DurableError(code, message, { cause, details: { key: this.key, runId } }));
+    }
+  }
+
+  begin(): void {
+    if (this.engine.finished || this.scope.closed) return;
+    this.#begun = true;
+    if (this.#opened) return this.#drive();
+    const { runId } = this.#child;
+    const { definition, declared: input } = this.parts;
+    const { key, after } = this;
+    this.engine.write({ kind: "child.opened", key, after, child: runId, workflow: definition.name, input });
+  }
+
+  get #opened(): boolean {
+    return this.engine.replay.fact(this.key)?.opened === true;
+  }
+
+  /** The parent's entry is durable. */
+  look(): void {
+    if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
+  }
+
+  due(): void {
+    if (!this.engine.closing) this.#drive();
+  }
+
+  #drive(): void {
+    const over = this.engine.busy.begin("work");
+    const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
+    void this.#driven()
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        keep();
+        over();
+      });
+  }
+
+  async #driven(): Promise<void> {
+    const outcome = await this.engine.children.drive(this.#child);
+    await this.engine.look();
+    const { key, after } = this;
+    const called = { key, after };
+    if (this.engine.replay.fact(key)?.settled === true || this.scope.closed) return;
+    switch (outcome.status) {
+      // It ended and could not tell: what stands in its journal counts.
+      case "completed":
+        return this.engine.write({
+          kind: "child.completed",
+          ...called,
+          value: this.#encoded(outcome.output),
+        });
+      case "failed":
+        return this.engine.write({ kind: "child.failed", ...called, error: this.#thrown(outcome.error) });
+      case "cancelled":
+        return this.engine.write({
+          kind: "child.failed",
+          ...called,
+          error: this.#thrown(cancelled(this.where)),
+        });
+      default:
+        return this.#await(outcome.status === "suspended" ? outcome.wakeAt : null);
+    }
+  }
+
+  /** A storage that fails is no failure of the child; an input it refuses is. */
+  #failed(error: unknown): void {
+    if (!DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
+      return this.#await(this.engine.world.now() + 1_000);
+    const { key, after } = this;
+    this.engine.write({ kind: "child.failed", key, after, error: this.#thrown(error) });
+  }
+
+  #encoded(output: unknown): Json {
+    return encode(output, `output of ${this.where}`);
+  }
+
+  #thrown(error: unknown): Json {
+    return encodeThrown(error, `error of ${this.where}`);
+  }
+
+  #await(wakeAt: number | null): void {
+    const now = this.engine.world.now();
+    const openedAt = this.engine.journal.state.children.get(this.key)?.opened.at ?? now;
+    const look = now + Math.max(lookMs, now - openedAt);
+    this.engine.timers.wait(this, wakeAt, { outside: true, look });
+  }
+
+  /** When a race is lost around it, nobody needs its result. */
+  closeWithScope(): void {
+    this.whenClosed(() => this.#close());
+  }
+
+  #close(): void {
+    this.engine.timers.cancel(this);
+    const known = this.engine.journal.state.children.get(this.key);
+    if (known?.over === true || (known === undefined && !this.#begun)) return;
+    const over = this.engine.busy.begin("work");
+    const { runId, definition, childOf } = this.#child;
+    void this.engine.children
+      .cancel({ runId, workflow: definition.name, childOf })
+      .then(() => {
+        const { key } = this;
+        this.engine.write({ kind: "child.closed", key, after: this.engine.replay.delivered });
+      })
+      .catch((error: unknown) => this.engine.world.warn(`${this.where} lives on: ${describeError(error)}`))
+      .finally(over);
+  }
+}
+
+function cancelled(where: string): DurableError {
+  return new DurableError("cancelled", `The ${where} was cancelled.`);
+}

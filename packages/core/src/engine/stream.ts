@@ -1,0 +1,200 @@
+/**
+ * Work whose output comes in chunks, recorded while they come.
+ *
+ * K1. Indices of chunks are dense within an attempt; an attempt that begins anew has a number of its own,
+ *     also after a crash, so that no reader can mix two.
+ * K2. Chunks are gathered by time and by size, and at most two batches of one stream are held in memory:
+ *     a producer that is faster than the storage waits.
+ * K3. The workflow sees the chunks when the stream has ended, as they were recorded.
+ */
+
+import { decode } from "../codec/decode.ts";
+import { encode } from "../codec/encode.ts";
+import { fingerprint } from "../codec/fingerprint.ts";
+import type { Json } from "../codec/tags.ts";
+import { toMs, type Duration } from "../duration.ts";
+import type { Fact } from "../entry.ts";
+import { DurableError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { AttemptedCall, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
+import type { Engine } from "./engine.ts";
+import { Bell, pending } from "./promise.ts";
+import type { Settlement } from "./replay.ts";
+import { retryPolicy, type RetryOptions } from "./retry.ts";
+import type { Scope } from "./scope.ts";
+
+/** What gives the chunks: an async generator, a ReadableStream, or any other list. */
+export type Chunks<T> = AsyncIterable<T> | Iterable<T>;
+export type Producer<T = unknown> = (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>;
+
+export interface StreamOptions {
+  readonly retry?: RetryOptions | false | undefined;
+  /** For each attempt, from its start to its last chunk. */
+  readonly timeout?: Duration | undefined;
+  /** What the chunks depend on. A record made with another input stops the run instead of being reused. */
+  readonly input?: unknown;
+  /** The stream's name in an earlier version of the code: what it recorded is kept. */
+  readonly was?: string | undefined;
+}
+
+/** Chunks are written at the latest so long after they came. */
+const gatherMs = 100;
+
+export function stream(
+  engine: Engine,
+  place: { readonly scope: Scope; readonly name: string },
+  producer: Producer,
+  options: StreamOptions,
+): Promise<unknown[]> {
+  const { scope, name } = place;
+  const where = `stream "${name}" of run ${engine.journal.runId}`;
+  const policy = retryPolicy(options.retry, `The ${where}`);
+  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
+  const entered = engine.enter({ scope, kind: "stream", name, input, was: options.was });
+  if (entered === null) return pending();
+  const parts = { scope, name, producer, entered, policy, timeoutMs, input };
+  return new StreamCall(engine, "stream", parts).promise;
+}
+
+interface StreamParts extends AttemptParts {
+  readonly producer: Producer;
+}
+
+class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
+  protected readonly kind = "stream";
+  readonly #landed = new Bell();
+
+  protected answer(settlement: Settlement): void {
+    if (settlement.kind === "stream.failed") this.reject(settlement.error);
+    if (settlement.kind === "stream.completed") this.outcome.resolve(this.#recorded(settlement));
+  }
+
+  #recorded({ value, count }: Settlement & { kind: "stream.completed" }): unknown[] {
+    const where = `chunks of ${this.where}`;
+    if (value !== undefined) return decode(value, where) as unknown[];
+    const entries = this.engine.replay.fact(this.key)?.chunks ?? [];
+    const chunks = entries.flatMap((entry) => entry.chunks.map((chunk) => decode(chunk, where)));
+    if (chunks.length === count) return chunks;
+    throw new DurableError(
+      "corrupt",
+      `The ${this.where} ended with ${count} chunks, and ${chunks.length} are recorded. Restore the journal from a backup.`,
+    );
+  }
+
+  protected nextAttempt(): number {
+    return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;
+  }
+
+  /** Some chunks of this stream are durable. */
+  look(): void {
+    this.#landed.ring();
+  }
+
+  protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
+    const source = await this.parts.producer(info);
+    const buffer = new Buffer(this.engine, attempted, {
+      where: `chunk of ${this.where}`,
+      pending: () => this.#pending(buffer),
+    });
+    try {
+      for await (const chunk of source) {
+        // Its time is over, or nobody wants it any more: leaving the loop tells the producer.
+        if (info.over || this.scope.aborted) throw this.scope.signal.reason;
+        buffer.push(chunk);
+        while (buffer.isFull && buffer.waits && !this.engine.closing) await this.#landed.wait();
+        if (buffer.isFull) buffer.flush();
+      }
+      if (!info.over) buffer.flush();
+    } finally {
+      buffer.close();
+    }
+    return { kind: "stream.completed", ...attempted, count: buffer.written };
+  }
+
+  /** Chunks of this attempt that were written and are not durable yet. */
+  #pending(buffer: Buffer): number {
+    const { attempt, chunks = [] } = this.engine.replay.fact(this.key) ?? {};
+    const last = attempt === buffer.attempt ? chunks.at(-1) : undefined;
+    return buffer.written - (last === undefined ? 0 : last.from + last.chunks.length);
+  }
+}
+
+/** Chunks on their way into an entry. */
+class Buffer {
+  readonly #engine: Engine;
+  readonly #attempted: Attempted;
+  readonly #where: string;
+  readonly #pending: () => number;
+  #chunks: Json[] = [];
+  #bytes = 0;
+  #total = 0;
+  #cancel: (() => void) | null = null;
+  /** Chunks handed to the journal. */
+  written = 0;
+
+  constructor(
+    engine: Engine,
+    attempted: Attempted,
+    { where, pending: notDurable }: { readonly where: string; readonly pending: () => number },
+  ) {
+    this.#engine = engine;
+    this.#attempted = attempted;
+    this.#where = where;
+    this.#pending = notDurable;
+  }
+
+  get attempt(): number {
+    return this.#attempted.attempt;
+  }
+
+  /** What was written before is not durable yet. */
+  get waits(): boolean {
+    return this.#pending() > 0;
+  }
+
+  get isFull(): boolean {
+    return this.#chunks.length >= limits.chunksPerEntry || this.#bytes >= limits.chunkBytes;
+  }
+
+  push(chunk: unknown): void {
+    const json = encode(chunk, this.#where);
+    const size = typeof json === "string" ? json.length : JSON.stringify(json).length;
+    this.#total += size;
+    const count = this.written + this.#chunks.length + 1;
+    if (this.#total > limits.streamBytes || count > limits.streamChunks) {
+      throw new DurableError(
+        "too-large",
+        `${this.#where}: number ${count} would bring the stream to ${this.#total} bytes; ${limits.streamBytes} bytes and ${limits.streamChunks} chunks are the limit. Split the stream.`,
+        { details: { size: this.#total, limit: limits.streamBytes } },
+      );
+    }
+    this.#chunks.push(json);
+    this.#bytes += size;
+    this.#cancel ??= this.#timer();
+  }
+
+  #timer(): () => void {
+    return this.#engine.world.timer(gatherMs, () => {
+      if (this.waits) this.#cancel = this.#timer();
+      else this.flush();
+    });
+  }
+
+  flush(): void {
+    this.close();
+    if (this.#chunks.length === 0) return;
+    const { key, after, attempt } = this.#attempted;
+    const chunks = this.#chunks;
+    this.#engine.write({ kind: "stream.chunks", key, after, attempt, from: this.written, chunks });
+    this.written += chunks.length;
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+
+  /** Calls the timer off. */
+  close(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+}
