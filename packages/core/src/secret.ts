@@ -15,6 +15,8 @@ const values = new Map<string, string | null>();
 const labels = new Map<string, string>();
 /** The same, longest first: a secret may hold another. */
 let forms: readonly (readonly [form: string, label: string])[] = [];
+/** No secret fits into a shorter text. */
+let shortest = Infinity;
 
 export const labelOf = (name: string): string => `[secret ${name}]`;
 export const valueOf = (name: string): string | null | undefined => values.get(name);
@@ -25,10 +27,12 @@ export function register(value: string, name: string): void {
   values.set(name, name === unnamed && values.has(name) ? null : value);
   for (const form of spellings(value)) labels.set(form, labelOf(name));
   forms = [...labels].toSorted(([a], [b]) => b.length - a.length);
+  shortest = forms.at(-1)?.[0].length ?? Infinity;
 }
 
 /** The text without the secrets in it. With `fill`, each of their characters becomes that one. */
 export function scrub(text: string, fill?: string): string {
+  if (text.length < shortest) return text;
   for (const [form, label] of forms) text = text.replaceAll(form, fill?.repeat(form.length) ?? label);
   return text;
 }
@@ -38,6 +42,7 @@ export function forgetSecrets(): void {
   values.clear();
   labels.clear();
   forms = [];
+  shortest = Infinity;
 }
 
 function spellings(value: string): string[] {
