@@ -25,6 +25,8 @@ import { limits } from "./limits.ts";
 import type { NamedBlob } from "./storage.ts";
 
 export interface Wrapped extends BatchText {
+  /** What the blobs hold, in clear. */
+  readonly contents: ReadonlyMap<string, string>;
   readonly blobs: readonly NamedBlob[];
 }
 
@@ -69,7 +71,7 @@ export class Envelope {
       texts.push(writeText(wrapped, at));
     }
     const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
-    return { texts, format, blobs: named };
+    return { texts, format, blobs: named, contents: blobs };
   }
 
   #keep(text: string, blobs: Map<string, string>): string {
@@ -80,14 +82,16 @@ export class Envelope {
 
   async #blob(name: string, text: string): Promise<NamedBlob> {
     if (this.#texts.has(name)) return { name };
-    this.#texts.set(name, text);
     const body = await this.#cipher?.seal(text, { runId: "", at: name });
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
   }
 
-  /** What a batch named is there now: the run need not send it again. */
-  landed(blobs: readonly NamedBlob[]): void {
-    for (const { name } of blobs) this.#named.add(name);
+  /** What a batch named is there now, and need not be sent again. */
+  landed({ contents }: Wrapped): void {
+    for (const [name, text] of contents) {
+      this.#named.add(name);
+      this.#texts.set(name, text);
+    }
   }
 
   /** Takes in blobs that were read; `own` when the run itself names them. */

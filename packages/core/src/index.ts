@@ -15,14 +15,19 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./context.ts";
-export { fork, type Run, type RunEntry as Entry } from "./run.ts";
+export { fork, type Run } from "./run.ts";
+export type { RunEntry as Entry } from "./run-entry.ts";
+export { DirectJournal as Journal } from "./direct.ts";
+export type { JournalOptions, RecordOptions } from "./direct.ts";
+export type { RecordedStream } from "./direct-stream.ts";
 export type { ForkOptions } from "./fork.ts";
 export type { ReadOptions, StreamEvent } from "./reader.ts";
 export type { Outcome, SuspendPoint } from "./outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./resume.ts";
 export type { StepInfo } from "./engine/attempts.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/uncertain.ts";
-export type { Chunks, StreamOptions } from "./engine/stream.ts";
+export type { Chunks } from "./engine/chunks.ts";
+export type { StreamOptions } from "./engine/stream.ts";
 export type { SuspendPromise } from "./engine/suspend.ts";
 export type { RetryOptions } from "./engine/retry.ts";
 export type { Settled } from "./engine/group.ts";

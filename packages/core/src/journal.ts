@@ -163,7 +163,7 @@ export class Journal {
     for (let tries = 1; ; tries++) {
       try {
         await this.#storage.append(request);
-        this.#envelope.landed(wrapped.blobs);
+        this.#envelope.landed(wrapped);
         const batch = { driver: this.driver, writeId, outside, facts };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {

@@ -1,21 +1,16 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
-import { decode } from "./codec/decode.ts";
-import type { Json } from "./codec/tags.ts";
 import { cancel } from "./cancel.ts";
 import type { Definition } from "./definition.ts";
 import { advance, grip } from "./drive.ts";
-import { valueFields, type Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
 import { definitionOf, openRun } from "./open.ts";
 import { standing, type Outcome } from "./outcome.ts";
+import { decodeEntry, type RunEntry } from "./run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
-
-/** One fact of a run's journal, its values decoded. */
-export type RunEntry<V = unknown> = Entry<V>;
 
 /** A stop, and the journal as it was known then. */
 export interface Driven {
@@ -124,17 +119,6 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
     `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), the tokens are in error.details.waiting; or use result({ wait: true }).`,
     { details: { waiting: outcome.waiting } },
   );
-}
-
-function decodeEntry(entry: Entry, runId: string): RunEntry {
-  const decoded: Record<string, unknown> = { ...entry };
-  const read = (json: Json): unknown => decode(json, `${entry.kind} of run ${runId}`);
-  for (const field of valueFields(entry))
-    if (decoded[field] !== undefined) decoded[field] = read(decoded[field] as Json);
-  if (entry.kind === "stream.chunks") decoded["chunks"] = entry.chunks.map(read);
-  if (entry.kind === "run.forked")
-    decoded["edits"] = entry.edits.map((edit) => ({ ...edit, value: read(edit.value) }));
-  return decoded as unknown as RunEntry;
 }
 
 /** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */

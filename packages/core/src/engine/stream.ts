@@ -9,22 +9,19 @@
  */
 
 import { decode } from "../codec/decode.ts";
-import { encode } from "../codec/encode.ts";
 import { fingerprint } from "../codec/fingerprint.ts";
 import type { Json } from "../codec/tags.ts";
 import { toMs, type Duration } from "../duration.ts";
 import type { Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { AttemptedCall, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
+import { ChunkBuffer, type Chunks } from "./chunks.ts";
 import type { Engine } from "./engine.ts";
 import { Bell, pending } from "./promise.ts";
 import type { Settlement } from "./replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "./scope.ts";
 
-/** What gives the chunks: an async generator, a ReadableStream, or any other list. */
-export type Chunks<T> = AsyncIterable<T> | Iterable<T>;
 export type Producer<T = unknown> = (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>;
 
 export interface StreamOptions {
@@ -36,9 +33,6 @@ export interface StreamOptions {
   /** The stream's name in an earlier version of the code: what it recorded is kept. */
   readonly was?: string | undefined;
 }
-
-/** Chunks are written at the latest so long after they came. */
-const gatherMs = 100;
 
 export function stream(
   engine: Engine,
@@ -93,7 +87,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
 
   protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const source = await this.parts.producer(info);
-    const buffer = new Buffer(this.engine, attempted, {
+    const buffer = new ChunkBuffer(this.engine, attempted, {
       where: `chunk of ${this.where}`,
       pending: () => this.#pending(buffer),
     });
@@ -113,88 +107,9 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
   }
 
   /** Chunks of this attempt that were written and are not durable yet. */
-  #pending(buffer: Buffer): number {
+  #pending(buffer: ChunkBuffer): number {
     const { attempt, chunks = [] } = this.engine.replay.fact(this.key) ?? {};
     const last = attempt === buffer.attempt ? chunks.at(-1) : undefined;
     return buffer.written - (last === undefined ? 0 : last.from + last.chunks.length);
-  }
-}
-
-/** Chunks on their way into an entry. */
-class Buffer {
-  readonly #engine: Engine;
-  readonly #attempted: Attempted;
-  readonly #where: string;
-  readonly #pending: () => number;
-  #chunks: Json[] = [];
-  #bytes = 0;
-  #total = 0;
-  #cancel: (() => void) | null = null;
-  /** Chunks handed to the journal. */
-  written = 0;
-
-  constructor(
-    engine: Engine,
-    attempted: Attempted,
-    { where, pending: notDurable }: { readonly where: string; readonly pending: () => number },
-  ) {
-    this.#engine = engine;
-    this.#attempted = attempted;
-    this.#where = where;
-    this.#pending = notDurable;
-  }
-
-  get attempt(): number {
-    return this.#attempted.attempt;
-  }
-
-  /** What was written before is not durable yet. */
-  get waits(): boolean {
-    return this.#pending() > 0;
-  }
-
-  get isFull(): boolean {
-    return this.#chunks.length >= limits.chunksPerEntry || this.#bytes >= limits.chunkBytes;
-  }
-
-  push(chunk: unknown): void {
-    const json = encode(chunk, this.#where);
-    const size = typeof json === "string" ? json.length : JSON.stringify(json).length;
-    this.#total += size;
-    const count = this.written + this.#chunks.length + 1;
-    if (this.#total > limits.streamBytes || count > limits.streamChunks) {
-      throw new DurableError(
-        "too-large",
-        `${this.#where}: number ${count} would bring the stream to ${this.#total} bytes; ${limits.streamBytes} bytes and ${limits.streamChunks} chunks are the limit. Split the stream.`,
-        { details: { size: this.#total, limit: limits.streamBytes } },
-      );
-    }
-    this.#chunks.push(json);
-    this.#bytes += size;
-    this.#cancel ??= this.#timer();
-  }
-
-  #timer(): () => void {
-    return this.#engine.world.timer(gatherMs, () => {
-      if (this.waits) this.#cancel = this.#timer();
-      else this.flush();
-    });
-  }
-
-  flush(): void {
-    this.close();
-    if (this.#chunks.length === 0) return;
-    const { key, after, attempt } = this.#attempted;
-    const chunks = this.#chunks;
-    this.#engine.write({ kind: "stream.chunks", key, after, attempt, from: this.written, chunks });
-    this.written += chunks.length;
-    this.#chunks = [];
-    this.#bytes = 0;
-  }
-
-  /** Calls the timer off. */
-  close(): void {
-    this.#cancel?.();
-    this.#cancel = null;
   }
 }

@@ -1,0 +1,136 @@
+/** One stream of a journal without a workflow: handed on while it comes, and recorded. */
+
+import { decode } from "./codec/decode.ts";
+import { encodeThrown } from "./codec/encode.ts";
+import type { Json } from "./codec/tags.ts";
+import type { StepInfo } from "./engine/attempts.ts";
+import { ChunkBuffer, type Chunks } from "./engine/chunks.ts";
+import { Bell } from "./engine/promise.ts";
+import type { Entry, Fact } from "./entry.ts";
+import type { World } from "./world.ts";
+
+/** What a reader of a recorded stream gets; it may be read with `for await`, too, where streams can. */
+export type RecordedStream<T> = ReadableStream<T>;
+
+interface Place {
+  readonly world: World;
+  readonly where: string;
+  /** The position of the journal's latest entry. */
+  seq(): number;
+  append(fact: Fact<Json>): Promise<void>;
+}
+
+/** What is recorded. */
+interface Subject {
+  readonly key: string;
+  readonly input: { readonly input?: string };
+  readonly info: StepInfo;
+}
+
+export class Recording {
+  readonly #about: Subject;
+  readonly #place: Place;
+  readonly #chunks: unknown[] = [];
+  /** Rung for every reader that waits. */
+  #readers = new Set<Bell>();
+  #end: { readonly error?: unknown } | null = null;
+
+  constructor(about: Subject, place: Place) {
+    this.#about = about;
+    this.#place = place;
+  }
+
+  /** It ended without success: asked for again, it is recorded anew. */
+  get failed(): boolean {
+    return this.#end !== null && "error" in this.#end;
+  }
+
+  /** A reader of all chunks, from the first. Leaving it stops nobody. */
+  read(): ReadableStream<unknown> {
+    let next = 0;
+    const bell = new Bell();
+    this.#readers.add(bell);
+    return new ReadableStream<unknown>({
+      pull: async (controller) => {
+        while (next >= this.#chunks.length && this.#end === null) await bell.wait();
+        if (next < this.#chunks.length) return controller.enqueue(this.#chunks[next++]);
+        this.#readers.delete(bell);
+        if (this.failed) controller.error(this.#end?.error);
+        else controller.close();
+      },
+      cancel: () => void this.#readers.delete(bell),
+    });
+  }
+
+  /** Gives out what is recorded. */
+  replay(
+    { value }: Entry & { kind: "stream.completed" },
+    entries: readonly (Entry & { kind: "stream.chunks" })[],
+  ): void {
+    const where = `chunks of ${this.#place.where}`;
+    const chunks = entries.flatMap((entry) => entry.chunks.map((chunk) => decode(chunk, where)));
+    this.#chunks.push(...(value === undefined ? chunks : (decode(value, where) as unknown[])));
+    this.#over({});
+  }
+
+  start(producer: (info: StepInfo) => Chunks<unknown> | Promise<Chunks<unknown>>): void {
+    void this.#record(producer).then(
+      () => this.#over({}),
+      (error: unknown) => this.#over({ error }),
+    );
+  }
+
+  async #record(producer: (info: StepInfo) => Chunks<unknown> | Promise<Chunks<unknown>>): Promise<void> {
+    const { world, where, seq, append } = this.#place;
+    const { key, input, info } = this.#about;
+    const attempted = { key, after: seq(), startedAt: world.now(), attempt: info.attempt, ...input };
+    let pending = 0;
+    let broken: { readonly error: unknown } | null = null;
+    const landed = new Bell();
+    const write = (fact: Fact<Json>): void => {
+      const count = fact.kind === "stream.chunks" ? fact.chunks.length : 0;
+      pending += count;
+      void append(fact)
+        .catch((error: unknown) => (broken ??= { error }))
+        .finally(() => {
+          pending -= count;
+          landed.ring();
+        });
+    };
+    const buffer = new ChunkBuffer({ world, write }, attempted, {
+      where: `chunk of ${where}`,
+      pending: () => pending,
+    });
+    try {
+      for await (const chunk of await producer(info)) {
+        this.#tell(decode(buffer.push(chunk), where));
+        while (buffer.isFull && buffer.waits) await landed.wait();
+        if (buffer.isFull) buffer.flush();
+        if (broken !== null) throw (broken as { readonly error: unknown }).error;
+      }
+      buffer.flush();
+      while (buffer.waits) await landed.wait();
+      if (broken !== null) throw (broken as { readonly error: unknown }).error;
+      await append({ kind: "stream.completed", ...attempted, count: buffer.written });
+    } catch (thrown) {
+      buffer.flush();
+      if (broken === null) {
+        const error = encodeThrown(thrown, `error of ${where}`);
+        await append({ kind: "attempt.failed", stream: true, ...attempted, error, retryAt: world.now() });
+      }
+      throw thrown;
+    } finally {
+      buffer.close();
+    }
+  }
+
+  #tell(chunk: unknown): void {
+    this.#chunks.push(chunk);
+    for (const bell of this.#readers) bell.ring();
+  }
+
+  #over(end: { readonly error?: unknown }): void {
+    this.#end = end;
+    for (const bell of this.#readers) bell.ring();
+  }
+}
