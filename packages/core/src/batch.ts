@@ -58,11 +58,24 @@ function fits(raw: Raw): boolean {
     at !== undefined &&
     /^(parallel|race)/.test(kind as string) === (Number.isFinite(branches) || Array.isArray(branches)) &&
     (kind === "sleep.opened") === (until !== undefined) &&
+    (kind === "child.opened") === (raw["child"] !== undefined) &&
+    (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
+    (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
     Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0) &&
     are(numbers, Number.isFinite) &&
     are(texts, (field) => typeof field === "string") &&
     are(lists, Array.isArray)
   );
+}
+
+/** A list; or what stands for it where values are sealed. */
+function areChunks(chunks: unknown): boolean {
+  return Array.isArray(chunks) || (chunks as Raw | null | undefined)?.["$"] === "sealed";
+}
+
+function isChildOf(childOf: unknown): boolean {
+  const { runId, key, after } = (childOf ?? {}) as Raw;
+  return typeof runId === "string" && typeof key === "string" && Number.isFinite(after);
 }
 
 /** A fact with its written form, made once and reused by every append that carries it. */
@@ -149,7 +162,7 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   const fact = raw as unknown as Fact<Json>;
   if (isAttempt(fact)) {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;
-    raw["startedAt"] = at - (typeof took === "number" ? took : 0);
+    if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
   }
   return { fact, at };
 }

@@ -1,14 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { formatOf, formatVersion, readBatch, writeBatch, writeFact } from "../src/batch.ts";
 import type { Json } from "../src/codec/tags.ts";
-import {
-  formatVersion,
-  isAttempt,
-  readBatch,
-  writeBatch,
-  writeFact,
-  type Fact,
-  type FactKind,
-} from "../src/entry.ts";
+import { isAttempt, type Fact, type FactKind } from "../src/entry.ts";
 import { DurableError } from "../src/errors.ts";
 import { Chance } from "./support/codec-values.ts";
 import { damaged } from "./support/codec-damage.ts";
@@ -26,6 +19,15 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "run.started": [
     { kind: "run.started", runId: "r-17", workflow: "loan", version: null, input: value },
     { kind: "run.started", runId: "r-17", workflow: "loan", version: "v2", input: null },
+    { kind: "run.started", runId: "r-17", workflow: "", version: null, input: null },
+    {
+      kind: "run.started",
+      runId: "c-1",
+      workflow: "loan",
+      version: null,
+      input: value,
+      childOf: { runId: "r-17", key: "map[a]/loan", after: 4 },
+    },
   ],
   "run.forked": [
     {
@@ -43,6 +45,8 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       edits: [
         { key: "plan", value },
         { key: "review", value: null, open: { after: 7, wait } },
+        { key: "tokens", value: ["a"], open: { after: 8, kind: "stream" } },
+        { key: "loan", value, open: { after: 8, kind: "child" } },
       ],
       input: value,
     },
@@ -58,13 +62,33 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       edits: [],
     },
   ],
+  "step.started": [
+    { kind: "step.started", ...called, attempt: 1 },
+    { kind: "step.started", ...called, attempt: 0, input: "fingerprint" },
+  ],
   "step.completed": [
     { kind: "step.completed", ...attempted, value },
     { kind: "step.completed", ...called, startedAt: at, attempt: 1, value: null, input: "fingerprint" },
     { kind: "step.completed", ...called, startedAt: at + 5, attempt: 1, value: false },
   ],
   "step.failed": [{ kind: "step.failed", ...attempted, error: value }],
-  "attempt.failed": [{ kind: "attempt.failed", ...attempted, error: value, retryAt: at + 1_000 }],
+  "attempt.failed": [
+    { kind: "attempt.failed", ...attempted, error: value, retryAt: at + 1_000 },
+    { kind: "attempt.failed", ...attempted, stream: true, error: value, retryAt: at },
+  ],
+  "stream.chunks": [
+    { kind: "stream.chunks", ...called, attempt: 1, from: 0, chunks: ["Hel", "lo"] },
+    { kind: "stream.chunks", ...called, attempt: 2, from: 256, chunks: [value, null, 3] },
+  ],
+  "stream.completed": [
+    { kind: "stream.completed", ...attempted, count: 258 },
+    { kind: "stream.completed", ...called, startedAt: at, attempt: 1, count: 1, value: [value], input: "f" },
+  ],
+  "stream.failed": [{ kind: "stream.failed", ...attempted, error: value }],
+  "child.opened": [{ kind: "child.opened", ...called, child: "c-1", workflow: "loan", input: "fingerprint" }],
+  "child.completed": [{ kind: "child.completed", ...called, value }],
+  "child.failed": [{ kind: "child.failed", ...called, error: value }],
+  "child.closed": [{ kind: "child.closed", ...called }],
   "sleep.opened": [{ kind: "sleep.opened", ...called, until: at + 5, input: "5" }],
   "sleep.fired": [{ kind: "sleep.fired", ...called }],
   "suspend.opened": [
@@ -93,6 +117,7 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "run.suspended": [
     { kind: "run.suspended", wakeAt: null },
     { kind: "run.suspended", wakeAt: at },
+    { kind: "run.suspended", wakeAt: null, look: at + 600_000 },
   ],
   "run.completed": [
     { kind: "run.completed", output: value },
@@ -106,12 +131,9 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
 };
 const facts: readonly Fact<Json>[] = Object.values(samples).flat();
 
+const textsOf = (given: readonly Fact<Json>[]): string[] => given.map((fact) => writeFact(fact, at).text);
 const batchOf = (...given: readonly Fact<Json>[]): string =>
-  writeBatch(
-    "driver.7",
-    false,
-    given.map((fact) => writeFact(fact, at)),
-  );
+  writeBatch("driver.7", false, { texts: textsOf(given), format: formatVersion });
 const raw = (changes: object): string => JSON.stringify({ v: 1, by: "driver.7", entries: [], ...changes });
 const entryOf = (fact: Fact<Json>): Record<string, unknown> =>
   JSON.parse(writeFact(fact, at).text) as Record<string, unknown>;
@@ -136,7 +158,10 @@ describe("a batch", () => {
     const read = readBatch(batchOf(...facts), where);
     expect(read.facts.map(({ fact }) => fact.kind)).toEqual(facts.map(({ kind }) => kind));
     expect([read.driver, read.writeId, read.outside]).toEqual(["driver", "driver.7", false]);
-    const outside = readBatch(writeBatch('odd".id.12', true, [writeFact(facts[0]!, at)]), where);
+    const outside = readBatch(
+      writeBatch('odd".id.12', true, { texts: textsOf([facts[0]!]), format: 1 }),
+      where,
+    );
     expect([outside.driver, outside.writeId, outside.outside]).toEqual(['odd".id', 'odd".id.12', true]);
     for (const said of [1, "true", null, {}])
       expect(readBatch(raw({ outside: said }), where).outside).toBe(false);
@@ -163,9 +188,48 @@ describe("a batch", () => {
     expect(batchOf(samples["step.completed"][0]!)).toContain("\\ud800");
   });
 
-  it("isAttempt: three kinds, no more", () => {
+  it("isAttempt: what an attempt of a step or a stream gave, and nothing else", () => {
     const attempts = facts.filter(isAttempt).map(({ kind }) => kind);
-    expect(new Set(attempts)).toEqual(new Set(["step.completed", "step.failed", "attempt.failed"]));
+    expect([...new Set(attempts)].toSorted()).toEqual([
+      "attempt.failed",
+      "step.completed",
+      "step.failed",
+      "stream.chunks",
+      "stream.completed",
+      "stream.failed",
+    ]);
+  });
+});
+
+describe("H54 the format of a batch", () => {
+  const second = facts.filter((fact) => formatOf(fact) === 2);
+
+  it("is 2 for what format 1 did not have, and 1 for all else", () => {
+    const [, , direct, child] = samples["run.started"];
+    expect(second).toEqual([
+      direct,
+      child,
+      ...samples["step.started"],
+      samples["attempt.failed"][1],
+      ...samples["stream.chunks"],
+      ...samples["stream.completed"],
+      ...samples["stream.failed"],
+      ...samples["child.opened"],
+      ...samples["child.completed"],
+      ...samples["child.failed"],
+      ...samples["child.closed"],
+      samples["run.suspended"][2],
+    ]);
+    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(facts.length - second.length);
+  });
+
+  it("stands in its text, and both are read by this build", () => {
+    for (const format of [1, 2]) {
+      const text = writeBatch("driver.7", false, { texts: textsOf([facts[0]!]), format });
+      expect(text.startsWith(`{"v":${format},`)).toBe(true);
+      expect(readBatch(text, where).facts).toHaveLength(1);
+    }
+    expect(formatVersion).toBe(2);
   });
 });
 
@@ -180,6 +244,7 @@ describe("H51 what is no batch of ours", () => {
     ["a text", '"{}"'],
     ["no version", raw({ v: undefined })],
     ["an older version than the first", raw({ v: 0 })],
+    ["a version between two", raw({ v: 1.5 })],
     ["a version in words", raw({ v: "1" })],
     ["no writer", raw({ by: undefined })],
     ["a writer that is no text", raw({ by: 5 })],
@@ -201,12 +266,13 @@ describe("H51 what is no batch of ours", () => {
   });
 
   it("H54 a newer format is said to be newer, whatever else is in it", () => {
-    for (const text of [raw({ v: formatVersion + 1 }), '{"v":7}', '{"v":2,"entries":5}', '{"v":1.5}'])
+    for (const text of [raw({ v: formatVersion + 1 }), '{"v":7}', '{"v":3,"entries":5}', '{"v":2.5}'])
       expect(codeOf(() => readBatch(text, where))).toBe("newer-format");
     expect(messageOf(() => readBatch('{"v":7}', where))).toMatch(/Batch 3 of run r-17.*format 7.*Upgrade/);
   });
 
-  const sorted = ["at", "after", "until", "retryAt", "base", "answer", "key", "wait", "runId", "workflow"];
+  const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "count", "look"];
+  const sorted = [...numbers, "key", "wait", "runId", "workflow", "parent", "child"];
   it.each(facts.map((fact): [string, Fact<Json>] => [fact.kind, fact]))(
     "%s without its place, or with another sort of value in a field, is `corrupt`",
     (_, fact) => {
@@ -235,6 +301,34 @@ describe("H51 what is no batch of ours", () => {
     ];
     for (const [fact, change] of bad)
       expect(readable(raw({ entries: [{ ...entryOf(fact), ...change }] })), fact.kind).toBe("corrupt");
+  });
+
+  it("chunks that are no list, a child that is nobody and a parent that is none are `corrupt`", () => {
+    const chunks = samples["stream.chunks"][0]!;
+    const opened = samples["child.opened"][0]!;
+    const child = samples["run.started"][3]!;
+    const parent = child.childOf!;
+    const bad: [Fact<Json>, object][] = [
+      ...[undefined, null, 5, "ab", {}, { $: "date", v: 5 }].map((odd): [Fact<Json>, object] => [
+        chunks,
+        { chunks: odd },
+      ]),
+      [opened, { child: undefined }],
+      ...[
+        null,
+        "r-17",
+        [],
+        { ...parent, runId: 5 },
+        { ...parent, key: undefined },
+        { ...parent, after: null },
+      ].map((odd): [Fact<Json>, object] => [child, { childOf: odd }]),
+    ];
+    for (const [fact, change] of bad)
+      expect(readable(raw({ entries: [{ ...entryOf(fact), ...change }] })), JSON.stringify(change)).toBe(
+        "corrupt",
+      );
+    const sealed = { ...entryOf(chunks), chunks: { $: "sealed", v: "..." } };
+    expect(readable(raw({ entries: [sealed] }))).toBe("read");
   });
 
   it("a fork whose ancestry or edits are no lists is `corrupt`", () => {
