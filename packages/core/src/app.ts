@@ -2,9 +2,10 @@
 
 import { cancel } from "./cancel.ts";
 import type { Definition } from "./definition.ts";
-import { advanceRun, type AdvanceOptions } from "./drive.ts";
+import { advanceRun } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
+import type { AdvanceOptions } from "./engine/options.ts";
 import { openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume.ts";

@@ -15,7 +15,8 @@ import type { Host } from "./host.ts";
 import { Journal } from "./journal.ts";
 import { locatorOf } from "./keys.ts";
 import { openJournal } from "./open.ts";
-import { standing, type Outcome } from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
+import { standing } from "./standing.ts";
 
 /** Ends a run, and every run below it. */
 export async function cancel(host: Host, journal: Journal, reason = ""): Promise<Outcome<unknown>> {

@@ -7,8 +7,8 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly body: (ctx: never, input: never) => unknown;
   readonly input: StandardSchema | null;
   readonly version: string | null;
-  /** For types alone: what it takes and gives. */
-  readonly types?: { readonly input: Input; readonly output: Output };
+  /** For types alone: what it takes and gives. A method, so that `Workflow<never, unknown>` still takes any. */
+  types?(input: Input): Output;
 }
 
 /** From a workflow's name to its code; `null` where this process does not have it. */

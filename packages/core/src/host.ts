@@ -1,6 +1,6 @@
 /** What runs are driven with: storage, secret, world and the few settings, resolved once and lazily. */
 
-import { defaultStorage } from "#default-storage";
+import { defaultStorage, warmRuns } from "#default-storage";
 import type { Cipher } from "./cipher.ts";
 import type { Find } from "./definition.ts";
 import { toMs, type Duration } from "./duration.ts";
@@ -8,6 +8,7 @@ import { DurableError } from "./errors.ts";
 import type { JournalOptions } from "./journal.ts";
 import type { Storage } from "./storage.ts";
 import { keyring, type Keyring, type Secret } from "./tokens.ts";
+import { WarmRuns } from "./warm.ts";
 import { pause, systemWorld, type World } from "./world.ts";
 
 export interface HostOptions {
@@ -23,6 +24,11 @@ export interface HostOptions {
   readonly lease?: Duration;
   /** Keeps an edge request alive for work in the background. */
   readonly waitUntil?: (work: Promise<unknown>) => void;
+  /**
+   * How many parked runs stay in memory, so that what comes for them here costs no replay. 100 by default on
+   * Node, Bun and Deno; none on the edge, where no promise outlives its request, nor with a `world` of one's own.
+   */
+  readonly warm?: number;
   /** Clock, chance and timers: for tests and simulation. */
   readonly world?: World;
 }
@@ -40,12 +46,14 @@ export class Host {
 
   /** From a workflow's name to its code. */
   readonly find: Find;
+  readonly warm: WarmRuns;
   /** Runs that are driven here now. */
   readonly driving = new Set<string>();
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;
     this.find = find;
+    this.warm = new WarmRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
     this.world = options.world ?? systemWorld;
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");

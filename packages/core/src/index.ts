@@ -47,7 +47,7 @@ export type {
   RunStatus,
   Storage,
 } from "./storage.ts";
-export type { AdvanceOptions } from "./drive.ts";
+export type { AdvanceOptions } from "./engine/options.ts";
 export type { Definition } from "./definition.ts";
 export type { HostOptions } from "./host.ts";
 export type { Secret } from "./tokens.ts";

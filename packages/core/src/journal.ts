@@ -61,7 +61,8 @@ export class Journal {
   #seq = 0;
   #inherited: Inherited | null = null;
   #last: Promise<void> | null = null;
-  #deleted = false;
+  /** The storage keeps it for its forks alone. */
+  deleted = false;
   /** Set by whoever drives: from then on a batch of another driver means that this one has lost the run. */
   driven = false;
   #lost = false;
@@ -83,7 +84,7 @@ export class Journal {
   static async open(locator: string, options: JournalOptions): Promise<Journal | null> {
     const journal = new Journal(locator, options);
     await journal.look();
-    return journal.position === 0 || journal.#deleted ? null : journal;
+    return journal.position === 0 || journal.deleted ? null : journal;
   }
 
   get runId(): string {
@@ -197,7 +198,7 @@ export class Journal {
 
   async #tail(): Promise<TailBatch[]> {
     const { batches, length, deleted, blobs } = await this.#storage.read(this.locator, this.position);
-    this.#deleted = deleted === true;
+    this.deleted = deleted === true;
     if (length < this.position) throw regressed(this.runId, this.position);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);

@@ -11,3 +11,6 @@ export function defaultStorage(): Promise<Storage> {
     ),
   );
 }
+
+/** No promise outlives its request here, so no run can stay in memory. */
+export const warmRuns = 0;

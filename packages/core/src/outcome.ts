@@ -2,9 +2,8 @@
 
 import { decode } from "./codec/decode.ts";
 import { DurableError, describeError } from "./errors.ts";
-import type { Host } from "./host.ts";
-import { Journal } from "./journal.ts";
-import { locatorOf, nameOf } from "./keys.ts";
+import type { Journal } from "./journal.ts";
+import { nameOf } from "./keys.ts";
 import type { Keyring } from "./tokens.ts";
 
 /** Where a run waits for the outside. */
@@ -36,22 +35,12 @@ export type Outcome<T> = {
   | { readonly status: "blocked"; readonly error: DurableError }
 );
 
-/** What the journal folds to now; the waits of open children are waits of the run. */
-export async function standing(host: Host, journal: Journal, recorded: boolean): Promise<Outcome<unknown>> {
-  const outcome = outcomeOf(journal, await host.keyring(), recorded);
-  const children = outcome.status === "suspended" ? journal.state.openChildren() : [];
-  if (outcome.status !== "suspended" || children.length === 0) return outcome;
-  const options = await host.journals();
-  const below = children.map(async ({ opened: { key, child } }) => {
-    const run = await Journal.open(locatorOf(child), options);
-    const inner = run === null ? null : await standing(host, run, false);
-    if (inner?.status !== "suspended") return [];
-    return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));
-  });
-  return { ...outcome, waiting: [...outcome.waiting, ...(await Promise.all(below)).flat()] };
-}
-
-function outcomeOf(journal: Journal, keyring: Keyring | DurableError, recorded: boolean): Outcome<unknown> {
+/** What the journal folds to now. */
+export function outcomeOf(
+  journal: Journal,
+  keyring: Keyring | DurableError,
+  recorded: boolean,
+): Outcome<unknown> {
   const { runId, state } = journal;
   const about = { runId, recorded: recorded && state.end !== null };
   switch (state.end?.kind) {

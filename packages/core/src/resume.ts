@@ -7,7 +7,7 @@
  */
 
 import { encode } from "./codec/encode.ts";
-import { advance, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
+import { advance, advanceRun, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
 import { vanishedWait } from "./engine/messages.ts";
 import type { AtEdge, Edge } from "./engine/options.ts";
 import { SuspendCall } from "./engine/suspend.ts";
@@ -19,7 +19,8 @@ import type { Journal } from "./journal.ts";
 import type { Json } from "./codec/tags.ts";
 import { limits } from "./limits.ts";
 import { definitionOf, openJournal, openRun } from "./open.ts";
-import { standing as whereItStands, type Outcome } from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
+import { standing as whereItStands } from "./standing.ts";
 
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
@@ -67,7 +68,10 @@ async function find(
   const keyring = await host.keyring();
   if (keyring instanceof DurableError) throw keyring;
   const named = keyring.verify(token);
-  const journal = named === null ? null : await openJournal(host, named.locator);
+  const journal =
+    named === null
+      ? null
+      : ((await host.warm.lend(named.locator)) ?? (await openJournal(host, named.locator)));
   return named === null || journal === null
     ? null
     : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
@@ -77,7 +81,18 @@ async function find(
 export async function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
-  const { journal, answer } = found;
+  try {
+    return await resumeFound(host, token, { answered, ...found });
+  } finally {
+    host.warm.giveBack(found.journal);
+  }
+}
+
+async function resumeFound(
+  host: Host,
+  token: string,
+  { answered, journal, answer }: { answered: Answered; journal: Journal; answer: Answer },
+): Promise<ResumeResult> {
   if (host.find(journal.state.summary.workflow) === null && journal.childOf !== undefined)
     return resumeThroughParent(host, token, answered, journal.childOf.runId);
   const definition = definitionOf(host, journal);
@@ -124,7 +139,7 @@ async function resumeThroughParent(
   let parent = await openRun(host, parentId);
   while (host.find(parent.state.summary.workflow) === null && parent.childOf !== undefined)
     parent = await openRun(host, parent.childOf.runId);
-  await advance(host, definitionOf(host, parent), await grip(host, parent));
+  await advanceRun(host, parent.runId);
   const runId = delivered.outcome?.runId ?? "";
   const child = await openRun(host, runId);
   return { ...delivered, outcome: await whereItStands(host, child, false) };
@@ -189,7 +204,17 @@ function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json
 export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
-  const { journal, answer } = found;
+  try {
+    return await deliverFound(host, found);
+  } finally {
+    host.warm.giveBack(found.journal);
+  }
+}
+
+async function deliverFound(
+  host: Host,
+  { journal, answer }: { journal: Journal; answer: Answer },
+): Promise<ResumeResult> {
   let status = standing(journal, answer, host.world.now());
   while (status === null) {
     const fact = writeFact(rawFact(journal, answer), host.world.now());

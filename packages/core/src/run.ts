@@ -1,14 +1,14 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
 import { cancel } from "./cancel.ts";
-import type { Definition } from "./definition.ts";
-import { advance, grip } from "./drive.ts";
+import { driveOn } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
 import { definitionOf, openRun } from "./open.ts";
-import { standing, type Outcome } from "./outcome.ts";
+import type { Outcome } from "./outcome.ts";
+import { standing } from "./standing.ts";
 import { decodeEntry, type RunEntry } from "./run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
 
@@ -16,10 +16,6 @@ import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
 export interface Driven {
   readonly outcome: Outcome<unknown>;
   readonly journal: Journal;
-}
-
-async function driveOn(host: Host, definition: Definition, journal: Journal): Promise<Driven> {
-  return { outcome: await advance(host, definition, await grip(host, journal)), journal };
 }
 
 export class Run<Output = unknown, Input = unknown> {
@@ -87,7 +83,10 @@ export class Run<Output = unknown, Input = unknown> {
     const parent = await openRun(host, this.id);
     const definition = definitionOf(host, parent);
     const id = await createFork(host, definition, parent, options);
-    const driving = openRun(host, id).then((journal) => driveOn(host, definition, journal));
+    const driving = openRun(host, id).then(async (journal) => ({
+      outcome: await driveOn(host, definition, journal),
+      journal,
+    }));
     host.background(`run ${id}`, driving);
     return new Run(id, { host, driving });
   }
@@ -100,9 +99,11 @@ export class Run<Output = unknown, Input = unknown> {
     const host = this.#host;
     const journal = await openRun(host, this.id);
     const { wakeAt } = journal.state.summary;
-    if (wakeAt !== null && wakeAt <= host.world.now())
-      return driveOn(host, definitionOf(host, journal), journal);
-    return { outcome: await standing(host, journal, true), journal };
+    const due = wakeAt !== null && wakeAt <= host.world.now();
+    const outcome = due
+      ? await driveOn(host, definitionOf(host, journal), journal)
+      : await standing(host, journal, true);
+    return { outcome, journal };
   }
 }
 

@@ -101,8 +101,8 @@ class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   async #driven(): Promise<void> {
-    const outcome = await this.engine.children.drive(this.#child);
-    await this.engine.look();
+    const outcome = await this.engine.options.children.drive(this.#child);
+    await this.engine.options.hold.look();
     const { key, after } = this;
     const called = { key, after };
     if (this.engine.replay.fact(key)?.settled === true || this.scope.closed) return;
@@ -161,7 +161,7 @@ class ChildCall extends KeyedCall<ChildParts, unknown> {
     if (known?.over === true || (known === undefined && !this.#begun)) return;
     const over = this.engine.busy.begin("work");
     const { runId, definition, childOf } = this.#child;
-    void this.engine.children
+    void this.engine.options.children
       .cancel({ runId, workflow: definition.name, childOf })
       .then(() => {
         const { key } = this;

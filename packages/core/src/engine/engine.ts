@@ -13,14 +13,19 @@ import type { Json } from "../codec/tags.ts";
 import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
-import type { Keyring } from "../tokens.ts";
 import type { World } from "../world.ts";
 import { Busy } from "./busy.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
-import { orphanWarning, vanishedWait } from "./messages.ts";
-import { abortReason, type Edge, type EngineOptions, type Finish, type Stop } from "./options.ts";
+import { endOf, isParked, parkOf } from "./ending.ts";
+import {
+  abortReason,
+  type Driving,
+  type Edge,
+  type EngineOptions,
+  type Finish,
+  type Stop,
+} from "./options.ts";
 import { Outbox } from "./outbox.ts";
-import type { Children } from "./child-runs.ts";
 import { Bell } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
@@ -32,18 +37,18 @@ const graceMs = 30;
 const roundsPerTurn = 512;
 
 export class Engine implements Edge {
+  readonly options: EngineOptions;
   readonly journal: Journal;
   readonly world: World;
-  /** Or the error that asks for a secret, raised by the first suspend point. */
-  readonly keyring: Keyring | DurableError;
-  readonly children: Children;
   readonly replay = new Replay();
   readonly calls: Calls;
   readonly root = new Scope();
   readonly timers: Timers;
   readonly busy = new Busy(() => this.kick());
-  readonly #options: EngineOptions;
   readonly #outbox: Outbox;
+  /** Entries of the journal that have been learned. */
+  #learned = 0;
+  #given: Driving = { patienceMs: 0 };
   #fresh: Call[] = [];
   #inTurn = true;
   #graceSpent = false;
@@ -56,11 +61,9 @@ export class Engine implements Edge {
   readonly #bell = new Bell();
 
   constructor(options: EngineOptions) {
-    this.#options = options;
+    this.options = options;
     this.journal = options.journal;
     this.world = options.world;
-    this.keyring = options.keyring;
-    this.children = options.children;
     this.calls = new Calls(this.journal.runId, this.replay, this.world);
     this.timers = new Timers(this.world, () => this.kick());
     this.#outbox = new Outbox(
@@ -72,6 +75,7 @@ export class Engine implements Edge {
       },
     );
     for (const entry of this.journal.entries) this.replay.learn(entry);
+    this.#learned = this.journal.entries.length;
   }
 
   // ---- what calls use ----
@@ -100,11 +104,6 @@ export class Engine implements Edge {
     this.kick();
   }
 
-  /** Takes in what came from outside, now. */
-  async look(): Promise<void> {
-    await this.#options.hold.look();
-  }
-
   ride(fact: Fact<Json>): void {
     this.#outbox.ride(fact);
   }
@@ -127,6 +126,11 @@ export class Engine implements Edge {
     this.kick();
   }
 
+  /** Only waiting was left, and the run was let go. */
+  get parked(): boolean {
+    return this.#stop?.kind === "suspended";
+  }
+
   get finished(): boolean {
     return this.#finish !== null;
   }
@@ -138,6 +142,7 @@ export class Engine implements Edge {
 
   /** Takes in entries that came from outside, or our own that have become durable. */
   learn(entries: readonly Entry[]): void {
+    this.#learned += entries.length;
     for (const entry of entries) {
       this.replay.learn(entry);
       this.calls.told(entry);
@@ -152,9 +157,13 @@ export class Engine implements Edge {
 
   // ---- the loop ----
 
-  /** Runs to the next stop. The workflow function has just been called: its first turn is under way. */
-  async drive(): Promise<Stop> {
-    const { hold } = this.#options;
+  /** Runs to the next stop. The function has just been called and its first turn is under way, or it was parked. */
+  async drive(given: Driving): Promise<Stop> {
+    const { hold } = this.options;
+    this.#given = given;
+    this.#stop = null;
+    this.#leaving = this.#edgeReached = false;
+    if (this.#learned < this.journal.entries.length) this.learn(this.journal.entries.slice(this.#learned));
     hold.start(this.journal, {
       moved: (entries) => this.learn(entries),
       lost: () => this.#end({ kind: "lost" }),
@@ -204,9 +213,9 @@ export class Engine implements Edge {
 
   /** Nothing is deliverable: place the answer, start work, open waits, append, park or wait. */
   async #idle(): Promise<void> {
-    const { hold, atEdge } = this.#options;
+    const { hold } = this.options;
     if (!this.#edgeReached) {
-      const next = await atEdge?.(this);
+      const next = await this.#given.atEdge?.(this);
       this.#edgeReached = next !== "again";
       if (next === "leave" && this.#blocked === null) this.#end({ kind: "left" });
       if (next !== undefined) return;
@@ -233,32 +242,25 @@ export class Engine implements Edge {
   async #rest(): Promise<void> {
     const { size, settles } = this.#outbox;
     if (!settles && this.#finish !== null) return this.#complete(this.#finish);
-    const patient = this.timers.endsWithin(this.#options.patienceMs);
+    const patient = this.timers.endsWithin(this.#given.patienceMs);
     const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
     if (parks) return this.#park(size === 0);
     if (size > 0) return this.#outbox.append(null);
-    if (this.timers.waiting > 0) this.#options.hold.watch();
+    if (this.timers.waiting > 0) this.options.hold.watch();
     await this.#bell.wait();
   }
 
   /** A run that is parked already, for the same time, needs no entry to say so again. */
   async #park(alone: boolean): Promise<void> {
-    const { wakeAt, look } = this.timers.stops();
-    const { status, wakeAt: parkedAt } = this.journal.state.summary;
-    const same = look === null && parkedAt === wakeAt;
-    if (alone && status === "suspended" && same) return this.#end({ kind: "suspended" });
-    await this.#outbox.append({ kind: "run.suspended", wakeAt, ...(look === null ? {} : { look }) });
+    const park = parkOf(this.timers.stops());
+    if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
+    await this.#outbox.append(park);
   }
 
   async #complete(finish: Finish): Promise<void> {
-    const { runId, state } = this.journal;
-    const unreached = (key: string): boolean => !this.replay.isCalled(key) && !this.calls.isClosed(key);
-    const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
-    if (vanished !== undefined) return this.block(vanishedWait(runId, vanished.opened.key, finish.thrown));
-    const orphans = this.replay.orphans().filter(unreached);
-    if (orphans.length > 0) this.world.warn(orphanWarning(runId, orphans));
-    const end = finish.fact(orphans);
-    await this.#options.tell(end);
+    const end = endOf(finish, this);
+    if (end instanceof DurableError) return this.block(end);
+    await this.options.tell(end);
     await this.#outbox.append(end);
   }
 
@@ -289,9 +291,9 @@ export class Engine implements Edge {
 
   /** A foreign wait ended after the run was parked: this same life of the function goes on. */
   #revived(): boolean {
-    if (this.#stop?.kind !== "suspended") return false;
+    if (!this.parked) return false;
     this.#stop = null;
-    this.#options.revive(() => this.drive());
+    this.options.revive();
     return true;
   }
 }

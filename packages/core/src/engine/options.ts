@@ -1,6 +1,7 @@
 /** What a drive is given, and how it ends. */
 
 import type { Json } from "../codec/tags.ts";
+import type { Duration } from "../duration.ts";
 import type { Entry, Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
@@ -35,17 +36,23 @@ export type AtEdge = (edge: Edge) => Promise<"go on" | "leave" | "again">;
 export interface EngineOptions {
   readonly journal: Journal;
   readonly world: World;
+  /** Or the error that asks for a secret, raised by the first suspend point. */
   readonly keyring: Keyring | DurableError;
   /** The lease, kept alive while driving. */
   readonly hold: Hold;
-  readonly patienceMs: number;
   readonly children: Children;
   /** Says to the run's parent, if it has one, how the run is about to end. */
   readonly tell: (end: Fact<Json>) => Promise<void>;
+  /** A call on a parked run: told so that somebody may drive it on. */
+  readonly revive: () => void;
+}
+
+/** What one drive is given. */
+export interface Driving {
+  /** Sleeps and retries within this time are sat out. */
+  readonly patienceMs: number;
   /** For placing an answer. */
   readonly atEdge?: AtEdge | undefined;
-  /** A call on a parked run: told so that somebody may drive it on. */
-  readonly revive: (drive: () => Promise<Stop>) => void;
 }
 
 /** What work that is still running is told; `null` when there can be none, or it ended well with its run. */
@@ -55,4 +62,13 @@ export function abortReason({ runId, state }: Journal, stop: Stop, idle: boolean
   if (stop.kind === "suspended") return null;
   if (stop.kind === "blocked") return stop.error;
   return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
+}
+
+export interface AdvanceOptions {
+  /** Sleeps and retries within this time are sat out; the app's own patience by default. */
+  readonly patience?: Duration;
+  /** On abort the run is handed on: work that is under way is recorded, nothing more begins. */
+  readonly signal?: AbortSignal;
+  /** A run taken up more often than this without any progress is `blocked` as `poison`; no limit by default. */
+  readonly maxStarts?: number;
 }

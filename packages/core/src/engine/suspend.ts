@@ -46,7 +46,7 @@ export function suspend(
   options: SuspendOptions,
 ): SuspendPromise<unknown> {
   const { scope, name } = place;
-  const { keyring } = engine;
+  const { keyring } = engine.options;
   const where = `suspend point "${name}" of run ${engine.journal.runId}`;
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const note = encode(options.note ?? null, `note of ${where}`, limits.noteBytes);

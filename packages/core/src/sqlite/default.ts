@@ -6,6 +6,9 @@ import type { Storage } from "../storage.ts";
 import { named } from "./errors.ts";
 import { SqliteStorage } from "./storage.ts";
 
+/** Parked runs that stay in memory. */
+export const warmRuns = 100;
+
 /** One connection per file and process: commits of all workflows are shared. */
 const opened = new Map<string, SqliteStorage>();
 

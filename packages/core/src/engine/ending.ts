@@ -1,0 +1,42 @@
+/** The last words of a drive: how a run is parked, and what stands in the way of its end. */
+
+import type { Json } from "../codec/tags.ts";
+import type { Fact } from "../entry.ts";
+import type { DurableError } from "../errors.ts";
+import type { Journal } from "../journal.ts";
+import type { World } from "../world.ts";
+import type { Calls } from "./calls.ts";
+import { orphanWarning, vanishedWait } from "./messages.ts";
+import type { Finish } from "./options.ts";
+import type { Replay } from "./replay.ts";
+
+type Park = Fact<Json> & { kind: "run.suspended" };
+
+export function parkOf({
+  wakeAt,
+  look,
+}: {
+  readonly wakeAt: number | null;
+  readonly look: number | null;
+}): Park {
+  return { kind: "run.suspended", wakeAt, ...(look === null ? {} : { look }) };
+}
+
+/** True when the journal says so already. */
+export function isParked({ state }: Journal, { wakeAt, look }: Park): boolean {
+  return state.summary.status === "suspended" && look === undefined && state.summary.wakeAt === wakeAt;
+}
+
+/** The end of the function as an entry; an open wait that the code did not reach is no end. */
+export function endOf(
+  finish: Finish,
+  run: { readonly journal: Journal; readonly replay: Replay; readonly calls: Calls; readonly world: World },
+): Fact<Json> | DurableError {
+  const { runId, state } = run.journal;
+  const unreached = (key: string): boolean => !run.replay.isCalled(key) && !run.calls.isClosed(key);
+  const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
+  if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, finish.thrown);
+  const orphans = run.replay.orphans().filter(unreached);
+  if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
+  return finish.fact(orphans);
+}
