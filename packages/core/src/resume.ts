@@ -111,7 +111,9 @@ async function resumeFound(
     const result = await place(engine, answer, host);
     if (result === "again") return result;
     placed.result = result;
-    return begun.held && isDue(journal, placed.result) ? "go on" : "leave";
+    // A run that is parked, and stays so, is let go as it was.
+    const parked = journal.state.summary.status === "suspended";
+    return begun.held && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
   };
   const stop = await drive(host, definition, begun, { atEdge });
   if (placed.result === null) {
