@@ -166,9 +166,9 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       return scope.signal;
     },
     step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
-      step(engine, { scope, name }, checkedWork(work, `Step "${name}"`), options),
+      step(engine, { scope, name }, checkedWork(work, "step", name), options),
     stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
-      stream(engine, { scope, name }, checkedWork(producer, `Stream "${name}"`), options),
+      stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
       const group = groupOf("parallel", branches, options, branch);
@@ -241,11 +241,12 @@ function groupOf(
   return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
 }
 
-function checkedWork<W>(work: W, what: string): W {
+function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
   if (typeof work === "function") return work;
+  const what = kind === "step" ? "Step" : "Stream";
   throw new DurableError(
     "invalid-options",
-    `${what} was given ${typeof work} as its work. Pass a function: () => work().`,
+    `${what} "${name}" was given ${typeof work} as its work. Pass a function: ctx.${kind}("${name}", () => work()).`,
   );
 }
 

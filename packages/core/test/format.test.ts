@@ -56,7 +56,7 @@ async function written(flow: keyof typeof flows, options: WorkflowOptions = {}):
   const world = virtualWorld();
   const storage = new MemoryStorage({ now: () => world.now() });
   const bound = flows[flow].with({ world, storage, secret, patience: "2h", ...options });
-  await world.run(bound.run(undefined, { id: flow }));
+  await world.run<unknown>(bound.run(undefined, { id: flow }));
   return textsOf(storage);
 }
 

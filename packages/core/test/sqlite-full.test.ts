@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { virtualWorld } from "@durable/testing";
 import { createApp, createWorker, durable } from "../src/index.ts";
-import type { RunEntry } from "../src/run.ts";
+import type { RunEntry } from "../src/run-entry.ts";
 import { SqliteStorage } from "../src/sqlite/index.ts";
 import { Child, killChildren } from "./support/sqlite-child.ts";
 import { request } from "./support/sqlite-samples.ts";

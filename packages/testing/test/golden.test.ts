@@ -27,6 +27,8 @@ const reviewed = flow(async (ctx, { topic }) => {
   return [plan, parts, await ctx.suspend<string>("approve"), await ctx.step("print", work("print"))];
 });
 
+const reviewedBody = reviewed.definition.body as Body;
+
 /** The journal of a run of this code: parked, or, with an answer, at its end. */
 async function recorded(
   code: Workflow<{ readonly topic: string }, unknown>,
@@ -104,7 +106,7 @@ describe("replayGolden: a run that ended", () => {
       await ctx.parallel([(c) => parallel(c, { more: (inner) => inner.step("check", work("check")) })], {
         name: "checks",
       });
-      return reviewed.definition.body(ctx, { topic });
+      return reviewedBody(ctx, { topic });
     });
     const { verdict, message } = await verdictOf(journal, inserted);
     expect(verdict).toBe("would run checks[0]/parallel[more]/check");
@@ -115,7 +117,7 @@ describe("replayGolden: a run that ended", () => {
 
   test("that comes to another end has diverged, and both are told; stacks are not compared", async () => {
     const journal = await recorded(reviewed, "fine");
-    const other = flow(async (ctx, input) => [await reviewed.definition.body(ctx, input), "more"]);
+    const other = flow(async (ctx, input) => [await reviewedBody(ctx, input), "more"]);
     const { verdict, message } = await verdictOf(journal, other);
     expect(verdict).toBe("diverged");
     expect(message).toMatch(
@@ -159,7 +161,7 @@ describe("replayGolden: a run that is parked", () => {
     ["a wait that is gone", () => "done", /suspend point "approve" is open, and the code came to its end/],
     [
       "a wait that is new",
-      (ctx, input) => Promise.all([ctx.suspend("legal"), reviewed.definition.body(ctx, input)]),
+      (ctx, input) => Promise.all([ctx.suspend("legal"), reviewedBody(ctx, input)]),
       /^Run a-1 waits for "approve"; with this code it waits for "approve", "legal"\.$/,
     ],
     ["code that throws", () => Promise.reject(new TypeError("topic is undefined")), /topic is undefined/],
@@ -172,7 +174,7 @@ describe("replayGolden: a run that is parked", () => {
   test("would run a step that was inserted before the wait", async () => {
     const inserted = flow(async (ctx, input) => {
       await ctx.step("check-sources", work("check"));
-      return reviewed.definition.body(ctx, input);
+      return reviewedBody(ctx, input);
     });
     expect(await verdictOf(await recorded(reviewed), inserted)).toMatchObject({
       verdict: "would run check-sources",
@@ -202,7 +204,7 @@ describe("replayGolden: a run that is parked", () => {
 describe("replayGolden: what cannot be replayed", () => {
   test("a workflow that is not there, a newer journal, a newer file, and what is none", async () => {
     const journal = await recorded(reviewed);
-    const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 2 })) };
+    const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 3 })) };
     const damaged = { ...journal, batches: [...journal.batches, "{"] };
     const { journals } = await replayGolden(
       [
@@ -226,7 +228,7 @@ describe("replayGolden: what cannot be replayed", () => {
       "corrupt",
     ]);
     expect(journals[0]?.message).toMatch(/belongs to workflow "article", which is not known here/);
-    expect(journals[1]?.message).toMatch(/Batch 0 of run .* was written in format 2, newer than this build/);
+    expect(journals[1]?.message).toMatch(/Batch 0 of run .* was written in format 3, newer than this build/);
     expect(journals[3]?.message).toMatch(/Batch 4 of run a-1 is not a batch/);
   });
 });
