@@ -9,6 +9,7 @@
 import { writeFact } from "./batch.ts";
 import { encodeThrown } from "./codec/encode.ts";
 import type { Json } from "./codec/tags.ts";
+import type { ChildTold } from "./engine/child-runs.ts";
 import type { ChildOf, Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
@@ -74,12 +75,15 @@ export async function cancelChild(
 export async function tellParent(host: Host, { runId, childOf }: Journal, end: Fact<Json>): Promise<void> {
   if (childOf === undefined) return;
   const { key, after } = childOf;
-  const parent = await openJournal(host, locatorOf(childOf.runId));
-  const told: Fact<Json> =
+  const told: ChildTold =
     end.kind === "run.completed"
       ? { kind: "child.completed", key, after, value: end.output }
       : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
-  while (parent !== null && parent.state.end === null) {
+  // A parent that is driven here takes it into its own next write.
+  if ((await host.driving.get(childOf.runId)?.tell(told)) === true) return;
+  const parent = await openJournal(host, locatorOf(childOf.runId));
+  if (parent === null) return;
+  while (parent.state.end === null) {
     const child = parent.state.children.get(key);
     if (child === undefined || child.over || child.opened.child !== runId) return;
     await parent.append([writeFact(told, host.world.now())], { outside: true });

@@ -16,8 +16,8 @@ interface Place {
   readonly world: World;
   readonly where: string;
   /** The position of the journal's latest entry. */
-  seq(): number;
-  append(fact: Fact<Json>): Promise<void>;
+  readonly seq: () => number;
+  readonly append: (fact: Fact<Json>) => Promise<void>;
 }
 
 /** What is recorded. */

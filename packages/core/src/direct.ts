@@ -48,7 +48,7 @@ export class DirectJournal {
   readonly #working = new Map<string, Promise<unknown>>();
   readonly #streams = new Map<string, Recording>();
   #queue: Queued[] = [];
-  #flushing: Promise<void> | null = null;
+  #flushing = false;
 
   private constructor(id: string, host: Host, journal: Journal) {
     this.id = id;
@@ -203,11 +203,12 @@ export class DirectJournal {
   #append(fact: Fact<Json>): Promise<void> {
     const landed = deferred<void>();
     this.#queue.push({ written: writeFact(fact, this.#host.world.now()), landed });
-    this.#flushing ??= this.#flush().finally(() => (this.#flushing = null));
+    if (!this.#flushing) void this.#flush();
     return landed.promise;
   }
 
   async #flush(): Promise<void> {
+    this.#flushing = true;
     // What settles in this turn is gathered first.
     await this.#host.world.turn();
     while (this.#queue.length > 0) {
@@ -218,6 +219,7 @@ export class DirectJournal {
         for (const { landed } of taken) landed.reject(error);
       }
     }
+    this.#flushing = false;
   }
 
   async #write(taken: readonly Queued[]): Promise<void> {

@@ -133,7 +133,7 @@ export class Envelope {
   async #open(value: Json, place: Place, where: string): Promise<string> {
     const text = (value as { readonly v?: Json }).v;
     try {
-      if (this.#cipher !== null) return await this.#cipher.open(String(text), place);
+      if (this.#cipher !== null) return await this.#cipher.open(typeof text === "string" ? text : "", place);
     } catch (error) {
       const code = DurableError.is(error, "no-key") ? "no-key" : "tampered";
       throw new DurableError(code, `${where} cannot be opened. ${describeError(error)}`, { cause: error });

@@ -8,7 +8,7 @@ import { DurableError } from "./errors.ts";
 import type { JournalOptions } from "./journal.ts";
 import type { Storage } from "./storage.ts";
 import { keyring, type Keyring, type Secret } from "./tokens.ts";
-import { WarmRuns } from "./warm.ts";
+import { WarmRuns, type Parked } from "./warm.ts";
 import { pause, systemWorld, type World } from "./world.ts";
 
 export interface HostOptions {
@@ -48,7 +48,7 @@ export class Host {
   readonly find: Find;
   readonly warm: WarmRuns;
   /** Runs that are driven here now. */
-  readonly driving = new Set<string>();
+  readonly driving = new Map<string, Parked>();
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;

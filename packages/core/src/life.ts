@@ -6,7 +6,8 @@ import { encode, encodeThrown } from "./codec/encode.ts";
 import { createContext, type Context } from "./context.ts";
 import type { Definition } from "./definition.ts";
 import { toMs } from "./duration.ts";
-import type { ChildRun } from "./engine/child-runs.ts";
+import { ChildCall } from "./engine/child.ts";
+import type { ChildRun, ChildTold } from "./engine/child-runs.ts";
 import { Engine } from "./engine/engine.ts";
 import type { Hold } from "./engine/hold.ts";
 import type { AdvanceOptions, AtEdge, Finish, Stop } from "./engine/options.ts";
@@ -27,6 +28,7 @@ export class Life implements Parked {
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
+  #stopped: Promise<unknown> = Promise.resolve();
 
   private constructor(host: Host, definition: Definition, engine: Engine, hold: Hold) {
     this.#host = host;
@@ -77,7 +79,8 @@ export class Life implements Parked {
     const driving = this.#engine.drive({ atEdge, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
-    this.#host.driving.add(runId);
+    this.#host.driving.set(runId, this);
+    this.#stopped = driving;
     try {
       const stop = await this.#settled(driving);
       if (stop.kind === "suspended") this.#host.warm.keep(this);
@@ -86,6 +89,17 @@ export class Life implements Parked {
       this.#host.driving.delete(runId);
       signal?.removeEventListener("abort", leave);
     }
+  }
+
+  /** A child of the run is driven here, too, and is about to end. */
+  async tell(told: ChildTold): Promise<boolean> {
+    const call = this.#engine.calls.get(told.key);
+    if (!(call instanceof ChildCall)) return false;
+    const stopped = this.#stopped.then(
+      () => false,
+      () => false,
+    );
+    return Promise.race([call.tell(told), stopped]);
   }
 
   /** Gives the lease back however the drive ended. */

@@ -46,16 +46,19 @@ export async function* readStream(
   }
   const journal = await openRun(host, runId);
   const place = { attempt, next: from };
+  let seen = 0;
   let key: string | null = null;
-  for (let seen = 0; signal?.aborted !== true;) {
+  for (;;) {
     key ??= keyOf(journal, name);
-    for (; key !== null && seen < journal.entries.length; seen++) {
-      const entry = journal.entries[seen] as Entry;
-      if (!isOf(entry, key)) continue;
+    const fresh = key === null ? [] : journal.entries.slice(seen);
+    seen += fresh.length;
+    for (const entry of fresh) {
+      if (key === null || !isOf(entry, key)) continue;
       yield* eventsOf(entry, place, runId);
       if (entry.kind === "stream.completed") return;
     }
     if (journal.state.end !== null) throw endedWithout(journal, name);
+    if (signal?.aborted === true) return;
     await host.changed(journal, null, signal);
     await journal.look();
   }

@@ -7,6 +7,7 @@
  */
 
 import type { Definition } from "./definition.ts";
+import type { ChildTold } from "./engine/child-runs.ts";
 import type { Hold } from "./engine/hold.ts";
 import type { AdvanceOptions, AtEdge, Stop } from "./engine/options.ts";
 import type { Journal } from "./journal.ts";
@@ -20,6 +21,8 @@ export interface Parked {
   readonly parked: boolean;
   /** Goes on by itself. */
   revive(): void;
+  /** Records how a child of the run ends; false when this life cannot. */
+  tell(told: ChildTold): Promise<boolean>;
   drive(given: { atEdge?: AtEdge | undefined; options: AdvanceOptions }): Promise<Stop>;
 }
 

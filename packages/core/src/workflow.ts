@@ -75,7 +75,7 @@ export function durable(
   }
   const definition: Definition = {
     name,
-    body: body as Definition["body"],
+    body,
     input: options.input ?? null,
     version: options.version ?? null,
   };

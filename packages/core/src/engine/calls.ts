@@ -106,6 +106,8 @@ export class Calls {
         return this.#byKey.get(entry.key)?.begin();
       case "stream.chunks":
       case "child.opened":
+      case "child.completed":
+      case "child.failed":
         return this.#byKey.get(entry.key)?.look?.();
       case "suspend.answered":
         return this.byWait(entry.wait)?.look?.();

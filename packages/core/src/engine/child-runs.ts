@@ -2,7 +2,7 @@
 
 import type { Json } from "../codec/tags.ts";
 import type { Definition } from "../definition.ts";
-import type { ChildOf } from "../entry.ts";
+import type { ChildOf, Fact } from "../entry.ts";
 import type { Outcome } from "../outcome.ts";
 
 export interface ChildRun {
@@ -23,3 +23,6 @@ export interface Children {
     readonly childOf: ChildOf;
   }): Promise<void>;
 }
+
+/** What a parent's journal says of the end of a child. */
+export type ChildTold = Extract<Fact<Json>, { kind: "child.completed" | "child.failed" }>;

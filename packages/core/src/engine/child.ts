@@ -13,10 +13,10 @@ import type { Json } from "../codec/tags.ts";
 import type { Definition } from "../definition.ts";
 import { DurableError, describeError } from "../errors.ts";
 import { digest } from "../hash.ts";
-import type { ChildRun } from "./child-runs.ts";
+import type { ChildRun, ChildTold } from "./child-runs.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
-import { pending } from "./promise.ts";
+import { deferred, pending } from "./promise.ts";
 import type { Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
@@ -43,8 +43,9 @@ interface ChildParts extends CallParts {
   readonly declared: string;
 }
 
-class ChildCall extends KeyedCall<ChildParts, unknown> {
+export class ChildCall extends KeyedCall<ChildParts, unknown> {
   #begun = false;
+  readonly #told = deferred<true>();
 
   get #child(): ChildRun {
     const { journal } = this.engine;
@@ -80,9 +81,17 @@ class ChildCall extends KeyedCall<ChildParts, unknown> {
     return this.engine.replay.fact(this.key)?.opened === true;
   }
 
-  /** The parent's entry is durable. */
+  /** The parent's entry is durable: the first of them, or the last. */
   look(): void {
-    if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
+    if (this.engine.replay.fact(this.key)?.settled === true) this.#told.resolve(true);
+    else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
+  }
+
+  /** The child says how it is about to end; settles when that is durable. */
+  tell(told: ChildTold): Promise<true> {
+    if (this.engine.replay.fact(this.key)?.settled !== true) this.engine.write(told);
+    else this.#told.resolve(true);
+    return this.#told.promise;
   }
 
   due(): void {
@@ -102,9 +111,9 @@ class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   async #driven(): Promise<void> {
     const outcome = await this.engine.options.children.drive(this.#child);
-    await this.engine.options.hold.look();
     const { key, after } = this;
     const called = { key, after };
+    if (this.engine.replay.fact(key)?.settled !== true) await this.engine.options.hold.look();
     if (this.engine.replay.fact(key)?.settled === true || this.scope.closed) return;
     switch (outcome.status) {
       // It ended and could not tell: what stands in its journal counts.

@@ -63,7 +63,8 @@ export class Outbox {
   /** Something queued lets the workflow go on once it is durable: no time to stop. */
   get settles(): boolean {
     return this.#queue.some(
-      ({ fact }) => !/opened|rejected|closed|chunks/.test(fact.kind) && !this.#wait(fact).settled,
+      ({ fact }) =>
+        !/^(sleep|suspend)\.opened|rejected|closed|chunks/.test(fact.kind) && !this.#wait(fact).settled,
     );
   }
 

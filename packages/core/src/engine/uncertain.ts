@@ -69,7 +69,7 @@ export function askSomebody(
     /** How often the step was announced: each time is another question. */
     readonly starts: number;
     /** Throws when a value cannot be the step's output. */
-    check(value: unknown): Promise<unknown>;
+    readonly check: (value: unknown) => Promise<unknown>;
   },
 ): Promise<Resolution> {
   const { uncertain, starts, check } = question;
