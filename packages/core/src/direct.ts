@@ -252,7 +252,10 @@ export class DirectJournal {
     const next = last === undefined ? 0 : last.from + last.chunks.length;
     const index =
       fact.kind === "stream.chunks" ? fact.from : fact.kind === "stream.completed" ? fact.count : null;
-    const mine = "attempt" in fact && (attempt === fact.attempt ? next === index : index === 0);
+    // The next of the latest attempt, or the first of a later one: anything else is another's.
+    const mine =
+      "attempt" in fact &&
+      (attempt === fact.attempt ? next === index : index === 0 && fact.attempt > (attempt ?? 0));
     if (index !== null && (this.has(fact.key) || !mine)) {
       const why = `Another process records stream "${fact.key}" of journal ${this.id} as well, and was first.`;
       landed.reject(new DurableError("conflict", `${why} Open the journal again to read it.`));
