@@ -3,13 +3,13 @@
 import { cancel } from "./cancel.ts";
 import type { Definition } from "./definition.ts";
 import { advanceRun } from "./drive.ts";
-import { DurableError } from "./errors.ts";
+import { DurableError, show } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
 import type { AdvanceOptions } from "./engine/options.ts";
 import { openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
-import { Run } from "./run.ts";
+import { Run, start, type RunOptions } from "./run.ts";
 import type { ListPage, ListQuery } from "./storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./world.ts";
@@ -38,6 +38,8 @@ export interface App {
   /** Names of the workflows it has. */
   readonly workflows: readonly string[];
   readonly world: World;
+  /** Records a run of one of its workflows, by name, and drives it in the background. */
+  start(workflow: string, input?: unknown, options?: RunOptions): Promise<Run>;
   /** Answers a suspend point and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /** Appends the answer and nothing else: no workflow code runs. Advance the run, or let a sweep find it. */
@@ -68,6 +70,14 @@ export function createApp(options: AppOptions): App {
   return {
     workflows: [...definitions.keys()],
     world: host.world,
+    start: async (workflow, input, given = {}) => {
+      const definition = host.find(workflow);
+      if (definition !== null) return start(host, definition, input, given);
+      throw new DurableError(
+        "unknown-workflow",
+        `This app has no workflow ${show(workflow)}. Add it to createApp({ workflows }).`,
+      );
+    },
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
     advance: (runId, given) => advanceRun(host, runId, given),

@@ -1,5 +1,5 @@
 export { durable } from "./workflow.ts";
-export type { AnyWorkflow, RunArguments, RunOptions, Workflow, WorkflowOptions } from "./workflow.ts";
+export type { AnyWorkflow, RunArguments, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
 export { createWorker } from "./worker.ts";
@@ -15,7 +15,7 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./context.ts";
-export { fork, type Run } from "./run.ts";
+export { fork, type Run, type RunOptions } from "./run.ts";
 export type { RunEntry as Entry } from "./run-entry.ts";
 export { DirectJournal as Journal } from "./direct.ts";
 export type { JournalOptions, RecordOptions } from "./direct.ts";

@@ -1,7 +1,8 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
 import { cancel } from "./cancel.ts";
-import { driveOn } from "./drive.ts";
+import type { Definition } from "./definition.ts";
+import { advance, begin, driveOn } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
@@ -16,6 +17,11 @@ import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
 export interface Driven {
   readonly outcome: Outcome<unknown>;
   readonly journal: Journal;
+}
+
+export interface RunOptions {
+  /** With the id of a run that exists, that run is continued, or its recorded outcome returned. */
+  readonly id?: string | undefined;
 }
 
 export class Run<Output = unknown, Input = unknown> {
@@ -120,6 +126,20 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
     `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), the tokens are in error.details.waiting; or use result({ wait: true }).`,
     { details: { waiting: outcome.waiting } },
   );
+}
+
+/** Records a run, or finds the one that has this id, and drives it in the background. */
+export async function start(
+  host: Host,
+  definition: Definition,
+  input: unknown,
+  { id }: RunOptions,
+): Promise<Run> {
+  const begun = await begin(host, definition, input, { id });
+  const { journal } = begun;
+  const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));
+  host.background(`run ${journal.runId}`, driving);
+  return new Run(journal.runId, { host, driving });
 }
 
 /** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */

@@ -11,18 +11,13 @@ import { assertName } from "./keys.ts";
 import { definitionOf, openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
-import { Run } from "./run.ts";
+import { Run, start, type RunOptions } from "./run.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
 import type { ListPage, ListQuery } from "./storage.ts";
 
 export interface WorkflowOptions extends HostOptions {
   /** Recorded when a run starts, and readable as `ctx.version` for the run's whole life. */
   readonly version?: string;
-}
-
-export interface RunOptions {
-  /** With the id of a run that exists, that run is continued, or its recorded outcome returned. */
-  readonly id?: string | undefined;
 }
 
 export type RunArguments<Input> = Arguments<Input, RunOptions>;
@@ -90,13 +85,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     definition,
     run: async (input?: unknown, { id }: RunOptions = {}) =>
       advance(host, definition, await begin(host, definition, input, { id })),
-    start: async (input?: unknown, { id }: RunOptions = {}) => {
-      const begun = await begin(host, definition, input, { id });
-      const { journal } = begun;
-      const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));
-      host.background(`run ${journal.runId}`, driving);
-      return new Run(journal.runId, { host, driving });
-    },
+    start: (input?: unknown, given: RunOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),
     get,
