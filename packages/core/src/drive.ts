@@ -27,6 +27,8 @@ export interface Begun {
   readonly journal: Journal;
   readonly hold: Hold;
   readonly held: boolean;
+  /** The run was recorded just now. */
+  readonly created: boolean;
   /** Times a driver took the run since its journal last grew: one that keeps dying kills its drivers. */
   readonly starts: number;
 }
@@ -48,7 +50,7 @@ export async function begin(
   const started = { kind: "run.started", runId, workflow, version, input: encoded } as const;
   const fact = writeFact({ ...started, ...(childOf === undefined ? {} : { childOf }) }, host.world.now());
   const appended = await journal.append([fact], { lease: hold.claimNew(journal) });
-  if (appended.kind === "landed") return { journal, hold, held: true, starts: 1 };
+  if (appended.kind === "landed") return { journal, hold, held: true, starts: 1, created: true };
   assertSame(journal, definition, encoded);
   return grip(host, journal);
 }
@@ -73,11 +75,11 @@ function assertSame(journal: Journal, definition: Definition, input: Json): void
 export async function grip(host: Host, journal: Journal): Promise<Begun> {
   const hold = host.warm.lent(journal)?.hold ?? new Hold({ ...(await host.journals()), ttlMs: host.leaseMs });
   const lease = journal.state.end === null ? await hold.acquire(journal) : null;
-  if (lease === null) return { journal, hold, held: false, starts: 0 };
+  if (lease === null) return { journal, hold, held: false, starts: 0, created: false };
   if (lease.length !== journal.position) await journal.look();
   // A copy that lags behind would have recorded work done again.
   if (journal.position < lease.length) throw incomplete(journal.runId, journal.position, lease.length);
-  return { journal, hold, held: true, starts: lease.starts };
+  return { journal, hold, held: true, starts: lease.starts, created: false };
 }
 
 /** Drives a run on, unless it is over or driven elsewhere. */

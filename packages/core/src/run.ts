@@ -26,12 +26,15 @@ export interface RunOptions {
 
 export class Run<Output = unknown, Input = unknown> {
   readonly id: string;
+  /** True on the handle whose `start` recorded the run; false when there was one of this id. */
+  readonly created: boolean;
   readonly #host: Host;
   /** The drive this process started, until somebody has heard how it stopped. */
   #driving: Promise<Driven> | null;
 
-  constructor(id: string, parts: { host: Host; driving?: Promise<Driven> }) {
+  constructor(id: string, parts: { host: Host; driving?: Promise<Driven>; created?: boolean }) {
     this.id = id;
+    this.created = parts.created ?? false;
     this.#host = parts.host;
     this.#driving = parts.driving ?? null;
   }
@@ -139,7 +142,7 @@ export async function start(
   const { journal } = begun;
   const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);
-  return new Run(journal.runId, { host, driving });
+  return new Run(journal.runId, { host, driving, created: begun.created });
 }
 
 /** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */
