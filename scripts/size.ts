@@ -6,10 +6,10 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { root } from "./lib/workspace.ts";
 
-/** 25 kB for the kernel; what is built on it has no limit of its own yet. */
-const limit = 25 * 1024;
+/** For the kernel (docs/decisions/0019); what is built on it has no limit of its own yet. */
+const limit = 36 * 1024;
 /** Exports that stand on the kernel and are left out of it. */
-const onTop = ["createWorker"];
+const onTop = ["createWorker", "Journal"];
 
 async function weigh(contents: string): Promise<{ gzipped: number; minified: number; stowaways: string[] }> {
   const { outputFiles, metafile } = await build({
