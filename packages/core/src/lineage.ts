@@ -106,7 +106,9 @@ function applyEdits(
 ): Entry[] {
   if (forked.edits.length === 0) return [...view];
   const edits = new Map(forked.edits.map((edit) => [edit.key, edit]));
-  const edited = view.map((entry): Entry => {
+  // The chunks of an edited stream stand in its end.
+  const kept = view.filter((entry) => entry.kind !== "stream.chunks" || !edits.has(entry.key));
+  const edited = kept.map((entry): Entry => {
     const edit = isSettlement(entry) ? edits.get(entry.key) : undefined;
     if (edit === undefined) return entry;
     return editedEntry(edit, entry as Entry & { after: number; wait?: string }, entry.kind);

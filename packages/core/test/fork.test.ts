@@ -260,6 +260,30 @@ describe("what a fork is", () => {
   });
 });
 
+test("whoever reads a stream that a fork edited gets the edited chunks, as its workflow does", async () => {
+  const world = virtualWorld();
+  const storage = new MemoryStorage({ now: () => world.now() });
+  const flow = durable("streams", (ctx) => ctx.stream("tokens", () => ["a", "b", "c"])).with({
+    world,
+    storage,
+    secret,
+  });
+  await world.run(flow.run(undefined, { id: "parent" }));
+  const read = async (run: Run<unknown>): Promise<unknown[]> => {
+    const events: unknown[] = [];
+    for await (const event of run.stream("tokens"))
+      events.push(event.type === "chunk" ? [event.index, event.value] : event);
+    return events;
+  };
+  for (const chunks of [["x", "y"], ["p", "q", "r", "s"], []]) {
+    const fork = await world.run(flow.fork("parent", { edit: { tokens: chunks } }));
+    expect(await world.run(fork.result())).toEqual(chunks);
+    expect(await world.run(read(fork))).toEqual(chunks.map((chunk, index) => [index, chunk]));
+    const again = await world.run(flow.fork(fork.id, { after: "tokens" }));
+    expect(await world.run(read(again))).toEqual(chunks.map((chunk, index) => [index, chunk]));
+  }
+});
+
 test("a connection that is lost while an ancestor is read says so, and the journal is not called corrupt", async () => {
   const world = virtualWorld();
   const base = new MemoryStorage({ now: () => world.now() });
