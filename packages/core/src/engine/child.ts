@@ -20,8 +20,9 @@ import { deferred, pending } from "./promise.ts";
 import type { Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
-/** Should nobody tell, a parked parent looks after so long, then ever more rarely. */
+/** Should nobody tell, a parked parent looks after so long, then ever more rarely: sooner where a driver may be dead. */
 const lookMs = 600_000;
+const driverMs = 30_000;
 
 export function child(
   engine: Engine,
@@ -131,15 +132,19 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
           ...called,
           error: this.#thrown(cancelled(this.where)),
         });
+      case "running":
+        return this.#await(null, driverMs);
+      case "suspended":
+        return this.#await(outcome.wakeAt, lookMs);
       default:
-        return this.#await(outcome.status === "suspended" ? outcome.wakeAt : null);
+        return this.#await(null, lookMs);
     }
   }
 
   /** A storage that fails is no failure of the child; an input it refuses is. */
   #failed(error: unknown): void {
     if (!DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
-      return this.#await(this.engine.world.now() + 1_000);
+      return this.engine.timers.wait(this, this.engine.world.now() + 1_000);
     const { key, after } = this;
     this.engine.write({ kind: "child.failed", key, after, error: this.#thrown(error) });
   }
@@ -152,10 +157,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return encodeThrown(error, `error of ${this.where}`);
   }
 
-  #await(wakeAt: number | null): void {
+  #await(wakeAt: number | null, least: number): void {
     const now = this.engine.world.now();
     const openedAt = this.engine.journal.state.children.get(this.key)?.opened.at ?? now;
-    const look = now + Math.max(lookMs, now - openedAt);
+    const look = now + Math.max(least, now - openedAt);
     this.engine.timers.wait(this, wakeAt, { outside: true, look });
   }
 

@@ -78,8 +78,6 @@ export class Engine implements Edge {
     this.#learned = this.journal.entries.length;
   }
 
-  // ---- what calls use ----
-
   /** Lets a call in, or answers null: its promise then stays pending for good. */
   enter(asked: Asked): Entered | null {
     if (asked.scope.closed || this.#blocked !== null) return null;
@@ -137,7 +135,12 @@ export class Engine implements Edge {
 
   /** No further attempt may start: the run is over, or this driver is. */
   get closing(): boolean {
-    return this.#finish !== null || this.#stop !== null || this.#blocked !== null || this.#leaving;
+    return this.#finish !== null || this.ceasing;
+  }
+
+  /** Nothing more begins here. */
+  get ceasing(): boolean {
+    return this.#stop !== null || this.#blocked !== null || this.#leaving;
   }
 
   /** Takes in entries that came from outside, or our own that have become durable. */
@@ -154,8 +157,6 @@ export class Engine implements Edge {
   kick(): void {
     this.#bell.ring();
   }
-
-  // ---- the loop ----
 
   /** Runs to the next stop. The function has just been called and its first turn is under way, or it was parked. */
   async drive(given: Driving): Promise<Stop> {
@@ -275,8 +276,6 @@ export class Engine implements Edge {
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#bell.wait();
   }
-
-  // ---- ends and wake-ups ----
 
   #end(stop: Stop): void {
     this.#stop ??= stop;

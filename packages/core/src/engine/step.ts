@@ -117,13 +117,13 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
     this.#begun = fact.starts;
     if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);
     // Its time to begin has gone by: nobody need wonder what became of it.
-    if (this.engine.closing) this.#announce(0);
+    if (this.engine.ceasing) this.#announce(0);
     else this.start(this.nextAttempt());
   }
 
   protected override prepare(): void {
     if (this.parts.onUncertain === undefined) return super.prepare();
-    if (this.engine.closing) return;
+    if (this.engine.ceasing) return;
     this.#announced = (this.engine.replay.fact(this.key)?.starts ?? 0) + 1;
     this.#announce(this.nextAttempt());
   }
