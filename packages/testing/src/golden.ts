@@ -4,7 +4,7 @@
  */
 
 import { globSync, readFileSync } from "node:fs";
-import type { AnyWorkflow, Secret } from "@durable/core";
+import type { AnyWorkflow, Cipher, Secret } from "@durable/core";
 import type { GoldenJournal } from "./golden/journal.ts";
 import { judge } from "./golden/replay.ts";
 import { GoldenError, reportOf, type GoldenReport, type GoldenResult } from "./golden/report.ts";
@@ -16,6 +16,8 @@ export interface GoldenOptions {
   readonly report?: boolean;
   /** For code that hands tokens on as declared input: the secret the journals were recorded with. */
   readonly secret?: Secret;
+  /** What the journals were recorded with, where they are encrypted. */
+  readonly encryption?: Cipher;
 }
 
 interface Source {
@@ -38,7 +40,7 @@ export async function replayGolden(
   if (sources.length === 0) throw new Error("replayGolden was given no journals.");
   const against = [options.against].flat();
   const results: GoldenResult[] = [];
-  for (const source of sources) results.push(await result(source, against, options.secret));
+  for (const source of sources) results.push(await result(source, against, options));
   const report = reportOf(results);
   if (!report.ok && options.report !== true) throw new GoldenError(report);
   return report;
@@ -64,7 +66,7 @@ function parsed(text: string): GoldenJournal | Error {
 async function result(
   { source, journal }: Source,
   against: readonly AnyWorkflow[],
-  secret: Secret = "golden journals are replayed, not resumed",
+  { secret = "golden journals are replayed, not resumed", encryption }: GoldenOptions,
 ): Promise<GoldenResult> {
   if (journal instanceof Error) {
     const { message } = journal;
@@ -75,6 +77,6 @@ async function result(
     source,
     runId: String(runId),
     workflow: String(workflow),
-    ...(await judge(journal, { against, secret })),
+    ...(await judge(journal, { against, secret, encryption })),
   };
 }

@@ -17,7 +17,7 @@ export { faultyStorage } from "./faults.ts";
 export type { Fault, FaultOptions, FaultyStorage, Operation } from "./faults.ts";
 export { replayGolden, type GoldenOptions } from "./golden.ts";
 export { recordGolden } from "./golden/journal.ts";
-export type { GoldenAncestor, GoldenBatch, GoldenJournal } from "./golden/journal.ts";
+export type { GoldenAncestor, GoldenBatch, GoldenJournal, RecordGoldenOptions } from "./golden/journal.ts";
 export type { GoldenVerdict } from "./golden/replay.ts";
 export { GoldenError, type GoldenReport, type GoldenResult } from "./golden/report.ts";
 export { describeTree, describeViolations, eventTable } from "./sim/index.ts";

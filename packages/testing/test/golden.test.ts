@@ -210,7 +210,7 @@ describe("replayGolden: what cannot be replayed", () => {
       [
         { ...journal, workflow: "told wrong" },
         newer,
-        { ...journal, format: 2 },
+        { ...journal, format: 3 },
         damaged,
         { ...journal, batches: [] },
         { ...journal, runId: "another" },

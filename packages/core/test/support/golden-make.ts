@@ -5,57 +5,21 @@
  *     npm run golden:record [-- --all]
  */
 
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createApp, MemoryStorage, type AnyWorkflow, type Outcome, type Storage } from "@durable/core";
+import { createApp, type Outcome } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { faultyStorage, recordGolden, virtualWorld, type VirtualWorld } from "@durable/testing";
+import { faultyStorage, recordGolden, virtualWorld } from "@durable/testing";
 import { migrations } from "../../src/sqlite/schema.ts";
-import {
-  branches,
-  failing,
-  goldenFlows,
-  pace,
-  renamed,
-  renamedBefore,
-  reviews,
-  sequence,
-} from "./golden-flows.ts";
+import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./golden-flows.ts";
+import { book } from "./golden-flows-2.ts";
+import { makers2 } from "./golden-make-2.ts";
+import { sumOf } from "./golden-sums.ts";
+import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
 const folder = fileURLToPath(new URL("../golden/", import.meta.url));
-const secret = "the secret of the golden journals";
 const hour = 3_600_000;
-
-interface Place {
-  readonly world: VirtualWorld;
-  readonly storage: Storage;
-}
-
-const place = (): Place => {
-  const world = virtualWorld();
-  pace.wait = () => new Promise((resolve) => void world.timer(250, resolve));
-  return { world, storage: new MemoryStorage({ now: () => world.now() }) };
-};
-
-const appOf = (at: Place, workflows: readonly AnyWorkflow[] = goldenFlows) =>
-  createApp({ ...at, secret, workflows });
-
-function tokenOf(outcome: Outcome<unknown> | undefined, name: string): string {
-  const points = outcome?.status === "suspended" ? outcome.waiting : [];
-  const point = points.find((one) => one.name === name);
-  if (point === undefined) throw new Error(`No wait "${name}" in ${JSON.stringify(outcome)}`);
-  return point.token;
-}
-
-/** Sleeps and retries until only the outside can help, or the run is over. */
-async function onward(at: Place, runId: string): Promise<Outcome<unknown>> {
-  for (;;) {
-    const outcome = await at.world.run(appOf(at).advance(runId));
-    if (outcome.status !== "suspended" || outcome.wakeAt === null) return outcome;
-    await at.world.advance(Math.max(0, outcome.wakeAt - at.world.now()));
-  }
-}
 
 const reviewed = { ok: true, by: "Ada" };
 
@@ -72,7 +36,7 @@ async function toTheMail(at: Place, id: string): Promise<Outcome<unknown>> {
   return onward(at, id);
 }
 
-const makers: Record<string, () => Promise<readonly [Place, string]>> = {
+const makers: Makers = {
   "completed-sequence": async () => {
     const at = place();
     await at.world.run(sequence.with({ ...at, secret, version: "7" }).run({ n: 3 }, { id: "sequence-1" }));
@@ -164,10 +128,11 @@ const makers: Record<string, () => Promise<readonly [Place, string]>> = {
     return [at, "renamed-1"];
   },
   ...forks(),
+  ...makers2,
 };
 
 /** A fork, a fork of it, and one with edits, another input and a label. */
-function forks(): Record<string, () => Promise<readonly [Place, string]>> {
+function forks(): Makers {
   const parent = async (): Promise<Place> => {
     const at = place();
     const late = await toTheMail(at, "reviews-6");
@@ -219,6 +184,7 @@ async function makeDatabase(path: string): Promise<void> {
   const storage = new SqliteStorage({ path, now: () => world.now() });
   const at = { world, storage };
   await toTheMail(at, "sqlite-parked");
+  await world.run(book.with({ ...at, secret }).run({ title: "Tides", notes: "" }, { id: "sqlite-blobs" }));
   await world.run(failing.with({ ...at, secret }).run(undefined, { id: "sqlite-failed" }));
   const fork = await reviews
     .with({ ...at, secret })
@@ -232,18 +198,20 @@ async function makeDatabase(path: string): Promise<void> {
 Error.stackTraceLimit = 0;
 mkdirSync(folder, { recursive: true });
 const all = process.argv.includes("--all");
-let made = 0;
+const made: string[] = [];
 for (const [name, make] of Object.entries(makers)) {
   const file = join(folder, `${name}.json`);
   if (existsSync(file) && !all) continue;
-  const [{ storage }, runId] = await make();
-  writeFileSync(file, `${JSON.stringify(await recordGolden(storage, runId), null, 2)}\n`);
-  made += 1;
+  const [{ storage, encryption }, runId] = await make();
+  const golden = await recordGolden(storage, runId, encryption === undefined ? {} : { encryption });
+  writeFileSync(file, `${JSON.stringify(golden, null, 2)}\n`);
+  made.push(file);
 }
 // A file of an older schema can only be made by the build of its day.
 const database = join(folder, `schema-${migrations.length}.db`);
 if (!existsSync(database)) {
   await makeDatabase(database);
-  made += 1;
+  made.push(database);
 }
-console.log(`golden: ${made} files made, in ${folder}`);
+for (const file of made) appendFileSync(join(folder, "sums.txt"), `${sumOf(file)}\n`);
+console.log(`golden: ${made.length} files made, in ${folder}`);

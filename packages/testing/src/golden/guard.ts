@@ -1,52 +1,73 @@
-/** A workflow whose steps cannot run: whoever asks for a result that is not recorded is told on. */
+/** A workflow whose work cannot run: whoever asks for a result that is not recorded is told on. */
 
-import type { AnyWorkflow, Context, StepInfo } from "@durable/core";
+import type { AnyWorkflow, Context } from "@durable/core";
 
 type Anything = (...args: readonly unknown[]) => unknown;
+type Told = (key: string, kind: "step" | "stream") => void;
 
 /** The same code; `ran` hears the key of the first body that would begin, which then never ends. */
-export function guarded({ name, definition }: AnyWorkflow, ran: (key: string) => void): AnyWorkflow {
+export function guarded({ name, definition }: AnyWorkflow, ran: Told): AnyWorkflow {
   const body: typeof definition.body = (ctx, input) => definition.body(guard(ctx, ran) as never, input);
   return { name, definition: { ...definition, body } };
 }
 
-/** Groups hand contexts of their own to their branches, so those are guarded as well. */
-const groups: ReadonlySet<unknown> = new Set(["parallel", "race", "map"]);
+/** What methods of a context are called with, so that nothing in it can work. */
+const shields: Readonly<Record<string, (args: readonly unknown[], ran: Told) => readonly unknown[]>> = {
+  step: ([name, work, options, ...rest], ran) => [
+    name,
+    idle(work, "step", ran),
+    undecided(options, ran),
+    ...rest,
+  ],
+  stream: ([name, producer, ...rest], ran) => [name, idle(producer, "stream", ran), ...rest],
+  // Groups hand contexts of their own to their branches, so those are guarded as well.
+  parallel: ([branches, ...rest], ran) => [each(branches, ran), ...rest],
+  race: ([branches, ...rest], ran) => [each(branches, ran), ...rest],
+  map: ([items, fn, ...rest], ran) => [items, branch(fn, ran), ...rest],
+  child: ([workflow, ...rest], ran) => [below(workflow, ran), ...rest],
+};
 
-function guard(ctx: Context, ran: (key: string) => void): Context {
-  const stub = ({ key }: StepInfo): Promise<never> => {
-    ran(key);
-    return new Promise<never>(() => {});
-  };
-  const inner = (argument: unknown): unknown => (isContext(argument) ? guard(argument, ran) : argument);
-  const wrap = (given: unknown): unknown => {
-    if (typeof given === "function") return (...args: unknown[]) => (given as Anything)(...args.map(inner));
-    if (Array.isArray(given))
-      return given.map((item: unknown) => (typeof item === "function" ? wrap(item) : item));
-    if (typeof given !== "object" || given === null) return given;
-    return Object.fromEntries(
-      Object.entries(given).map(([name, item]) => [
-        name,
-        typeof item === "function" ? wrap(item) : (item as unknown),
-      ]),
-    );
-  };
+function guard(ctx: Context, ran: Told): Context {
   return new Proxy(ctx, {
     get: (target, name) => {
       const member = Reflect.get(target, name) as unknown;
-      if (typeof member !== "function") return member;
-      const method = member as Anything;
-      if (name === "step")
-        return (step: unknown, work: unknown, ...rest: unknown[]) =>
-          method.call(target, step, typeof work === "function" ? stub : work, ...rest);
-      if (groups.has(name)) return (...args: unknown[]) => method.apply(target, args.map(wrap));
-      return method;
+      const shield = Object.hasOwn(shields, name) ? shields[name as string] : undefined;
+      if (typeof member !== "function" || shield === undefined) return member;
+      return (...args: unknown[]) => (member as Anything).apply(target, [...shield(args, ran)]);
     },
   });
 }
 
-function isContext(value: unknown): value is Context {
-  if (typeof value !== "object" || value === null) return false;
-  const { step, suspend } = value as Partial<Context>;
-  return typeof step === "function" && typeof suspend === "function";
+/** Work that only tells that it was asked for. What is no function is for the library to refuse. */
+function idle(work: unknown, kind: "step" | "stream", ran: Told): unknown {
+  if (typeof work !== "function") return work;
+  return ({ key }: { readonly key: string }): Promise<never> => {
+    ran(key, kind);
+    return new Promise<never>(() => {});
+  };
+}
+
+/** To find out what became of an uncertain step is work, too. */
+function undecided(options: unknown, ran: Told): unknown {
+  const { onUncertain } = (options ?? {}) as { readonly onUncertain?: unknown };
+  if (typeof onUncertain !== "function") return options;
+  return { ...(options as object), onUncertain: idle(onUncertain, "step", ran) };
+}
+
+function branch(fn: unknown, ran: Told): unknown {
+  if (typeof fn !== "function") return fn;
+  return (ctx: Context, ...rest: unknown[]): unknown => (fn as Anything)(guard(ctx, ran), ...rest);
+}
+
+function each(branches: unknown, ran: Told): unknown {
+  if (Array.isArray(branches)) return branches.map((fn: unknown) => branch(fn, ran));
+  if (typeof branches !== "object" || branches === null) return branches;
+  return Object.fromEntries(Object.entries(branches).map(([name, fn]) => [name, branch(fn, ran)]));
+}
+
+/** A child is a run of its own: its keys are told below its name. */
+function below(workflow: unknown, ran: Told): unknown {
+  const { name, definition } = (workflow ?? {}) as Partial<AnyWorkflow>;
+  if (name === undefined || typeof definition?.body !== "function") return workflow;
+  return guarded({ name, definition }, (key, kind) => ran(`${name}/${key}`, kind));
 }

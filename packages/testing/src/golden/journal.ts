@@ -3,28 +3,42 @@
  * Nothing is interpreted here but the frame: what a batch says is for @durable/core to judge.
  */
 
-import { createApp, MemoryStorage, type ReadReply, type Storage } from "@durable/core";
+import {
+  createApp,
+  MemoryStorage,
+  type Cipher,
+  type Entry,
+  type ReadReply,
+  type Storage,
+} from "@durable/core";
 import { loadJournal } from "../load.ts";
 
-/** The frame below; batches carry a format version of their own. */
-export const goldenFormat = 1;
+/** The frame below; batches carry a format version of their own. 2 brought blobs and children. */
+export const goldenFormat = 2;
 
 /** One batch, as an object for people to read; a text that is no plain JSON is kept as it is. */
 export type GoldenBatch = string | { readonly [field: string]: unknown };
 
-/** The batches of a run that a fork reads. */
+/** The batches of a run that goes with another: one that a fork reads, or a child. */
 export interface GoldenAncestor {
   readonly runId: string;
   readonly batches: readonly GoldenBatch[];
+  /** What the batches point at, by name. */
+  readonly blobs?: Readonly<Record<string, string>>;
 }
 
-export interface GoldenJournal {
+export interface GoldenJournal extends GoldenAncestor {
   readonly format: number;
-  readonly runId: string;
   readonly workflow: string;
-  readonly batches: readonly GoldenBatch[];
   /** For a fork: what it has from its ancestors, oldest first. */
   readonly ancestors?: readonly GoldenAncestor[];
+  /** Children it waits for, and theirs: a run is parked where they are. */
+  readonly children?: readonly GoldenAncestor[];
+}
+
+export interface RecordGoldenOptions {
+  /** What the run was recorded with. Sealed values stay sealed in what is returned. */
+  readonly encryption?: Cipher;
 }
 
 interface RawEntry {
@@ -39,7 +53,53 @@ interface RawEntry {
  * Records a run's journal for `replayGolden`. What it returns is plain JSON: write it to a file.
  * It holds what the run's steps returned: look at it before you commit it.
  */
-export async function recordGolden(storage: Storage, runId: string): Promise<GoldenJournal> {
+export async function recordGolden(
+  storage: Storage,
+  runId: string,
+  options: RecordGoldenOptions = {},
+): Promise<GoldenJournal> {
+  const { own, ancestors, open } = await recorded(storage, runId, options);
+  const children: GoldenAncestor[] = [];
+  for (const child of open) children.push(...(await family(storage, child, options)));
+  const [first] = entriesOf(own.batches.slice(0, 1));
+  const plain = children.length === 0 && [own, ...ancestors].every(({ blobs }) => blobs === undefined);
+  return {
+    format: plain ? 1 : goldenFormat,
+    runId,
+    workflow: first?.workflow ?? "",
+    batches: own.batches,
+    ...(own.blobs === undefined ? {} : { blobs: own.blobs }),
+    ...(ancestors.length === 0 ? {} : { ancestors }),
+    ...(children.length === 0 ? {} : { children }),
+  };
+}
+
+/** A child and those it waits for; nothing when it has not begun. */
+async function family(
+  storage: Storage,
+  runId: string,
+  options: RecordGoldenOptions,
+): Promise<GoldenAncestor[]> {
+  const { locator, reply } = await readOf(storage, runId);
+  if (locator === "" || reply.length === 0) return [];
+  const { own, open } = await recorded(storage, runId, options);
+  const below: GoldenAncestor[] = [];
+  for (const child of open) below.push(...(await family(storage, child, options)));
+  return [own, ...below];
+}
+
+interface Recorded {
+  readonly own: GoldenAncestor;
+  readonly ancestors: readonly GoldenAncestor[];
+  /** Children that have not told their end. */
+  readonly open: readonly string[];
+}
+
+async function recorded(
+  storage: Storage,
+  runId: string,
+  { encryption }: RecordGoldenOptions,
+): Promise<Recorded> {
   const reads: Promise<ReadReply>[] = [];
   const watched: Storage = {
     ...refusing,
@@ -50,20 +110,33 @@ export async function recordGolden(storage: Storage, runId: string): Promise<Gol
     },
   };
   // Opening the run reads all that it is made of: its own journal first, then its ancestors, oldest first.
-  await createApp({ storage: watched, workflows: [] }).get(runId).entries();
-  const [own, ...others] = (await Promise.all(reads)).map(({ batches }) => batches.map(readable));
-  const [first] = entriesOf(own?.slice(0, 1) ?? []);
-  const ancestors = (first?.ancestry ?? []).map((ancestor, index) => ({
-    runId: ancestor.runId,
-    batches: (others[index] ?? []).slice(0, ancestor.length),
-  }));
-  return {
-    format: goldenFormat,
-    runId,
-    workflow: first?.workflow ?? "",
-    batches: own ?? [],
-    ...(ancestors.length === 0 ? {} : { ancestors }),
-  };
+  const app = createApp({
+    storage: watched,
+    workflows: [],
+    ...(encryption === undefined ? {} : { encryption }),
+  });
+  const entries = await app.get(runId).entries();
+  const [own, ...others] = await Promise.all(reads);
+  const forked = entries.findLast((entry) => entry.kind === "run.forked");
+  const ancestors = (forked?.ancestry ?? []).map((ancestor, index) =>
+    part(ancestor.runId, others[index], ancestor.length),
+  );
+  return { own: part(runId, own), ancestors, open: openChildren(entries) };
+}
+
+function part(runId: string, reply: ReadReply | undefined, length?: number): GoldenAncestor {
+  const { batches = [], blobs = {} } = reply ?? {};
+  const named = Object.keys(blobs).length === 0 ? {} : { blobs };
+  return { runId, batches: batches.slice(0, length).map(readable), ...named };
+}
+
+function openChildren(entries: readonly Entry[]): string[] {
+  const open = new Map<string, string>();
+  for (const entry of entries) {
+    if (entry.kind === "child.opened") open.set(entry.key, entry.child);
+    else if (entry.kind.startsWith("child.") && "key" in entry) open.delete(entry.key);
+  }
+  return [...open.values()];
 }
 
 /** The object where it stands for exactly this text: batches are byte strings, and stay what they were. */
@@ -92,50 +165,48 @@ export function entriesOf(batches: readonly GoldenBatch[]): readonly RawEntry[] 
 
 const isEnd = ({ kind }: RawEntry): boolean => /^run\.(completed|failed|cancelled)$/.test(kind ?? "");
 
-/** The journal as it was just before the run's end, and the end. */
-export function withoutEnd(batches: readonly GoldenBatch[]): {
-  readonly batches: readonly GoldenBatch[];
-  readonly end: RawEntry | null;
-} {
+/** The journal as it was just before the run's end. */
+export function withoutEnd(batches: readonly GoldenBatch[]): readonly GoldenBatch[] {
   const last = batches.findIndex((batch) => entriesOf([batch]).some(isEnd));
   const ending = batches[last];
-  if (ending === undefined || typeof ending === "string") return { batches, end: null };
+  if (ending === undefined || typeof ending === "string") return batches;
   const entries = entriesOf([ending]);
   const at = entries.findIndex(isEnd);
   const before = at === 0 ? [] : [{ ...ending, entries: entries.slice(0, at) }];
-  return { batches: [...batches.slice(0, last), ...before], end: entries[at] ?? null };
+  return [...batches.slice(0, last), ...before];
 }
 
 /** A fresh storage that holds these journals and nothing else. */
 export async function load(journals: readonly GoldenAncestor[], now: () => number): Promise<MemoryStorage> {
   const storage = new MemoryStorage({ now });
-  for (const { runId, batches } of journals) {
-    const locator = await locatorOf(runId);
+  for (const { runId, batches, blobs = {} } of journals) {
+    const { locator } = await readOf(storage, runId);
     // A storage tells two lives of one id apart by when they began.
     const createdAt = Number(entriesOf(batches.slice(0, 1))[0]?.at ?? 0);
-    await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf) });
+    await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf), blobs });
   }
   return storage;
 }
 
 /** Where core keeps a run is its own affair: it is asked by letting it look. */
-async function locatorOf(runId: string): Promise<string> {
-  let asked = "";
-  const storage: Storage = {
+async function readOf(storage: Storage, runId: string): Promise<{ locator: string; reply: ReadReply }> {
+  let found = { locator: "", reply: nothing };
+  const asked: Storage = {
     ...refusing,
-    read: (locator) => {
-      asked = locator;
-      return Promise.resolve({ batches: [], length: 0 });
+    read: async (locator) => {
+      found = { locator, reply: await storage.read(locator) };
+      return nothing;
     },
   };
   // It finds nothing, or refuses the id: either way it has said what there is to say.
-  await createApp({ storage, workflows: [] })
+  await createApp({ storage: asked, workflows: [] })
     .get(runId)
     .entries()
     .catch(() => {});
-  return asked;
+  return found;
 }
 
+const nothing: ReadReply = { batches: [], length: 0 };
 const refuse = (): Promise<never> => Promise.reject(new Error("This storage is only read from."));
 const refusing: Storage = {
   append: refuse,

@@ -6,8 +6,16 @@
  * G3. A run that was under way or cancelled must not be blocked; where it goes on, it may.
  */
 
-import { isDeepStrictEqual } from "node:util";
-import { createApp, DurableError, type AnyWorkflow, type Outcome, type Secret } from "@durable/core";
+import { inspect, isDeepStrictEqual } from "node:util";
+import {
+  createApp,
+  DurableError,
+  type AnyWorkflow,
+  type AppOptions,
+  type Cipher,
+  type Outcome,
+  type Secret,
+} from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "../world.ts";
 import { guarded } from "./guard.ts";
 import {
@@ -26,6 +34,8 @@ export type GoldenVerdict =
   | `would run ${string}`
   | "newer-format"
   | "unknown-workflow"
+  | "no-key"
+  | "tampered"
   | "corrupt";
 
 export interface Judged {
@@ -39,10 +49,13 @@ export interface Judged {
 export interface ReplayParts {
   readonly against: readonly AnyWorkflow[];
   readonly secret: Secret;
+  readonly encryption: Cipher | undefined;
 }
 
 /** How a replay stopped: the outcome the journal now has, or the step that would have run. */
-type Stopped = Outcome<unknown> | { readonly status: "would run"; readonly key: string };
+type Stopped =
+  | Outcome<unknown>
+  | { readonly status: "would run"; readonly kind: string; readonly key: string };
 
 export async function judge(journal: GoldenJournal, parts: ReplayParts): Promise<Judged> {
   const world = virtualWorld({ start: latestTime(journal) });
@@ -55,9 +68,8 @@ export async function judge(journal: GoldenJournal, parts: ReplayParts): Promise
     checkFrame(journal);
     const recorded = await recordedOutcome(journal, parts, world);
     checkStart(journal);
-    const { batches, end } = withoutEnd(journal.batches);
-    const replayed = await replay({ ...journal, batches }, parts, world);
-    return told(...verdictOn(recorded, replayed, { recorded: end, replayed: replayed.end }));
+    const batches = withoutEnd(journal.batches);
+    return told(...verdictOn(recorded, await replay({ ...journal, batches }, parts, world)));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     return told(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
@@ -66,7 +78,7 @@ export async function judge(journal: GoldenJournal, parts: ReplayParts): Promise
 
 /** The verdict an error stands for by itself. */
 function verdictFor(error: Error, otherwise: GoldenVerdict): GoldenVerdict {
-  const known = ["newer-format", "unknown-workflow", "corrupt", "diverged"] as const;
+  const known = ["newer-format", "unknown-workflow", "no-key", "tampered", "corrupt", "diverged"] as const;
   return known.find((code) => DurableError.is(error, code)) ?? otherwise;
 }
 
@@ -75,20 +87,21 @@ function latestTime(journal: GoldenJournal): number {
   return times.reduce((latest, at) => Math.max(latest, at), 0);
 }
 
-function allBatches({ batches, ancestors = [] }: GoldenJournal): readonly GoldenBatch[] {
-  const inherited = Array.isArray(ancestors) ? ancestors.flatMap((ancestor) => ancestor.batches) : [];
-  return Array.isArray(batches) ? [...inherited, ...batches] : [];
+function allBatches({ batches, ancestors = [], children = [] }: GoldenJournal): readonly GoldenBatch[] {
+  const others = [ancestors, children].filter((list) => Array.isArray(list)).flat();
+  return Array.isArray(batches) ? [...others.flatMap((other) => other.batches), ...batches] : [];
 }
 
-function checkFrame({ format, runId, batches, ancestors }: GoldenJournal): void {
+function checkFrame({ format, runId, batches, ancestors = [], children = [] }: GoldenJournal): void {
   if (typeof format === "number" && format > goldenFormat) {
     throw new DurableError(
       "newer-format",
       `It was recorded in format ${format}, newer than this build of @durable/testing reads (${goldenFormat}). Upgrade it.`,
     );
   }
-  const whole = typeof runId === "string" && Array.isArray(batches) && batches.length > 0;
-  if (format === goldenFormat && whole && (ancestors === undefined || Array.isArray(ancestors))) return;
+  const lists = [batches, ancestors, children].every((list) => Array.isArray(list));
+  if ((format === 1 || format === goldenFormat) && typeof runId === "string" && lists && batches.length > 0)
+    return;
   throw new DurableError(
     "corrupt",
     "It is no journal that recordGolden made: { format, runId, workflow, batches } is what it should have.",
@@ -104,51 +117,49 @@ function checkStart({ runId, batches }: GoldenJournal): void {
 
 async function recordedOutcome(
   journal: GoldenJournal,
-  { secret }: ReplayParts,
+  parts: ReplayParts,
   world: VirtualWorld,
 ): Promise<Outcome<unknown>> {
-  const storage = await loaded(journal, world);
-  const run = createApp({ storage, world, secret, workflows: [] }).get(journal.runId);
-  return world.run(run.outcome());
-}
-
-async function loaded(journal: GoldenJournal, world: VirtualWorld): ReturnType<typeof load> {
-  return load([...(journal.ancestors ?? []), journal], () => world.now());
-}
-
-async function replay(
-  journal: GoldenJournal,
-  { against, secret }: ReplayParts,
-  world: VirtualWorld,
-): Promise<Stopped & { readonly end: Readonly<Record<string, unknown>> | null }> {
-  const storage = await loaded(journal, world);
-  const asked = Promise.withResolvers<Stopped>();
-  const workflows = against.map((workflow) =>
-    guarded(workflow, (key) => asked.resolve({ status: "would run", key })),
+  const host = await hosted(journal, parts, world);
+  return world.run(
+    createApp({ ...host, workflows: [] })
+      .get(journal.runId)
+      .outcome(),
   );
-  const app = createApp({ storage, world, secret, workflows, patience: 0 });
-  const stopped = await world.run(Promise.race([app.advance(journal.runId), asked.promise]));
-  const [head] = (await storage.list({ limit: 1_000 })).runs.filter(({ runId }) => runId === journal.runId);
-  const written = head === undefined ? [] : (await storage.read(head.locator)).batches;
-  const { end } = withoutEnd(written.map((text) => JSON.parse(text) as GoldenBatch));
-  return { ...stopped, end };
 }
 
-type Ends = Readonly<Record<"recorded" | "replayed", Readonly<Record<string, unknown>> | null>>;
+async function hosted(
+  journal: GoldenJournal,
+  { secret, encryption }: ReplayParts,
+  world: VirtualWorld,
+): Promise<Omit<AppOptions, "workflows">> {
+  const { ancestors = [], children = [] } = journal;
+  const storage = await load([...ancestors, ...children, journal], () => world.now());
+  return { storage, world, secret, patience: 0, ...(encryption === undefined ? {} : { encryption }) };
+}
 
-function verdictOn(recorded: Outcome<unknown>, now: Stopped, ends: Ends): [GoldenVerdict, string | null] {
+async function replay(journal: GoldenJournal, parts: ReplayParts, world: VirtualWorld): Promise<Stopped> {
+  const asked = Promise.withResolvers<Stopped>();
+  const workflows = parts.against.map((workflow) =>
+    guarded(workflow, (key, kind) => asked.resolve({ status: "would run", kind, key })),
+  );
+  const app = createApp({ ...(await hosted(journal, parts, world)), workflows });
+  return world.run(Promise.race([app.advance(journal.runId), asked.promise]));
+}
+
+function verdictOn(recorded: Outcome<unknown>, now: Stopped): [GoldenVerdict, string | null] {
   if (now.status === "blocked") return [verdictFor(now.error, "diverged"), now.error.message];
   if (recorded.status === "running" || recorded.status === "cancelled") return ["replays", null];
   const { runId } = recorded;
   if (now.status === "would run") {
-    const message = `Run ${runId} has no record of step "${now.key}": with this code it would run.`;
+    const message = `Run ${runId} has no record of ${now.kind} "${now.key}": with this code it would run.`;
     return [`would run ${now.key}`, message];
   }
   if (recorded.status === "suspended") {
     const [was, is] = [whereabouts(recorded), whereabouts(now)];
     return was === is ? ["replays", null] : ["diverged", `Run ${runId} ${was}; with this code it ${is}.`];
   }
-  const [was, is] = [endOf(ends.recorded), endOf(ends.replayed)];
+  const [was, is] = [endOf(recorded), endOf(now)];
   if (recorded.status === now.status && isDeepStrictEqual(was, is)) return ["replays", null];
   const said = now.status === recorded.status ? `ends with ${shown(is)}` : whereabouts(now);
   return [
@@ -164,19 +175,22 @@ function whereabouts(outcome: Outcome<unknown>): string {
   return `waits${keys.length === 0 ? "" : ` for ${keys.join(", ")}`}${until}`;
 }
 
-/** What an end says, but for stack traces: those name lines of files. */
-function endOf(end: Ends["recorded"]): unknown {
-  return withoutStacks(end?.["output"] ?? end?.["error"] ?? null);
+/** What an end says. Stack traces are not compared: those name lines of files. */
+function endOf(outcome: Outcome<unknown>): unknown {
+  if (outcome.status === "completed") return outcome.output;
+  return "error" in outcome ? outcome.error : null;
 }
 
-function withoutStacks(json: unknown): unknown {
-  if (Array.isArray(json)) return json.map(withoutStacks);
-  if (typeof json !== "object" || json === null) return json;
-  const fields = Object.entries(json).filter(([name]) => name !== "stack" || !("$" in json));
-  return Object.fromEntries(fields.map(([name, field]) => [name, withoutStacks(field)]));
-}
-
-function shown(json: unknown): string {
-  const text = JSON.stringify(json);
+function shown(value: unknown): string {
+  const text = value instanceof Error ? `${value.name}: ${value.message}` : json(value);
   return text.length <= 200 ? text : `${text.slice(0, 200)}...`;
+}
+
+/** As JSON where it is plain: what is told is what stands in the journal. */
+function json(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? inspect(value);
+  } catch {
+    return inspect(value, { breakLength: Number.POSITIVE_INFINITY });
+  }
 }
