@@ -269,7 +269,7 @@ test("whoever reads a stream that a fork edited gets the edited chunks, as its w
     secret,
   });
   await world.run(flow.run(undefined, { id: "parent" }));
-  const read = async (run: Run<unknown>): Promise<unknown[]> => {
+  const read = async (run: Run): Promise<unknown[]> => {
     const events: unknown[] = [];
     for await (const event of run.stream("tokens"))
       events.push(event.type === "chunk" ? [event.index, event.value] : event);
