@@ -13,6 +13,7 @@ import type { Json } from "../codec/tags.ts";
 import type { Definition } from "../definition.ts";
 import { DurableError, describeError } from "../errors.ts";
 import { digest } from "../hash.ts";
+import { backOff } from "../journal.ts";
 import type { ChildRun, ChildTold } from "./child-runs.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
@@ -23,6 +24,7 @@ import type { Scope } from "./scope.ts";
 /** Should nobody tell, a parked parent looks after so long, then ever more rarely: sooner where a driver may be dead. */
 const lookMs = 600_000;
 const driverMs = 30_000;
+const cancelTries = 12;
 
 export function child(
   engine: Engine,
@@ -57,7 +59,9 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   protected answer(settlement: Settlement): void {
-    const { workflow, runId } = { workflow: this.parts.definition.name, runId: this.#child.runId };
+    const { name: workflow } = this.parts.definition;
+    // A fork keeps what the child of its parent gave: that run has another id than its own child would have.
+    const runId = this.engine.journal.state.children.get(this.key)?.opened.child ?? this.#child.runId;
     if (settlement.kind === "child.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "child.failed") {
@@ -82,16 +86,20 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return this.engine.replay.fact(this.key)?.opened === true;
   }
 
+  get #settled(): boolean {
+    return this.engine.replay.fact(this.key)?.settled === true;
+  }
+
   /** The parent's entry is durable: the first of them, or the last. */
   look(): void {
-    if (this.engine.replay.fact(this.key)?.settled === true) this.#told.resolve(true);
+    if (this.#settled) this.#told.resolve(true);
     else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
   }
 
   /** The child says how it is about to end; settles when that is durable. */
   tell(told: ChildTold): Promise<true> {
-    if (this.engine.replay.fact(this.key)?.settled !== true) this.engine.write(told);
-    else this.#told.resolve(true);
+    if (this.#settled) this.#told.resolve(true);
+    else this.engine.write(told);
     return this.#told.promise;
   }
 
@@ -114,8 +122,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const outcome = await this.engine.options.children.drive(this.#child);
     const { key, after } = this;
     const called = { key, after };
-    if (this.engine.replay.fact(key)?.settled !== true) await this.engine.options.hold.look();
-    if (this.engine.replay.fact(key)?.settled === true || this.scope.closed) return;
+    if (!this.#settled) await this.engine.options.hold.look();
+    if (this.#settled || this.scope.closed) return;
     switch (outcome.status) {
       // It ended and could not tell: what stands in its journal counts.
       case "completed":
@@ -141,12 +149,14 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     }
   }
 
-  /** A storage that fails is no failure of the child; an input it refuses is. */
+  /** A storage that fails is no failure of the child; an input it refuses is, and so is its deletion. */
   #failed(error: unknown): void {
-    if (!DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
+    const gone = DurableError.is(error, "conflict") && error.details["deleted"] === true;
+    if (!gone && !DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
       return this.engine.timers.wait(this, this.engine.world.now() + 1_000);
     const { key, after } = this;
-    this.engine.write({ kind: "child.failed", key, after, error: this.#thrown(error) });
+    const reason = gone ? deleted(this.where) : error;
+    this.engine.write({ kind: "child.failed", key, after, error: this.#thrown(reason) });
   }
 
   #encoded(output: unknown): Json {
@@ -174,9 +184,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const known = this.engine.journal.state.children.get(this.key);
     if (known?.over === true || (known === undefined && !this.#begun)) return;
     const over = this.engine.busy.begin("work");
-    const { runId, definition, childOf } = this.#child;
-    void this.engine.options.children
-      .cancel({ runId, workflow: definition.name, childOf })
+    void this.#cancel()
       .then(() => {
         const { key } = this;
         this.engine.write({ kind: "child.closed", key, after: this.engine.replay.delivered });
@@ -184,6 +192,23 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       .catch((error: unknown) => this.engine.world.warn(`${this.where} lives on: ${describeError(error)}`))
       .finally(over);
   }
+
+  /** The run may be over before anybody comes back to this: a storage that does not answer is asked again now. */
+  async #cancel(): Promise<void> {
+    const { runId, definition, childOf } = this.#child;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.engine.options.children.cancel({ runId, workflow: definition.name, childOf });
+      } catch (error) {
+        if (tries >= cancelTries) throw error;
+        await backOff(this.engine.world, tries);
+      }
+    }
+  }
+}
+
+function deleted(where: string): DurableError {
+  return new DurableError("not-found", `The run of ${where} was deleted.`);
 }
 
 function cancelled(where: string): DurableError {
