@@ -14,6 +14,7 @@ import type { Definition } from "../definition.ts";
 import { DurableError, describeError } from "../errors.ts";
 import { digest } from "../hash.ts";
 import { backOff } from "../journal.ts";
+import { pause } from "../world.ts";
 import type { ChildRun, ChildTold } from "./child-runs.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
@@ -24,6 +25,8 @@ import type { Scope } from "./scope.ts";
 /** Should nobody tell, a parked parent looks after so long, then ever more rarely: sooner where a driver may be dead. */
 const lookMs = 600_000;
 const driverMs = 30_000;
+/** How long whoever ends a run may take from the first of its children to the run itself. */
+const endingMs = 60_000;
 const cancelTries = 12;
 
 export function child(
@@ -135,6 +138,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       case "failed":
         return this.engine.write({ kind: "child.failed", ...called, error: this.#thrown(outcome.error) });
       case "cancelled":
+        if (await this.#endsToo()) return;
         return this.engine.write({
           kind: "child.failed",
           ...called,
@@ -147,6 +151,20 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       default:
         return this.#await(null, lookMs);
     }
+  }
+
+  /**
+   * The child was ended without a word to this run: whoever does that ends this run next. The workflow must not
+   * see a failure in it, unless they died on the way.
+   */
+  async #endsToo(): Promise<boolean> {
+    const { engine, scope } = this;
+    for (const until = engine.world.now() + endingMs; engine.world.now() < until;) {
+      await pause(engine.world, 1_000, scope.signal);
+      await engine.options.hold.look();
+      if (engine.closing || scope.closed || scope.aborted || this.#settled) return true;
+    }
+    return false;
   }
 
   /** A storage that fails is no failure of the child; an input it refuses is, and so is its deletion. */
