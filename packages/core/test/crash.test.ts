@@ -13,7 +13,7 @@ const faults = [
 ] as const;
 
 // H10 and H2: same output, one settlement a key, nothing after the end, cold replay without any work.
-describe.each(["sequence", "branches"] as const)("H10 crash everywhere: %s", (name) => {
+describe.each(["sequence", "branches", "works", "family"] as const)("H10 crash everywhere: %s", (name) => {
   test.each([undefined, 1, 2])("same output as the calm run, storage slowed by seed %s", async (slowSeed) => {
     const { effects, ...flows } = everyOperation();
     const flow: Workflow<{ n: number }, unknown> = flows[name];

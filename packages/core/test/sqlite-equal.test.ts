@@ -5,6 +5,7 @@ import {
   type Lease,
   type ListPage,
   type ListQuery,
+  type Workflow,
 } from "../src/index.ts";
 import { answers, everyOperation } from "./support/every-operation.ts";
 import { compareJournals, firstDifference, onBoth, type Play } from "./support/sqlite-journals.ts";
@@ -23,8 +24,8 @@ describe("SqliteStorage answers like MemoryStorage", () => {
     expect(calls).toBeGreaterThan(1_000);
   });
 
-  const { sequence, branches } = everyOperation();
-  it.each([sequence, branches])(
+  const { sequence, branches, works, family } = everyOperation();
+  it.each<Workflow<{ n: number }, unknown>>([sequence, branches, works, family])(
     "batch by batch, to every operation of a context: $name (H18)",
     async (flow) => {
       const play: Play = async (host) => {
@@ -41,7 +42,7 @@ describe("SqliteStorage answers like MemoryStorage", () => {
       const both = await onBoth(5, play);
       expect(firstDifference(both)).toBeNull();
       expect(both.sqlite.output).toContain('"status":"completed"');
-      expect(both.sqlite.journals["every"]?.length).toBeGreaterThan(10);
+      expect(Object.values(both.sqlite.journals).flat().length).toBeGreaterThan(10);
     },
   );
 });

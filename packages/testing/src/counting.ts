@@ -8,7 +8,7 @@ export interface StorageCounts {
   leases: number;
   releases: number;
   lists: number;
-  /** Characters appended. */
+  /** Characters appended: batches, and the bodies of blobs that went with them. */
   written: number;
 }
 
@@ -18,6 +18,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     append: (request) => {
       counts.appends += 1;
       counts.written += request.batch.length;
+      for (const { body = "" } of request.blobs ?? []) counts.written += body.length;
       return storage.append(request);
     },
     read: (locator, from) => {

@@ -2,6 +2,7 @@ import { MemoryStorage, type Storage } from "@durable/core";
 import { describe, expect, it } from "vitest";
 import { checks, runCheck, type Open } from "../src/conformance/checks.ts";
 import { storageConformance } from "../src/conformance/index.ts";
+import { blobFaults } from "./support/conformance-blob-faults.ts";
 import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 
@@ -45,7 +46,7 @@ async function resultOf(title: string, fault: Fault): Promise<string> {
   return Promise.race([run, late]);
 }
 
-const faults = [...journalFaults, ...lifeFaults];
+const faults = [...journalFaults, ...lifeFaults, ...blobFaults];
 
 describe("the suite finds planted faults", () => {
   it.each(faults)("%s: one that %s", async (title, _what, fault) => {

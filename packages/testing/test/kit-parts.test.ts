@@ -7,14 +7,17 @@ import { describe, expect, test } from "vitest";
 import { Bodies } from "../src/kit/bodies.ts";
 import { callSite } from "../src/kit/call-site.ts";
 import { checkJournal, checkOrder } from "../src/kit/checks.ts";
-import { emptyNotes, Life } from "../src/kit/life.ts";
+import { emptyNotes, Life, type Notes, type Pass } from "../src/kit/life.ts";
 
 describe("checks", () => {
   const batch = (by: string, ...entries: readonly { kind: string; key?: string }[]): string =>
     JSON.stringify({ by, entries });
   const sound = [
     batch("a.1", { kind: "run.started" }),
-    batch("a.2", { kind: "attempt.failed", key: "x" }),
+    batch("a.2", { kind: "step.started", key: "x" }, { kind: "attempt.failed", key: "x" }),
+    batch("a.5", { kind: "step.started", key: "x" }, { kind: "stream.chunks", key: "s" }),
+    batch("a.6", { kind: "stream.completed", key: "s" }, { kind: "child.opened", key: "c" }),
+    batch("b.2", { kind: "child.completed", key: "c" }),
     batch("a.3", { kind: "step.completed", key: "x" }, { kind: "suspend.opened", key: "w" }),
     batch("b.1", { kind: "suspend.resolved", key: "w" }),
     batch("a.4", { kind: "run.completed" }),
@@ -24,12 +27,21 @@ describe("checks", () => {
     ["sound", sound, []],
     [
       "a key settled twice",
-      sound.toSpliced(4, 0, batch("c.1", { kind: "step.failed", key: "x" })),
+      sound.toSpliced(7, 0, batch("c.1", { kind: "step.failed", key: "x" })),
       [/"x" has 2/],
     ],
     [
+      "a stream and a child that end twice",
+      sound.toSpliced(
+        7,
+        0,
+        batch("c.1", { kind: "stream.failed", key: "s" }, { kind: "child.failed", key: "c" }),
+      ),
+      [/"s" has 2/, /"c" has 2/],
+    ],
+    [
       "one write id twice",
-      sound.toSpliced(4, 0, batch("a.3", { kind: "step.failed", key: "y" })),
+      sound.toSpliced(7, 0, batch("a.3", { kind: "step.failed", key: "y" })),
       [/one write id/],
     ],
     [
@@ -51,6 +63,8 @@ describe("checks", () => {
     expect(found?.text).toMatch(/^call 2 is c \(.*kit-parts\.test\.ts:\d+\) in one pass and b \(/);
   });
 });
+
+const passesOf = ({ passes }: Notes): Pass[] => [...passes.values()].flat();
 
 describe("a life", () => {
   const parts = () => {
@@ -75,7 +89,7 @@ describe("a life", () => {
     await living.world.run(new Life(living).bind(flow).run());
     expect(calls).toBe(1);
     expect(living.notes.ran).toEqual(new Map([["a", 1]]));
-    expect(living.notes.passes.map((pass) => pass.map(({ what }) => what))).toEqual([["step a"]]);
+    expect(passesOf(living.notes).map((pass) => pass.map(({ what }) => what))).toEqual([["step a"]]);
   });
 
   test("tells branches and repeated names apart, and keeps results and tokens as they are", async () => {
@@ -98,7 +112,11 @@ describe("a life", () => {
       "x",
       "x#2",
     ]);
-    expect(living.notes.passes.at(-1)?.map(({ what }) => what)).toEqual([
+    expect(
+      passesOf(living.notes)
+        .at(-1)
+        ?.map(({ what }) => what),
+    ).toEqual([
       "parallel parallel of a, b",
       "step parallel[a]/x",
       "step parallel[b]/x",

@@ -91,7 +91,62 @@ export function everyOperation() {
     };
   });
 
-  return { effects, sequence, branches };
+  return { effects, sequence, branches, works: works(effect), family: family(effect) };
+}
+
+type MakeEffect = <T>(key: string, value: T) => (info: { idempotencyKey: string }) => T;
+
+/** Streams, a map, uncertain steps and a large value. */
+function works(effect: MakeEffect) {
+  return durable("works", async (ctx, input: { n: number }) => {
+    const tokens = await ctx.stream("tokens", effect("tokens", ["a", { n: input.n }, "c"]));
+    const flaky = await ctx.stream(
+      "flaky",
+      function* ({ attempt }) {
+        yield attempt;
+        if (attempt === 1) throw new Error("cut off");
+      },
+      { retry: { attempts: 9, delay: "1m", jitter: false } },
+    );
+    const broken = await ctx
+      .stream("broken", () => Promise.reject(new FatalError("no stream")))
+      .catch((error: Error) => error.message);
+    const charged = [
+      await ctx.step("charge", effect("retried", 1), { onUncertain: "retry" }),
+      ...(await ctx.parallel([
+        (c) => c.step("charge", effect("asked", 2), { onUncertain: "suspend" }),
+        (c) => c.step("charge", effect("found", 3), { onUncertain: () => ({ status: "retry" }) }),
+      ])),
+    ];
+    const mapped = await ctx.map(["x", "y"], (c, name) => c.stream("says", () => [name]), {
+      key: (name) => name,
+    });
+    await ctx.sleep("1h");
+    const large = await ctx.step("large", effect("large", "many words ".repeat(2_000)));
+    return { tokens, flaky: flaky.length, broken, charged, mapped, large };
+  });
+}
+
+/** Children of children, one that fails, and one that loses a race. */
+function family(effect: MakeEffect) {
+  const pupil = durable("pupil", async (ctx, name: string) => {
+    const done = await ctx.step("work", effect(`${name}/work`, `${name} works`));
+    if (name === "lazy") throw new FatalError("nothing done");
+    if (name === "slow" || name === "late") await ctx.sleep("1h");
+    return [done, name === "shy" ? await ctx.suspend<string>("ask") : "not asked"];
+  });
+  const teacher = durable("teacher", (ctx, names: readonly string[]) =>
+    ctx.map(names, (c, name) => c.child(pupil, name), { key: (name) => name }),
+  );
+  return durable("family", async (ctx, input: { n: number }) => {
+    const taught = await ctx.child(teacher, ["slow", "shy"].slice(0, input.n));
+    const lazy = await ctx.child(pupil, "lazy").catch((error: Error) => (error.cause as Error).message);
+    const raced = await ctx.race({
+      never: (c) => c.child(pupil, "late"),
+      quick: (c) => c.step("quick", effect("quick", 1)),
+    });
+    return { taught, lazy, raced: raced.name };
+  });
 }
 
 export const answers = {
@@ -99,4 +154,6 @@ export const answers = {
   credit: "yes",
   appraisal: "no",
   mailed: 42,
+  ask: "the tides",
+  uncertain: { status: "retry" },
 };

@@ -38,7 +38,7 @@ export async function judge<Input, Output>(
   const effects = compareEffects(calm.effects, other.effects);
   const problems = [
     ...sameEnding(calm.ending, other.ending, same),
-    ...checkJournal(other.batches),
+    ...checkJournals(other),
     ...(await checkReplay(setup, other)),
     ...effects.map(({ name, text }): Problem => ({
       check: "effect",
@@ -90,11 +90,19 @@ function problem(text: string): Problem {
   return { check: "journal", word: "journal", text };
 }
 
+/** The run's own journal, and those of its children and of whatever else it started. */
+function checkJournals({ batches, others }: History<unknown>): Problem[] {
+  const found = others.flatMap(({ runId, batches: texts }) =>
+    checkJournal(texts).map(({ text }) => problem(`run ${runId}: ${text}`)),
+  );
+  return [...checkJournal(batches), ...found];
+}
+
 export function checkJournal(texts: readonly string[]): Problem[] {
   const batches = texts.map((text) => JSON.parse(text) as Batch);
   const entries = batches.flatMap((batch) => batch.entries);
   const settled = entries.filter(({ kind }) =>
-    /^step\.|^sleep\.fired|^suspend\.(resolved|expired)/.test(kind),
+    /^(?:step|stream|child)\.(?:completed|failed)$|^sleep\.fired$|^suspend\.(?:resolved|expired)$/.test(kind),
   );
   const twice = [...Map.groupBy(settled, ({ key }) => key)].filter(([, list]) => list.length > 1);
   const writers = new Set(batches.map(({ by }) => by));
@@ -113,12 +121,12 @@ async function checkReplay<Input, Output>(
 ): Promise<Problem[]> {
   const { ending, notes } = other;
   const over = ending.kind === "ended" && /^(completed|failed)$/.test(ending.outcome.status);
-  if (!over) return checkOrder(notes.passes);
+  if (!over) return checkOrders(notes);
   const cold = await coldReplay(setup, other);
   return [
     ...sameEnding(ending, cold.ending, isDeepStrictEqual).map(({ text }) => replayed(text)),
     ...ran(cold.notes),
-    ...checkOrder([...notes.passes, ...cold.notes.passes]),
+    ...checkOrders(notes, cold.notes),
   ];
 }
 
@@ -130,6 +138,12 @@ function replayed(text: string): Problem {
 function ran({ ran }: Notes): Problem[] {
   const keys = [...ran.keys()].map((key) => `"${key}"`);
   return keys.length === 0 ? [] : [replayed(`ran ${keys.join(", ")}, which has no record in the journal`)];
+}
+
+/** C4, run by run. */
+function checkOrders(...noted: readonly Notes[]): Problem[] {
+  const runs = new Set(noted.flatMap(({ passes }) => [...passes.keys()]));
+  return [...runs].flatMap((run) => checkOrder(noted.flatMap(({ passes }) => passes.get(run) ?? [])));
 }
 
 /** C4: each pass is the beginning of the longest. */

@@ -8,7 +8,7 @@
 
 import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
 import { faultyStorage, type Fault, type FaultyStorage } from "../faults.ts";
-import { loadJournal } from "../load.ts";
+import { loadJournal, type LoadedJournal } from "../load.ts";
 import { seeded, type Random } from "../random.ts";
 import { virtualWorld, type VirtualWorld } from "../world.ts";
 import type { AnswerBook } from "./answers.ts";
@@ -50,6 +50,9 @@ export interface History<Output> {
   readonly points: readonly Point[];
   readonly head: RunHead | null;
   readonly batches: readonly string[];
+  readonly blobs: Readonly<Record<string, string>>;
+  /** Children, and whatever else was run on the same storage. */
+  readonly others: readonly LoadedJournal[];
   readonly notes: Notes;
   readonly effects: readonly Effect[];
   readonly world: VirtualWorld;
@@ -79,8 +82,9 @@ export async function history<Input, Output>(
     ending = await live(setup, { storage, world, notes, excuses, number: lives + 1, died: faulty.died });
     if (ending === null) await world.advance(afterDeathMs);
   }
-  const head = (await base.list()).runs.find((run) => run.runId === runId) ?? null;
-  const { batches } = await base.read(head?.locator ?? "");
+  const { runs } = await base.list({ limit: 1_000 });
+  const head = runs.find((run) => run.runId === runId) ?? null;
+  const { batches, blobs = {} } = await base.read(head?.locator ?? "");
   return {
     ending: ending ?? { kind: "stuck", error: new Error(`The run was not over after ${lives} lives.`) },
     hit: seen.hit,
@@ -88,11 +92,18 @@ export async function history<Input, Output>(
     points,
     head,
     batches,
+    blobs,
+    others: await Promise.all(runs.filter((run) => run !== head).map((run) => journalOf(base, run))),
     notes,
     effects: recorders.flatMap((recorder) => [...recorder.effects]),
     world,
     virtualMs: world.now() - startedAt,
   };
+}
+
+async function journalOf(storage: Storage, run: RunHead): Promise<LoadedJournal> {
+  const { batches, blobs = {} } = await storage.read(run.locator);
+  return { ...run, batches, blobs };
 }
 
 interface HurtParts {
@@ -151,10 +162,11 @@ async function live<Input, Output>(
 /** A fresh process finds all of an ended history but its end, and comes to an end again. */
 export async function coldReplay<Input, Output>(
   setup: Setup<Input, Output>,
-  { batches, head, world }: History<Output>,
+  { batches, blobs, others, head, world }: History<Output>,
 ): Promise<{ readonly ending: Ending<Output>; readonly notes: Notes }> {
   const storage = new MemoryStorage({ now: () => world.now() });
-  if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1) });
+  for (const other of others) await loadJournal(storage, other);
+  if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1), blobs });
   const notes = emptyNotes();
   const died = new Promise<void>(() => {});
   const ending = await live(setup, { storage, world, notes, excuses: 0, number: 1, died });

@@ -3,9 +3,18 @@
  * each pass asked of its context, and which bodies ran. After its death nothing is noted, and no body starts.
  */
 
-import { durable, type Context, type StepInfo, type Storage, type Workflow, type World } from "@durable/core";
+import {
+  durable,
+  type AnyWorkflow,
+  type Context,
+  type StepInfo,
+  type Storage,
+  type Workflow,
+  type World,
+} from "@durable/core";
 import { place, type AmbientName, type Place } from "./ambient.ts";
 import type { Bodies } from "./bodies.ts";
+import { isSource, pulled } from "./chunks.ts";
 import { observed, type Observer } from "./observe.ts";
 
 /** What a pass asked for; the error knows from where. */
@@ -19,8 +28,9 @@ export type Pass = readonly Asked[];
 
 /** What all lives of a history note together. */
 export interface Notes {
-  readonly passes: Pass[];
-  /** How often each step's body was called. */
+  /** By run: a child is a run of its own. */
+  readonly passes: Map<string, Pass[]>;
+  /** How often each body was called: of steps, of streams, and of children, below the key of the child. */
   readonly ran: Map<string, number>;
   /** Steps whose body asked for its idempotency key. */
   readonly keyed: Set<string>;
@@ -28,7 +38,7 @@ export interface Notes {
 }
 
 export function emptyNotes(): Notes {
-  return { passes: [], ran: new Map(), keyed: new Set(), reads: [] };
+  return { passes: new Map(), ran: new Map(), keyed: new Set(), reads: [] };
 }
 
 export interface LifeParts {
@@ -43,6 +53,8 @@ type Body = (ctx: Context, input: unknown) => unknown;
 
 export class Life {
   readonly #parts: LifeParts;
+  /** Children as they are run here, by their code and the path their keys are told under. */
+  readonly #children = new Map<AnyWorkflow["definition"], Map<string, AnyWorkflow>>();
   #over = false;
 
   constructor(parts: LifeParts) {
@@ -59,7 +71,7 @@ export class Life {
     const { storage, world, secret } = this.#parts;
     const bound: unknown = durable(
       name,
-      (ctx: Context, given: unknown) => this.#pass(body as Body, ctx, given),
+      (ctx: Context, given: unknown) => this.#pass({ body: body as Body, path: "" }, ctx, given),
       {
         storage,
         world,
@@ -74,10 +86,25 @@ export class Life {
     return bound as Workflow<Input, Output>;
   }
 
-  #pass(body: Body, ctx: Context, input: unknown): unknown {
+  /** A child, observed; the same one when it is asked for again. */
+  #child(path: string, { name, definition }: AnyWorkflow): AnyWorkflow {
+    const known = this.#children.get(definition) ?? new Map<string, AnyWorkflow>();
+    this.#children.set(definition, known);
+    const body = (ctx: Context, input: unknown): unknown =>
+      this.#pass({ body: definition.body as Body, path }, ctx, input);
+    const child = known.get(path) ?? { name, definition: { ...definition, body } };
+    known.set(path, child);
+    return child;
+  }
+
+  #pass(
+    { body, path }: { readonly body: Body; readonly path: string },
+    ctx: Context,
+    input: unknown,
+  ): unknown {
     const { notes, world } = this.#parts;
     const asked: Asked[] = [];
-    if (!this.#over) notes.passes.push(asked);
+    if (!this.#over) notes.passes.set(ctx.runId, [...(notes.passes.get(ctx.runId) ?? []), asked]);
     const here: Place = {
       now: () => Math.floor(world.now()),
       read: (name, from) => {
@@ -89,16 +116,17 @@ export class Life {
         if (!this.#over) asked.push({ what, from: new Error(what) });
       },
       branch: (work) => place.run(here, work),
-      body: (key, info, work) => this.#body(key, info, work),
+      body: (key, info, work) => this.#body(`${path}${key}`, info, work),
+      stream: (key, info, work) => this.#stream(`${path}${key}`, info, work),
+      find: (key, work) => this.#outside(`${path}${key}`, work),
+      child: (key, workflow) => this.#child(`${path}${key}/`, workflow),
     };
     return place.run(here, () => body(observed(ctx, observer), input));
   }
 
   #body(key: string, info: StepInfo | null, work: (info: unknown) => unknown): unknown {
-    // A dead process starts nothing.
-    if (this.#over) return new Promise(() => {});
-    const { notes, world, bodies } = this.#parts;
-    notes.ran.set(key, (notes.ran.get(key) ?? 0) + 1);
+    const { notes } = this.#parts;
+    if (!this.#over) notes.ran.set(key, (notes.ran.get(key) ?? 0) + 1);
     const told =
       info === null
         ? info
@@ -108,6 +136,20 @@ export class Life {
               return Reflect.get(target, property, target);
             },
           });
-    return bodies.run(key, () => place.run({ now: () => Math.floor(world.now()) }, () => work(told)));
+    return this.#outside(key, () => work(told));
+  }
+
+  /** A producer works when it is asked for a chunk, and stands still in between. */
+  async #stream(key: string, info: StepInfo | null, work: (info: unknown) => unknown): Promise<unknown> {
+    const source = await this.#body(key, info, work);
+    return isSource(source) ? pulled(source, (pull) => this.#outside(key, pull)) : source;
+  }
+
+  /** Work in the real world, which virtual time waits for. */
+  #outside(key: string, work: () => unknown): unknown {
+    // A dead process starts nothing.
+    if (this.#over) return new Promise(() => {});
+    const { world, bodies } = this.#parts;
+    return bodies.run(key, () => place.run({ now: () => Math.floor(world.now()) }, work));
   }
 }

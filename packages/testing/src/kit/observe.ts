@@ -1,12 +1,20 @@
 /**
- * A context that tells what is asked of it. It needs no list of the context's methods: whatever function is
- * handed to one of them is a branch when it is called with a context, and a step's body otherwise.
+ * A context that tells what is asked of it. Whatever function is handed to one of its methods is a branch when
+ * it is called with a context, and a body otherwise; the few methods that take more are named below.
  *
  * O1. An observer only listens: results, order and errors are the context's own.
  * O2. Keys are counted as the library counts them, for reading; a body is told its real key.
  */
 
-import type { Context, StepInfo } from "@durable/core";
+import type { AnyWorkflow, Context, StepInfo } from "@durable/core";
+
+/** The body of a step, or the producer of a stream. `counted` is the key that was counted here. */
+type CallBody = (
+  key: string,
+  info: StepInfo | null,
+  work: (info: unknown) => unknown,
+  counted: string,
+) => unknown;
 
 export interface Observer {
   /** The workflow asks for something: `step parallel[credit]/pull`. */
@@ -15,8 +23,14 @@ export interface Observer {
   made?(ctx: Context, key: string, result: unknown, method: string): void;
   /** Calls a branch, with the observed context; its keys begin with `path`. */
   branch(work: () => unknown, path: string): unknown;
-  /** Calls the body of a step, whose key is said by the library; `counted` is what was counted here. */
-  body(key: string, info: StepInfo | null, work: (info: unknown) => unknown, counted: string): unknown;
+  /** Calls the body of a step, whose key is said by the library. */
+  readonly body: CallBody;
+  /** Calls the producer of a stream; `body` does where this is absent. */
+  readonly stream?: CallBody;
+  /** Calls what finds out about an uncertain step. */
+  find?(key: string, work: () => unknown): unknown;
+  /** Gives the workflow that is run as a child under this key: the same, or one that is observed itself. */
+  child?(key: string, workflow: AnyWorkflow): AnyWorkflow;
 }
 
 type AnyFunction = (...args: readonly unknown[]) => unknown;
@@ -34,11 +48,7 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
     (...args) => {
       const key = keyOf(nameOf(name, args));
       observer.called?.(`${name} ${key}${detailOf(args[0])}`);
-      const result = Reflect.apply(
-        original,
-        ctx,
-        args.map((argument, index) => withFunctions(observer, key, argument, index)),
-      );
+      const result = Reflect.apply(original, ctx, withObserver(observer, { key, method: name }, args));
       observer.made?.(ctx, key, result, name);
       return result;
     };
@@ -53,10 +63,10 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
   });
 }
 
-/** The name it is given, by argument or by option; else the method's own. */
+/** The name it is given, by argument or by option; else the method's own, or that of the child. */
 function nameOf(method: string, args: readonly unknown[]): string {
   if (method !== "sleep" && typeof args[0] === "string") return args[0];
-  const options = args.at(-1);
+  const options = method === "child" ? (args[2] ?? args[0]) : args.at(-1);
   return isRecord(options) && typeof options["name"] === "string" ? options["name"] : method;
 }
 
@@ -65,8 +75,41 @@ function detailOf(first: unknown): string {
   return isBranches(first) && !Array.isArray(first) ? ` of ${Object.keys(first).join(", ")}` : "";
 }
 
+interface Called {
+  readonly key: string;
+  readonly method: string;
+}
+
+/** The arguments of a call, with everything in them that is called observed. */
+function withObserver(observer: Observer, { key, method }: Called, args: readonly unknown[]): unknown[] {
+  const [first, second, third, ...rest] = args;
+  switch (method) {
+    case "child":
+      return isWorkflow(first) && observer.child !== undefined
+        ? [observer.child(key, first), ...args.slice(1)]
+        : [...args];
+    case "map":
+      return [first, eachItem(observer, key, second, third), ...args.slice(2)];
+    case "stream":
+      return [
+        first,
+        isFunction(second) ? body(observer.stream ?? observer.body, key, second) : second,
+        ...args.slice(2),
+      ];
+    case "step":
+      return [
+        first,
+        isFunction(second) ? body(observer.body, key, second) : second,
+        withFind(observer, key, third),
+        ...rest,
+      ];
+    default:
+      return args.map((argument, index) => withFunctions(observer, key, argument, index));
+  }
+}
+
 function withFunctions(observer: Observer, key: string, argument: unknown, index: number): unknown {
-  if (typeof argument === "function") return heard(observer, key, "", argument as AnyFunction);
+  if (isFunction(argument)) return heard(observer, key, "", argument);
   if (index !== 0 || !isBranches(argument)) return argument;
   const entries = Object.entries(argument).map(([name, branch]): [string, AnyFunction] => [
     name,
@@ -75,21 +118,50 @@ function withFunctions(observer: Observer, key: string, argument: unknown, index
   return Array.isArray(argument) ? entries.map(([, branch]) => branch) : Object.fromEntries(entries);
 }
 
+/** What is called with a context is a branch. */
 function heard(observer: Observer, key: string, name: string, work: AnyFunction): AnyFunction {
   return (...args) => {
     const [first, ...rest] = args;
-    if (!isContext(first)) {
-      const info = isInfo(first) ? first : null;
-      const run = (given: unknown): unknown => (args.length === 0 ? work() : work(given ?? first, ...rest));
-      return observer.body(info?.key ?? key, info, run, key);
-    }
+    if (!isContext(first)) return body(observer.body, key, work)(...args);
     const path = `${key}[${name}]/`;
     return observer.branch(() => work(observed(first, observer, path), ...rest), path);
   };
 }
 
+/** The function of a map: its branches are named by the key of their item, or by its place. */
+function eachItem(observer: Observer, key: string, work: unknown, options: unknown): unknown {
+  if (!isFunction(work)) return work;
+  const named = isRecord(options) && isFunction(options["key"]) ? options["key"] : null;
+  return (ctx: unknown, item: unknown, index: number): unknown =>
+    heard(observer, key, String(named === null ? index : named(item, index)), work)(ctx, item, index);
+}
+
+function body(call: CallBody, key: string, work: AnyFunction): AnyFunction {
+  return (...args) => {
+    const [first, ...rest] = args;
+    const info = isInfo(first) ? first : null;
+    const run = (given: unknown): unknown => (args.length === 0 ? work() : work(given ?? first, ...rest));
+    return call(info?.key ?? key, info, run, key);
+  };
+}
+
+function withFind(observer: Observer, key: string, options: unknown): unknown {
+  if (!isRecord(options) || !isFunction(options["onUncertain"]) || observer.find === undefined)
+    return options;
+  const find = options["onUncertain"];
+  return { ...options, onUncertain: (uncertain: unknown) => observer.find?.(key, () => find(uncertain)) };
+}
+
 function isContext(value: unknown): value is Context {
   return isRecord(value) && typeof value["step"] === "function" && typeof value["suspend"] === "function";
+}
+
+function isWorkflow(value: unknown): value is AnyWorkflow {
+  return isRecord(value) && isRecord(value["definition"]) && isFunction(value["definition"]["body"]);
+}
+
+function isFunction(value: unknown): value is AnyFunction {
+  return typeof value === "function";
 }
 
 function isInfo(value: unknown): value is StepInfo {

@@ -1,6 +1,6 @@
 /** Drives a run as the outside would: starts it, answers it, waits with it, and tries again after an error. */
 
-import type { App, Outcome, Workflow } from "@durable/core";
+import type { App, Outcome, SuspendPoint, Workflow } from "@durable/core";
 import type { VirtualWorld } from "../world.ts";
 import type { AnswerBook } from "./answers.ts";
 
@@ -22,10 +22,15 @@ export interface Trip<Input, Output> {
 
 const lookAgainMs = 5_000;
 const mostRounds = 10_000;
+/** Times that a run is looked at which only waits for children that nobody seems to drive. */
+const mostLooks = 5;
+/** Times that one suspend point is answered: an answer that is refused would be given for ever. */
+const mostAnswers = 20;
 
 export async function toTheEnd<Input, Output>(trip: Trip<Input, Output>): Promise<Ending<Output>> {
   const { flow, runId, input, world } = trip;
   const args = [input, { id: runId }] as unknown as Parameters<typeof flow.run>;
+  const tries: Tries = { looks: 0, answers: new Map() };
   let next = (): Promise<Outcome<Output>> => flow.run(...args);
   let { excuses } = trip;
   for (let rounds = 0; rounds < mostRounds; rounds++) {
@@ -33,7 +38,7 @@ export async function toTheEnd<Input, Output>(trip: Trip<Input, Output>): Promis
     try {
       outcome = await next();
       if (outcome.status !== "suspended" && outcome.status !== "running") return { kind: "ended", outcome };
-      next = after(trip, outcome);
+      next = await after(trip, outcome, tries);
     } catch (error) {
       if (excuses-- <= 0) return { kind: "threw", error: asError(error) };
       // The run may not even have been recorded.
@@ -46,28 +51,49 @@ export async function toTheEnd<Input, Output>(trip: Trip<Input, Output>): Promis
   return { kind: "stuck", error: new Error(`The run was not over after ${mostRounds} rounds.`) };
 }
 
+/** What was tried in vain so far. */
+interface Tries {
+  looks: number;
+  readonly answers: Map<string, number>;
+}
+
 /** What is to be done about a run that is not over. */
-function after<Input, Output>(
+async function after<Input, Output>(
   trip: Trip<Input, Output>,
   outcome: Outcome<Output> & { status: "suspended" | "running" },
-): () => Promise<Outcome<Output>> {
-  const { flow, app, runId, answers, world } = trip;
+  tries: Tries,
+): Promise<() => Promise<Outcome<Output>>> {
+  const { app, runId, answers, world } = trip;
   const advance = async (ms: number): Promise<Outcome<Output>> => {
     await pause(world, ms);
     return (await app.advance(runId)) as Outcome<Output>;
   };
   if (outcome.status === "running") return () => advance(lookAgainMs);
-  const { waiting, wakeAt } = outcome;
+  const { waiting } = outcome;
   const point = answers.find(waiting);
-  if (point !== undefined) {
-    return async () => {
-      const result = await flow.resume(point.token, await answers.answer(point));
-      if (result.status === "invalid") throw answers.refused(point, result.issues);
-      return result.outcome ?? advance(0);
-    };
-  }
+  if (point !== undefined) return () => answered(trip, point, tries).then((now) => now ?? advance(0));
+  const wakeAt = outcome.wakeAt ?? (tries.looks++ < mostLooks ? await lookAt(trip) : null);
   if (wakeAt === null) throw answers.missing(waiting);
   return () => advance(Math.max(0, wakeAt - world.now()));
+}
+
+/** When the run is looked at, should none of its children tell it more. */
+async function lookAt({ app, runId }: { readonly app: App; readonly runId: string }): Promise<number | null> {
+  const { runs } = await app.list({ status: "suspended" });
+  return runs.find((run) => run.runId === runId)?.wakeAt ?? null;
+}
+
+/** Answers a suspend point of the run, or of one of its children; gives where the run then stands, if it was told. */
+async function answered<Input, Output>(
+  { flow, runId, answers }: Trip<Input, Output>,
+  point: SuspendPoint,
+  tries: Tries,
+): Promise<Outcome<Output> | null> {
+  const count = (tries.answers.get(point.key) ?? 0) + 1;
+  tries.answers.set(point.key, count);
+  const { status, issues, outcome } = await flow.resume(point.token, await answers.answer(point));
+  if (status === "invalid" || count > mostAnswers) throw answers.refused(point, issues);
+  return outcome?.runId === runId ? outcome : null;
 }
 
 function pause(world: VirtualWorld, ms: number): Promise<void> {

@@ -1,0 +1,34 @@
+/** A source of chunks whose every pull is made by somebody else: streams are worked on while they are read. */
+
+type Source = AsyncIterable<unknown> | Iterable<unknown>;
+type Pulled = IteratorResult<unknown, unknown>;
+
+export function isSource(value: unknown): value is Source {
+  if (typeof value === "string") return true;
+  return (
+    typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
+  );
+}
+
+/** The same chunks; `by` makes each pull, and may hold it back for ever. */
+export function pulled(source: Source, by: (pull: () => unknown) => unknown): AsyncIterable<unknown> {
+  const settle = async (pull: () => Pulled | Promise<Pulled>): Promise<Pulled> => {
+    const { done, value } = (await by(pull)) as Pulled;
+    // Lists may hold promises, which whoever reads a list waits for.
+    return done === true ? { done, value } : { done: false, value: await value };
+  };
+  return {
+    [Symbol.asyncIterator]: () => {
+      const iterator = iteratorOf(source);
+      const end: Pulled = { done: true, value: undefined };
+      return {
+        next: () => settle(() => iterator.next()),
+        return: () => settle(() => iterator.return?.() ?? end),
+      };
+    },
+  };
+}
+
+function iteratorOf(source: Source): AsyncIterator<unknown> | Iterator<unknown> {
+  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+}

@@ -1,0 +1,221 @@
+/** `crashEverywhere` on flows with streams, children, maps and uncertain steps: clean ones pass, wrong ones are found. */
+
+import { durable, type Context, type Resolution } from "@durable/core";
+import { CrashError, crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+
+/** Passes, hurts every point it announces, and says nothing against anybody. */
+function expectClean(report: CrashReport): void {
+  expect(report.ok, report.text()).toBe(true);
+  expect(report.totals).toMatchObject({
+    wrong: 0,
+    missed: 0,
+    cases: report.boundaries.length * report.faults.length,
+  });
+  expect(report.ambient).toEqual([]);
+  expect(report.warnings).toEqual([]);
+}
+
+async function reportOf(test: Promise<CrashReport>): Promise<CrashReport> {
+  const error: unknown = await test.then(
+    () => null,
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof CrashError)) throw new Error("The fault was not found.", { cause: error });
+  return error.report;
+}
+
+const checks = ({ cases }: CrashReport): Set<string> =>
+  new Set(cases.flatMap(({ problems }) => problems.map(({ check }) => check)));
+
+const soon = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe("streams", () => {
+  test("are bodies: counted, waited for in real time, and begun anew after a crash", async () => {
+    const flow = durable("streaming", async (ctx) => {
+      const tokens = await ctx.stream(
+        "tokens",
+        async function* () {
+          for (const token of ["Hel", "lo"]) {
+            await soon(5);
+            yield token;
+          }
+        },
+        { timeout: "1s" },
+      );
+      const listed = await ctx.stream("listed", () => [Promise.resolve(1), 2]);
+      return { text: tokens.join(""), listed };
+    });
+    const report = await crashEverywhere(flow);
+    expectClean(report);
+    expect(report.calm.outcome).toMatchObject({ output: { text: "Hello", listed: [1, 2] } });
+    expect(report.calm.ran).toEqual({ tokens: 1, listed: 1 });
+    expect(report.repeated.map(({ key }) => key)).toEqual(["tokens", "listed"]);
+  });
+
+  test("see the clock of the world; a time-out strikes a producer that hangs, and nothing else", async () => {
+    const flow = durable("clocks", async (ctx) => {
+      await ctx.sleep("30 days");
+      const [first] = await ctx.stream("times", async function* () {
+        yield new Date().getUTCMonth();
+      });
+      const hung = await ctx
+        .stream(
+          "hangs",
+          ({ signal }) =>
+            new ReadableStream({ pull: () => new Promise((_, no) => signal.addEventListener("abort", no)) }),
+          {
+            timeout: "30s",
+            retry: false,
+          },
+        )
+        .catch((error: Error) => (error.cause as Error).message);
+      return [first, hung];
+    });
+    const report = await crashEverywhere(flow, { bodyMs: 60, faults: ["crash-before", "lose-reply"] });
+    expectClean(report);
+    expect(report.calm.outcome).toMatchObject({
+      output: [0, expect.stringMatching(/took longer than 30000 ms/)],
+    });
+  });
+
+  test("with effects whose keys are made of the time are found", async () => {
+    const mail = recorder();
+    const flow = durable("mailing", (ctx) =>
+      ctx.stream("send", async function* () {
+        mail.record("send", { key: `mail-${Date.now()}`, payload: "hi" });
+        yield "sent";
+      }),
+    );
+    const report = await reportOf(crashEverywhere(flow, { effects: mail }));
+    expect(report.effects).toMatchObject([{ kind: "other-key", name: "send" }]);
+  });
+});
+
+describe("children", () => {
+  const kid = durable("kid", async (ctx, n: number) => {
+    const doubled = await ctx.step("double", () => n * 2);
+    await ctx.sleep("1 day");
+    return doubled + (n === 2 ? await ctx.suspend<number>("more") : 0);
+  });
+
+  test("are runs of their own whose bodies count, and whose waits are answered", async () => {
+    const flow = durable("family", async (ctx) => {
+      const first = await ctx.child(kid, 1);
+      const rest = await ctx.map([2, 3], (c, n) => c.child(kid, n), { key: (n) => `k${n}` });
+      return [first, ...rest];
+    });
+    const report = await crashEverywhere(flow, { resume: { more: 5 } });
+    expectClean(report);
+    expect(report.calm.outcome).toMatchObject({ output: [2, 9, 6] });
+    expect(report.calm.ran).toEqual({ "kid/double": 1, "map[k2]/kid/double": 1, "map[k3]/kid/double": 1 });
+    expect(report.boundaries.map(({ what }) => what).join()).toMatch(
+      /child\.opened kid.*run\.started \(run /,
+    );
+  });
+
+  test("that fail, and that lose a race, are no finding", async () => {
+    const failing = durable("failing", async (ctx) => {
+      await ctx.step("try", () => 1);
+      throw new Error("no");
+    });
+    const flow = durable("family", async (ctx) => {
+      const caught = await ctx.child(failing).catch((error: Error) => (error.cause as Error).message);
+      const { name } = await ctx.race({
+        kid: (c) => c.child(kid, 2),
+        quick: (c) => c.sleep("1h"),
+      });
+      return { caught, name };
+    });
+    const report = await crashEverywhere(flow);
+    expectClean(report);
+    expect(report.calm.outcome).toMatchObject({ output: { caught: "no", name: "quick" } });
+  });
+
+  test("that read the clock, or choose another way each time, are found", async () => {
+    const clocked = durable("clocked", async (ctx) => ctx.step(`at ${Date.now() % 2}`, () => 1));
+    const { ambient } = await reportOf(crashEverywhere(durable("parent", (ctx) => ctx.child(clocked))));
+    expect(ambient).toMatchObject([{ name: "Date.now", at: expect.stringContaining("kit-more.test.ts") }]);
+    let passes = 0;
+    const turns = durable("turns", async (ctx) => {
+      passes += 1;
+      await ctx.step(passes % 2 === 0 ? "even" : "odd", () => 1);
+      return ctx.step("last", () => 2);
+    });
+    const report = await reportOf(crashEverywhere(durable("parent", (ctx) => ctx.child(turns))));
+    expect(checks(report)).toContain("order");
+  });
+
+  test("whose answer is missing, or does not fit, are told, and do not go on for ever", async () => {
+    const flow = durable("family", (ctx) => ctx.child(kid, 2));
+    await expect(crashEverywhere(flow)).rejects.toThrow('Add { resume: { "more": ... } }');
+    const strict = durable("strict", (ctx) => ctx.suspend("amount", { schema: z.number() }));
+    const above = durable("family", (ctx) => ctx.child(strict));
+    await expect(crashEverywhere(above, { resume: { amount: "many" } })).rejects.toThrow(
+      'The answer in resume.amount does not fit the schema of suspend point "strict/amount"',
+    );
+  });
+});
+
+describe("map", () => {
+  test("names its bodies by the keys of their items, or by their places", async () => {
+    const flow = durable("maps", async (ctx) => {
+      const work = (c: Context, n: number): Promise<number> => c.step("work", () => n * 2);
+      const named = await ctx.map([1, 2], work, { key: (n) => `n${n}`, name: "named" });
+      return [...named, ...(await ctx.map([3, 4], work, { concurrency: 1 }))];
+    });
+    const report = await crashEverywhere(flow);
+    expectClean(report);
+    expect(report.calm.outcome).toMatchObject({ output: [2, 4, 6, 8] });
+    expect(Object.keys(report.calm.ran)).toEqual([
+      "named[n1]/work",
+      "named[n2]/work",
+      "map[0]/work",
+      "map[1]/work",
+    ]);
+  });
+});
+
+describe("uncertain steps", () => {
+  const bank = recorder();
+  const charging = (onUncertain: "retry" | "suspend" | (() => Resolution | Promise<Resolution>)) =>
+    durable("charging", async (ctx) => {
+      const charge = ({ idempotencyKey }: { readonly idempotencyKey: string }): string => {
+        bank.record("charge", { key: idempotencyKey, payload: 100 });
+        return "charged";
+      };
+      await ctx.step("before", () => 1);
+      return ctx.step("charge", charge, { onUncertain });
+    });
+
+  test("are retried where the code says so", async () => {
+    const report = await crashEverywhere(charging("retry"), { effects: bank });
+    expectClean(report);
+    expect(report.calm.ran).toEqual({ before: 1, charge: 1 });
+  });
+
+  test("that ask somebody are answered through resume: by hand, or with another attempt", async () => {
+    for (const uncertain of [{ status: "completed", value: "charged" }, { status: "retry" }]) {
+      const report = await crashEverywhere(charging("suspend"), { effects: bank, resume: { uncertain } });
+      expectClean(report);
+      const again = report.repeated.find(({ key }) => key === "charge")?.cases ?? 0;
+      expect(again > 0).toBe(uncertain.status === "retry");
+    }
+  });
+
+  test("that ask somebody who is not there are told so", async () => {
+    const report = await reportOf(crashEverywhere(charging("suspend"), { effects: bank }));
+    expect(report.text()).toContain('The run waits for "uncertain"');
+  });
+
+  test("that find out by themselves are waited for in real time, and no body counts twice for it", async () => {
+    const find = async (): Promise<Resolution> => {
+      await soon(5);
+      return bank.effects.length > 0 ? { status: "completed", value: "charged" } : { status: "retry" };
+    };
+    const report = await crashEverywhere(charging(find), { effects: bank });
+    expectClean(report);
+    expect(report.repeated.map(({ key }) => key)).toEqual(["before"]);
+  });
+});
