@@ -45,13 +45,16 @@ describe("streams", () => {
         { timeout: "1s" },
       );
       const listed = await ctx.stream("listed", () => [Promise.resolve(1), 2]);
-      return { text: tokens.join(""), listed };
+      const letters = await ctx.stream("letters", () => "abc");
+      return { text: tokens.join(""), listed, letters };
     });
     const report = await crashEverywhere(flow);
     expectClean(report);
-    expect(report.calm.outcome).toMatchObject({ output: { text: "Hello", listed: [1, 2] } });
-    expect(report.calm.ran).toEqual({ tokens: 1, listed: 1 });
-    expect(report.repeated.map(({ key }) => key)).toEqual(["tokens", "listed"]);
+    expect(report.calm.outcome).toMatchObject({
+      output: { text: "Hello", listed: [1, 2], letters: ["a", "b", "c"] },
+    });
+    expect(report.calm.ran).toEqual({ tokens: 1, listed: 1, letters: 1 });
+    expect(report.repeated.map(({ key }) => key)).toEqual(["tokens", "listed", "letters"]);
   });
 
   test("see the clock of the world; a time-out strikes a producer that hangs, and nothing else", async () => {

@@ -30,5 +30,6 @@ export function pulled(source: Source, by: (pull: () => unknown) => unknown): As
 }
 
 function iteratorOf(source: Source): AsyncIterator<unknown> | Iterator<unknown> {
-  return Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
+  const { [Symbol.asyncIterator]: async } = source as Partial<AsyncIterable<unknown>>;
+  return async?.call(source) ?? (source as Iterable<unknown>)[Symbol.iterator]();
 }
