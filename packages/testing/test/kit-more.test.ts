@@ -214,7 +214,9 @@ describe("uncertain steps", () => {
 
   test("that find out by themselves are waited for in real time, and no body counts twice for it", async () => {
     const find = async (): Promise<Resolution> => {
+      const before = Date.now();
       await soon(5);
+      if (Date.now() !== before) return { status: "failed", message: "Time did not wait." };
       return bank.effects.length > 0 ? { status: "completed", value: "charged" } : { status: "retry" };
     };
     const report = await crashEverywhere(charging(find), { effects: bank });

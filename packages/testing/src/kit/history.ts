@@ -8,7 +8,7 @@
 
 import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
 import { faultyStorage, type Fault, type FaultyStorage } from "../faults.ts";
-import { loadJournal, type LoadedJournal } from "../load.ts";
+import { loadJournal } from "../load.ts";
 import { seeded, type Random } from "../random.ts";
 import { virtualWorld, type VirtualWorld } from "../world.ts";
 import type { AnswerBook } from "./answers.ts";
@@ -52,7 +52,7 @@ export interface History<Output> {
   readonly batches: readonly string[];
   readonly blobs: Readonly<Record<string, string>>;
   /** Children, and whatever else was run on the same storage. */
-  readonly others: readonly LoadedJournal[];
+  readonly others: readonly { readonly runId: string; readonly batches: readonly string[] }[];
   readonly notes: Notes;
   readonly effects: readonly Effect[];
   readonly world: VirtualWorld;
@@ -93,17 +93,16 @@ export async function history<Input, Output>(
     head,
     batches,
     blobs,
-    others: await Promise.all(runs.filter((run) => run !== head).map((run) => journalOf(base, run))),
+    others: await Promise.all(
+      runs
+        .filter((run) => run !== head)
+        .map(async (run) => ({ runId: run.runId, batches: (await base.read(run.locator)).batches })),
+    ),
     notes,
     effects: recorders.flatMap((recorder) => [...recorder.effects]),
     world,
     virtualMs: world.now() - startedAt,
   };
-}
-
-async function journalOf(storage: Storage, run: RunHead): Promise<LoadedJournal> {
-  const { batches, blobs = {} } = await storage.read(run.locator);
-  return { ...run, batches, blobs };
 }
 
 interface HurtParts {
@@ -162,10 +161,9 @@ async function live<Input, Output>(
 /** A fresh process finds all of an ended history but its end, and comes to an end again. */
 export async function coldReplay<Input, Output>(
   setup: Setup<Input, Output>,
-  { batches, blobs, others, head, world }: History<Output>,
+  { batches, blobs, head, world }: History<Output>,
 ): Promise<{ readonly ending: Ending<Output>; readonly notes: Notes }> {
   const storage = new MemoryStorage({ now: () => world.now() });
-  for (const other of others) await loadJournal(storage, other);
   if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1), blobs });
   const notes = emptyNotes();
   const died = new Promise<void>(() => {});
