@@ -56,6 +56,12 @@ export function isWithin(key: string, path: string): boolean {
   return key === path || (key.startsWith(path) && (key[path.length] === "/" || key[path.length] === "["));
 }
 
+/** The step that a question is about: `draft#2` for `draft#2/uncertain`; null for what stands in a branch, or in none. */
+export function stepAsked(key: string): string | null {
+  const above = key.slice(0, Math.max(0, key.lastIndexOf("/")));
+  return above === "" || above.endsWith("]") ? null : above;
+}
+
 /** The last name of a key, without count: `parallel[a]/draft#2` gives `draft`. */
 export function nameOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1).replace(/#\d+$/, "");

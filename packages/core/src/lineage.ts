@@ -8,7 +8,7 @@
 
 import type { Json } from "./codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
-import { areSiblings, isWithin } from "./keys.ts";
+import { areSiblings, isWithin, stepAsked } from "./keys.ts";
 
 export interface Inherited {
   readonly entries: Entry[];
@@ -72,6 +72,9 @@ export function isSettlement(entry: Entry): entry is Settlement {
 }
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
+  // A step that begins anew makes attempts of its own: what was answered about the old ones is not about them.
+  const step = "key" in entry ? stepAsked(entry.key) : null;
+  if (step !== null && !settled.has(step)) return false;
   if (isSettlement(entry)) return true;
   switch (entry.kind) {
     case "suspend.opened":
