@@ -19,6 +19,7 @@ import {
   checkedMode,
   reconcile,
   Uncertain,
+  undecided,
   type OnUncertain,
   type Resolution,
 } from "./uncertain.ts";
@@ -72,8 +73,12 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
 
   constructor(engine: Engine, what: string, parts: StepParts) {
     super(engine, what, parts);
+    const { onUncertain, entered } = parts;
     // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.
-    if (parts.onUncertain !== undefined) engine.calls.close(this.key);
+    if (onUncertain !== undefined) engine.calls.close(this.key);
+    // Asked at once, so that whoever brings the answer finds the question, and hears what is wrong with it.
+    if (onUncertain === "suspend" && isUncertain(entered.fact))
+      this.#settleUncertain(entered.fact, onUncertain);
   }
 
   protected answer(settlement: Settlement): void {
@@ -111,8 +116,8 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   override begin(): void {
     const fact = this.engine.replay.fact(this.key);
     const { onUncertain } = this.parts;
-    if (fact === undefined || fact.started === null || onUncertain === undefined || fact.settled)
-      return super.begin();
+    if (!isUncertain(fact)) return super.begin();
+    if (onUncertain === undefined) return this.engine.block(undecided(this.engine.journal.runId, this.key));
     if (this.scope.closed || this.#begun === fact.starts) return;
     this.#begun = fact.starts;
     if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);
@@ -136,6 +141,7 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
 
   /** An attempt began and its end is not recorded. */
   #settleUncertain({ starts, started }: Fact, mode: OnUncertain): void {
+    this.#begun = starts;
     if (mode === "retry") return this.prepare();
     const info = new Info(this.engine.journal.runId, this.key, this.nextAttempt(), this.scope);
     const uncertain = new Uncertain(info, started ?? 0);
@@ -165,4 +171,9 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
       this.engine.write({ kind: "step.failed", ...attempted, error });
     }
   }
+}
+
+/** An attempt was announced, and the journal does not say how it ended. */
+function isUncertain(fact: Fact | undefined): fact is Fact {
+  return fact !== undefined && fact.started !== null && !fact.settled;
 }

@@ -60,6 +60,15 @@ export function checkedMode(mode: OnUncertain | undefined, where: string): OnUnc
   );
 }
 
+/** The code no longer says what is to be done about an attempt that may have had its effect. */
+export function undecided(runId: string, key: string): DurableError {
+  return new DurableError(
+    "diverged",
+    `Run ${runId} does not fit this code: step "${key}" was begun with onUncertain, and how that ended is not recorded. Nothing is repeated. Put onUncertain back, or say { onUncertain: "retry" }; then advance it again.`,
+    { details: { key, recorded: { kind: "step" }, asked: { kind: "step" } } },
+  );
+}
+
 /** Opens a suspend point inside the step: `charge/uncertain`. */
 export function askSomebody(
   engine: Engine,
