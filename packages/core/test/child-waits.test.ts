@@ -107,6 +107,29 @@ describe("the waits of children and grandchildren", () => {
     },
   );
 
+  test.each([1, 2])(
+    "answered in %s processes by turns that keep parked runs in memory: each counts, the parent ends once",
+    async (processes) => {
+      for (const order of everyOrder) {
+        const on = lab();
+        const apps = Array.from({ length: processes }, () =>
+          createApp({ ...on, warm: 10, workflows: [family, kid, toy] }),
+        );
+        await on.world.run(apps[0]!.start("family", undefined, { id: "r" }));
+        await on.world.advance(1_000);
+        for (const [n, key] of [...order, ...keys.filter((one) => !order.includes(one))].entries()) {
+          const app = apps[n % processes]!;
+          const token = tokenOf(await app.get("r").outcome(), key);
+          const { status } = await on.world.run(app.resume(token, answers[key.split("/").at(-1)!]));
+          expect(status, `${key} of ${order.join(" ")}`).toBe("accepted");
+          await on.world.advance(1_000);
+        }
+        expect(outputOf(await standing(on)), order.join(" ")).toBe(done);
+        expect(on.world.warnings).toEqual([]);
+      }
+    },
+  );
+
   test("answered through the child's flow: the parent is due, and goes on where its code is", async () => {
     const on = lab();
     const flow = durable("parent", async (ctx) => `got ${await ctx.child(toy)}`);
