@@ -137,7 +137,11 @@ export class Outbox {
 
   /** What the journal says of the wait a time-out is about: settled, it lost; answered, it may yet have its turn. */
   #wait(fact: Fact<Json>): Partial<WaitState> {
-    return fact.kind === "suspend.expired" ? this.#journal.state.wait(fact.wait) : {};
+    const { state } = this.#journal;
+    // A child that was found to have ended may have told so itself meanwhile.
+    if (fact.kind === "child.completed" || fact.kind === "child.failed")
+      return state.children.get(fact.key)?.over === true ? { settled: "closed" } : {};
+    return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};
   }
 }
 
