@@ -119,11 +119,18 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
     if (!isUncertain(fact)) return super.begin();
     if (onUncertain === undefined) return this.engine.block(undecided(this.engine.journal.runId, this.key));
     if (this.scope.closed || this.#begun === fact.starts) return;
+    // The lease ran out while the start was written down: it is renewed first, and what came meanwhile is looked at.
+    if (!this.engine.options.hold.valid && !this.engine.ceasing) return this.engine.timers.wait(this, 0);
     this.#begun = fact.starts;
     if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);
     // Its time to begin has gone by: nobody need wonder what became of it.
     if (this.engine.ceasing) this.#announce(0);
     else this.start(this.nextAttempt());
+  }
+
+  override due(): void {
+    if (isUncertain(this.engine.replay.fact(this.key))) this.begin();
+    else super.due();
   }
 
   protected override prepare(): void {
