@@ -110,7 +110,8 @@ function chunksOf(entry: StreamEntry, where: string): readonly (() => unknown)[]
 function keyOf(journal: Journal, name: string): string | null {
   const keys = streamKeys(journal);
   if (keys.has(name)) return name;
-  const [only, other] = [...keys].filter((key) => nameOf(key) === name);
+  // Beside `feed#2` there is a `feed`, which may have no record yet.
+  const [only, other] = [...keys].filter((key) => key.endsWith(`/${name}`));
   return other === undefined ? (only ?? null) : null;
 }
 
