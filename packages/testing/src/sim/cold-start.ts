@@ -1,12 +1,22 @@
 /** I2: a journal without its end, in a fresh storage, a fresh process and another time, must come to the same end. */
 
-import { MemoryStorage, createApp, durable, type Context, type Outcome } from "@durable/core";
+import {
+  MemoryStorage,
+  createApp,
+  durable,
+  type AnyWorkflow,
+  type Context,
+  type Outcome,
+} from "@durable/core";
 import { observed } from "../kit/observe.ts";
 import { loadJournal } from "../load.ts";
 import { virtualWorld } from "../world.ts";
+import type { Disk } from "./disk.ts";
 import { isEnd, type RunLog, type WrittenEntry } from "./records.ts";
 import type { Code, Program } from "./program.ts";
+import { simCipher } from "./sealing.ts";
 import type { Town } from "./town.ts";
+import { Blobs } from "./values.ts";
 import { noteGiven } from "./watch.ts";
 
 /** Replays a run that ended by itself, and gives what it then came to. */
@@ -25,15 +35,15 @@ export async function coldStart(town: Town, run: RunLog): Promise<Outcome<unknow
   if (program === undefined || code === null) return null;
   const world = virtualWorld({ start: Date.UTC(2026, 6, 1) });
   const storage = new MemoryStorage({ now: () => world.now() });
-  for (const log of lineage.toReversed()) await load(storage, log, log === run);
+  for (const log of lineage.toReversed()) await load(storage, log, town.disk, log === run);
   const ran: string[] = [];
   const workflow = replaying(program, code, ran);
   const secret = "a secret of no worth";
-  const app = createApp({ workflows: [workflow], storage, world, secret });
+  const sealed = town.plan.encrypted === true ? { encryption: simCipher("b") } : {};
+  const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
   const outcome = await world.run(app.advance(run.runId));
   if (ran.length > 0) history.violate("I2", `run ${run.runId}: a cold start runs ${ran.join(", ")} again`);
-  const { batches } = await storage.read(run.locator);
-  const again = (JSON.parse(batches.at(-1) ?? "{}") as { entries?: WrittenEntry[] }).entries?.at(-1);
+  const again = await lastEntry(storage, run);
   if (told(again) !== told(end))
     history.violate(
       "I2",
@@ -42,9 +52,19 @@ export async function coldStart(town: Town, run: RunLog): Promise<Outcome<unknow
   return outcome;
 }
 
+async function lastEntry(storage: MemoryStorage, run: RunLog): Promise<WrittenEntry | undefined> {
+  const { batches, blobs = {} } = await storage.read(run.locator);
+  const known = new Blobs(() => {});
+  known.learn(Object.entries(blobs).map(([name, body]) => ({ name, body })));
+  const { entries = [] } = JSON.parse(batches.at(-1) ?? "{}") as { entries?: WrittenEntry[] };
+  return known.whole(entries.at(-1), run.runId, new Set());
+}
+
 /** The same function, whose steps do nothing but say that they were asked. */
 function replaying(program: Program, code: Code, ran: string[]): ReturnType<typeof durable> {
-  const body = program.body(code, { pause: refuse, nonce: refuse, mail: refuse, fork: refuse, die: refuse });
+  const workflow = (name: string): AnyWorkflow => durable(name, refuse);
+  const work = { pause: refuse, nonce: refuse, mail: refuse, fork: refuse, die: refuse };
+  const body = program.body(code, { ...work, effect: refuse, lookUp: refuse, workflow });
   const watched = (ctx: Context, input: unknown): unknown =>
     body(
       observed(ctx, {
@@ -78,12 +98,19 @@ function told(entry: WrittenEntry | undefined): string {
   return JSON.stringify([entry?.kind, entry?.output, error?.message ?? error]);
 }
 
-/** A run's batches, without its end if that is to be found again. */
-function load(storage: MemoryStorage, { locator, runId, batches }: RunLog, cut: boolean): Promise<void> {
+/** A run's batches, without its end if that is to be found again, and its blobs as they are kept. */
+async function load(
+  storage: MemoryStorage,
+  { locator, runId, batches }: RunLog,
+  disk: Disk,
+  cut: boolean,
+): Promise<void> {
+  const { blobs = {} } = await disk.read(locator, 0);
   const texts = batches.flatMap(({ text }) => {
     const raw = JSON.parse(text) as { entries: WrittenEntry[] };
     const entries = raw.entries.filter(({ kind }) => !cut || !isEnd(kind));
     return entries.length === 0 ? [] : [JSON.stringify({ ...raw, entries })];
   });
-  return loadJournal(storage, { locator, runId, createdAt: batches[0]?.entries[0]?.at ?? 0, batches: texts });
+  const createdAt = batches[0]?.entries[0]?.at ?? 0;
+  return loadJournal(storage, { locator, runId, createdAt, batches: texts, blobs });
 }

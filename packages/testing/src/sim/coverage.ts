@@ -26,6 +26,43 @@ const entries = [
   "suspend.closed",
   "parallel.opened",
   "race.opened",
+  "step.started",
+  "stream.chunks",
+  "stream.completed",
+  "stream.failed",
+  "child.opened",
+  "child.completed",
+  "child.failed",
+  "child.closed",
+];
+
+const blobs = [
+  "a blob",
+  "a blob named without its body",
+  "a blob that two runs name",
+  "a blob sent again after a conflict",
+  "a blob that went with its run",
+];
+
+const families = [
+  "a child that told its end",
+  "a child that told whoever drives its parent",
+  "a child that was found ended",
+  "a child that was cancelled before it began",
+  "a child of a child",
+  "a cancel of a child",
+  "a cancel of a run with children",
+];
+
+const streams = ["a reader that came back", "a reset seen by a reader", "a stream read to its end"];
+
+/** A rule, and what came of it. */
+const uncertain = [
+  "a start that was called off",
+  "an effect that happened twice",
+  ...["retry", "completed", "failed"].map((how) => `an uncertain end: suspend, ${how}`),
+  ...["retry", "completed"].map((how) => `an uncertain end: reconcile, ${how}`),
+  "an uncertain end: retry, retry",
 ];
 
 export const toBeMet: readonly string[] = [
@@ -55,6 +92,13 @@ export const toBeMet: readonly string[] = [
   "a fork of an open run",
   "work reused by a fork",
   "a body that ran twice",
+  "a warm run went on",
+  "a record that was sealed before the rotation",
+  "a record made without a workflow",
+  ...blobs,
+  ...families,
+  ...streams,
+  ...uncertain,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

@@ -12,6 +12,7 @@ import {
   type ListQuery,
   type ReadReply,
 } from "@durable/core";
+import { BlobNotes } from "./blob-notes.ts";
 import type { History } from "./history.ts";
 import type { AppliedBatch, RunLog } from "./records.ts";
 import { judgeBatch } from "./landing.ts";
@@ -26,12 +27,14 @@ export class Disk {
   readonly #base: MemoryStorage;
   readonly #history: History;
   readonly #slackMs: number;
+  readonly #blobs: BlobNotes;
   full = false;
 
   /** `slackMs` is how far the clocks of processes may be off. */
   constructor(history: History, options: { readonly now: () => number; readonly slackMs: number }) {
     this.#base = new MemoryStorage({ now: options.now });
     this.#history = history;
+    this.#blobs = new BlobNotes(history);
     this.#slackMs = options.slackMs;
   }
 
@@ -44,9 +47,11 @@ export class Disk {
       await this.#base.append(request);
     } catch (error) {
       this.#met(request);
+      this.#blobs.refused(request);
       throw error;
     }
     const landed = this.#history.applied(process.name, request);
+    this.#blobs.landed(landed.run, request.blobs);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
     judgeBatch(this.#history, landed, request.head, this.#slackMs);
     this.#history.say("disk", `${landed.run.runId} ${landed.run.batches.length}: ${describe(landed.batch)}`);
@@ -71,6 +76,18 @@ export class Disk {
 
   read(locator: string, from: number): Promise<ReadReply> {
     return this.#base.read(locator, from);
+  }
+
+  /** True when it has this blob, whoever names it: only then does it take a name without a body. */
+  async holds(name: string): Promise<boolean> {
+    const none = { label: null, parent: null, ancestors: [], wakeAt: null, createdAt: 0, updatedAt: 0 };
+    const head = { ...none, locator: name, runId: name, workflow: "", status: "running", steps: 0 } as const;
+    try {
+      await this.#base.append({ locator: name, position: 0, batch: "", blobs: [{ name }], head });
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   list(query?: ListQuery): Promise<ListPage> {

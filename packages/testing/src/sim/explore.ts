@@ -81,6 +81,7 @@ function userPlan(seed: number): Plan {
     flows: [],
     runs: plan.runs.map((run) => ({ ...run, flow: 0 })),
     actions: plan.actions.filter(({ kind }) => kind !== "deploy"),
+    records: 0,
   };
 }
 

@@ -22,6 +22,8 @@ export type NetworkFault =
   | "crash-before"
   | "crash-after"
   | "crash-then-apply"
+  /** The sender is asked to end while it is under way, and ended a while later. */
+  | "ask-to-end"
   /** A read that lacks its last batches and says so, or a list that lacks runs. */
   | "cut-short"
   /** A read of the journal as it was a moment ago. */
@@ -43,6 +45,7 @@ export const befalls: Readonly<Record<NetworkFault, readonly Operation[]>> = {
   "crash-before": always,
   "crash-after": always,
   "crash-then-apply": ["append", "lease", "release", "delete"],
+  "ask-to-end": ["append"],
   "cut-short": ["read", "list"],
   stale: ["read"],
   forget: ["append"],

@@ -1,9 +1,9 @@
 /**
  * I8: what the entries of a journal must look like, batch by batch.
  *
- * - Answers and cancellations come from outside and say so; nothing else does.
+ * - Answers, cancellations and the ends of children come from outside and say so; nothing else does.
  * - One write id, one batch.
- * - Attempts of a step count 1, 2, 3.
+ * - Attempts of a step count 1, 2, 3; those of a stream do, and its chunks are dense (streams.ts).
  * - A group is opened before anything in it is recorded.
  * - `after` is a position that was delivered before, and `answer` that of an answer to the same wait.
  * - An answer that stands is judged before a timer fires or the run parks.
@@ -11,6 +11,7 @@
 
 import type { History } from "./history.ts";
 import { isSettlement, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
+import { wrongChunks, wrongStream } from "./streams.ts";
 
 /** An entry and its position on the one line that a run shares with its ancestors. */
 interface Placed {
@@ -29,14 +30,31 @@ export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): v
     history.violate("I8", `${where} has the write id of another`);
   history.writeIds.add(batch.by);
   for (const { entry, seq } of entries.slice(before.length)) {
+    const earlier = (): WrittenEntry[] => entries.filter((other) => other.seq < seq).map(entryOf);
     const wrong =
-      wrongSender(entry, batch) ??
-      wrongAttempt(entry, before) ??
-      (batch.outside ? null : wrongGroup(entry, seq, lineage)) ??
-      wrongPlace(entry, seq, lineage);
+      run.workflow === ""
+        ? wrongRecord(entry, batch, earlier)
+        : (wrongSender(entry, batch) ??
+          wrongAttempt(entry, before) ??
+          wrongStream(entry, earlier) ??
+          (batch.outside ? null : wrongGroup(entry, seq, lineage)) ??
+          wrongPlace(entry, seq, lineage));
     if (wrong !== null) history.violate("I8", `${where}: ${entry.kind} ${entry.key ?? ""} ${wrong}`);
   }
   if (!history.codeChanges) judgeOrder(history, where, entries, before.length);
+}
+
+function entryOf({ entry }: Placed): WrittenEntry {
+  return entry;
+}
+
+/** In a journal without a workflow anybody records, and who fails beside others counts as they do. */
+function wrongRecord(
+  entry: WrittenEntry,
+  { outside }: AppliedBatch,
+  earlier: () => WrittenEntry[],
+): string | null {
+  return outside ? wrongChunks(entry, earlier) : "is not marked as from outside";
 }
 
 function placed({ batches }: RunLog): Placed[] {
@@ -45,14 +63,21 @@ function placed({ batches }: RunLog): Placed[] {
   return entries.map((entry, i) => ({ entry, seq: base + i + 1 }));
 }
 
-function wrongSender({ kind }: WrittenEntry, { outside }: AppliedBatch): string | null {
+function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {
   if (/^(suspend\.answered|run\.cancelled)$/.test(kind))
     return outside ? null : "is not marked as from outside";
-  return outside && kind !== "suspend.resolved" ? "comes from outside" : null;
+  // A child that is cancelled before it began is begun by whoever cancels it.
+  const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
+  return outside && !unborn && !/^(suspend\.resolved|child\.(completed|failed))$/.test(kind)
+    ? "comes from outside"
+    : null;
 }
 
-function wrongAttempt({ kind, key, attempt = 1 }: WrittenEntry, before: readonly Placed[]): string | null {
-  if (!/^(step|attempt)\./.test(kind)) return null;
+function wrongAttempt(entry: WrittenEntry, before: readonly Placed[]): string | null {
+  const { kind, key, attempt = 1, stream } = entry;
+  if (!/^(step|attempt)\./.test(kind) || stream === true) return null;
+  // A start that is called off has no number.
+  if (kind === "step.started" && attempt === 0) return null;
   const failed = before.filter(({ entry }) => entry.kind === "attempt.failed" && entry.key === key).length;
   return attempt === failed + 1 ? null : `is attempt ${attempt}, after ${failed} that failed`;
 }

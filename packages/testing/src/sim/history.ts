@@ -5,7 +5,8 @@
 
 import type { AppendRequest } from "@durable/core";
 import type { Pass } from "./pass.ts";
-import { isOpen, statusAfter, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
+import { isOpen, statusAfter, wakeOf, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
+import { Blobs, mayBeWrapped } from "./values.ts";
 
 export interface Body {
   readonly run: RunLog | undefined;
@@ -16,6 +17,9 @@ export interface Body {
   readonly at: number;
   /** What it returned; absent while it runs and when it failed. */
   value?: unknown;
+  /** What a stream has given so far, and whether it ended well. */
+  chunks?: unknown[];
+  ended?: boolean;
   /** False for the work of users, whose values have a written form only the library knows. */
   readonly comparable: boolean;
 }
@@ -33,6 +37,20 @@ export interface Attempted {
   status: string | null;
   readonly from: number;
   until: number;
+}
+
+/** Something done in the world outside, under an idempotency key. */
+export interface Effect {
+  readonly idempotencyKey: string;
+  readonly value: unknown;
+}
+
+/** What somebody found out about an attempt whose end nobody knew. */
+export interface Decision {
+  readonly run: RunLog | undefined;
+  readonly key: string;
+  readonly status: "completed" | "retry" | "failed";
+  readonly value?: unknown;
 }
 
 /** How a fork was asked for. */
@@ -62,12 +80,22 @@ export class History {
   /** Another version of the code may be deployed. */
   readonly codeChanges: boolean;
   readonly forks: ForkNote[] = [];
+  /** Workflows whose code is watched, and those of them that apps have: others are driven for their parents alone. */
+  readonly watched = new Set<string>();
+  readonly known = new Set<string>();
   readonly writeIds = new Set<string>();
   /** Runs that their drivers say are blocked, since faults ended. */
   readonly blocked = new Set<string>();
   /** Which run each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: Pass[] = [];
+  /** What was done in the world outside. */
+  readonly effects: Effect[] = [];
+  /** What functions found out about uncertain attempts. */
+  readonly decisions: Decision[] = [];
+  /** Streams that workflow code has asked for. */
+  readonly streams: { readonly run: RunLog; readonly key: string }[] = [];
+  readonly blobs = new Blobs((message) => this.violate("I8", message));
   readonly bodies: Body[] = [];
   readonly answers: Attempted[] = [];
   /** From what a token names to the wait it answers, as the workflow code that made it says. */
@@ -105,19 +133,23 @@ export class History {
 
   /** The storage has applied a batch. */
   applied(process: string, request: AppendRequest): { run: RunLog; batch: AppliedBatch } {
-    const { locator, position, batch, head } = request;
+    const { locator, position, batch, head, blobs = [] } = request;
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
+    this.blobs.learn(blobs);
+    const names = new Set(blobs.map(({ name }) => name));
+    const entries = mayBeWrapped(batch) ? this.blobs.whole(raw.entries, head.runId, names) : raw.entries;
     // The id of a run that was deleted may be used again: that is another run.
     const known = position === 0 ? undefined : this.latest(locator);
     const before = this.latest(locator);
-    const run = known ?? this.#create(locator, head);
+    const run = known ?? this.#create(locator, head, entries[0]);
+    for (const name of names) run.blobs.add(name);
     // The same start once more, after its run was deleted: whoever drove it then drives it still.
     if (known === undefined && before?.batches[0]?.text === batch) run.tainted = true;
     const applied: AppliedBatch = {
       text: batch,
       by: raw.by,
       outside: raw.outside === true,
-      entries: raw.entries,
+      entries,
       process,
       at: this.#now(),
     };
@@ -128,14 +160,20 @@ export class History {
     return { run, batch: applied };
   }
 
-  #create(locator: string, head: AppendRequest["head"]): RunLog {
-    const { runId, workflow, parent } = head;
+  #create(locator: string, head: AppendRequest["head"], first: WrittenEntry | undefined): RunLog {
+    const { runId, workflow } = head;
+    const parent = first?.kind === "run.forked" ? head.parent : null;
+    const childOf = first?.childOf ?? null;
     const run: RunLog = {
       runId,
       locator,
       workflow,
       parent,
       parentLog: parent === null ? undefined : this.run(parent),
+      childOf,
+      above: childOf === null ? undefined : this.run(childOf.runId),
+      family: childOf !== null,
+      blobs: new Set(),
       batches: [],
       status: "running",
       deleted: false,
@@ -144,7 +182,7 @@ export class History {
     this.runs.push(run);
     this.#byLocator.set(locator, run);
     this.#byId.set(runId, run);
-    this.#open += 1;
+    if (isOpen(run)) this.#open += 1;
     return run;
   }
 
@@ -173,8 +211,9 @@ export class History {
     for (const run of this.runs) {
       if (!isOpen(run)) continue;
       const last = run.batches.at(-1)?.entries.at(-1);
-      if (last?.kind !== "run.suspended" || last.wakeAt === null) return null;
-      next = Math.min(next, last.wakeAt ?? 0);
+      const wake = last?.kind === "run.suspended" ? wakeOf(last) : null;
+      if (wake === null) return null;
+      next = Math.min(next, wake);
     }
     return Number.isFinite(next) ? next : null;
   }

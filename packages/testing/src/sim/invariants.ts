@@ -13,5 +13,6 @@ export const invariants: Readonly<Record<string, string>> = {
   I9: "nothing starts after a cancellation that was seen, in a process that was asked to end, or in a lost branch",
   I10: "no timer is early",
   I11: "no unhandled rejection, nothing left behind",
-  I12: "no work starts without a lease, nor more of it than a worker has places",
+  I12: "no work starts without a lease or a place, and no effect is repeated unless that was decided",
+  I13: "who reads a stream is given each attempt in order, and the last one whole",
 };

@@ -10,19 +10,30 @@
  */
 
 import type { Outcome } from "@durable/core";
+import { judgeBlobs } from "./blobs.ts";
+import { isCancelled, judgeChildren } from "./children.ts";
 import { coldStart } from "./cold-start.ts";
+import { decidedOutcomes } from "./effects.ts";
 import { judgeFork } from "./forks.ts";
 import type { Attempted, History } from "./history.ts";
 import { isEnd, isSettlement, type RunLog, type WrittenEntry } from "./records.ts";
+import { judgeRecords } from "./recorders.ts";
+import { judgeStreams } from "./streams.ts";
 import type { Town } from "./town.ts";
 
 export async function judge(town: Town): Promise<void> {
   const { history } = town;
+  await judgeBlobs(town);
   for (const run of history.runs) {
     if (history.lineage(run).some(({ tainted }) => tainted)) continue;
+    if (run.workflow === "") {
+      judgeRecords(town, run);
+      continue;
+    }
     const entries = history.entries(run);
     judgePasses(history, run);
     judgeBodies(history, run, entries);
+    judgeChildren(history, run);
     judgeAnswers(history, run, entries);
     judgeInheritance(history, run, entries);
     const fork = history.forks.find(({ id }) => id === run.runId);
@@ -58,8 +69,11 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
   );
   if (shared !== undefined)
     history.violate("I3", `run ${run.runId}: ${shared.key} has the idempotency key of another run's`);
-  for (const { kind, key, value, attempt = 1 } of entries) {
-    if (!/^(step|attempt)\./.test(kind)) continue;
+  judgeStreams(history, run, bodies);
+  for (const { kind, key = "", value, attempt = 1 } of entries) {
+    if (!/^(step\.(completed|failed)|attempt\.failed)$/.test(kind)) continue;
+    const decided = decidedOutcomes(history, run, key).filter(({ status }) => kind === `step.${status}`);
+    if (decided.some((outcome) => kind === "step.failed" || isSame(outcome.value, value))) continue;
     const tries = bodies.filter((body) => body.key === key && body.attempt === attempt);
     if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded and never ran`);
     else if (
@@ -124,7 +138,8 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     given.set(key, (given.get(key) ?? new Set()).add(what));
   for (const [key, what] of givenTo(history, [run])) {
     const values = given.get(key);
-    if (values === undefined || own.has(key) || !theirs.has(key) || what === '"edited"') continue;
+    if (values === undefined || own.has(key) || !theirs.has(key) || /^("edited"|\[ 'edited' \])$/.test(what))
+      continue;
     history.meet("work reused by a fork");
     // It may have been recorded by an ancestor that died before its code was given it.
     const [mark] = /(nonce|said) \d+/.exec(what) ?? [];
@@ -179,12 +194,15 @@ function givenTo(history: History, runs: readonly RunLog[]): [string, string][] 
 
 function judgeOutput({ history, programs }: Town, run: RunLog, outcome: Outcome<unknown> | null): void {
   const lineage = history.lineage(run);
+  const isOf = (other: RunLog): boolean =>
+    lineage.includes(other) || (other.above !== undefined && isOf(other.above));
   const changed = history.passes.some(
-    ({ run: of, code }) => of !== undefined && lineage.includes(of) && code === "changed",
+    ({ run: of, code }) => of !== undefined && code === "changed" && isOf(of),
   );
   const program = programs.find(({ name }) => name === run.workflow);
-  // What was edited gives something else, and so does what was made of it.
-  const edited = lineage.some((log) => history.entries(log)[0]?.edits?.length);
+  // What was edited gives something else, and so do what was made of it and what lost a child to somebody's hand.
+  const entries = lineage.flatMap((ancestor) => history.entries(ancestor));
+  const edited = entries.some(({ edits }) => edits?.length) || isCancelled(entries);
   if (outcome?.status === "failed" && !changed && !edited && program?.mayFail === false)
     history.violate("I5", `run ${run.runId} failed, and nothing in it can: ${outcome.error.message}`);
   if (outcome?.status !== "completed") return;
@@ -192,7 +210,6 @@ function judgeOutput({ history, programs }: Town, run: RunLog, outcome: Outcome<
   const wrong = changed || edited ? null : (program?.judge(output) ?? null);
   if (wrong !== null) history.violate("I5", `run ${run.runId} gave ${show(output)} ${wrong}`);
   // Every value in the output stands in the journal of the run or of an ancestor.
-  const entries = lineage.flatMap((ancestor) => history.entries(ancestor));
   const recorded = JSON.stringify(entries.filter(({ kind }) => !isEnd(kind)));
   for (const [nonce] of show(output).matchAll(/nonce \d+/g))
     if (!recorded.includes(`"${nonce}"`))

@@ -7,12 +7,15 @@
  */
 
 import type { RunHead } from "@durable/core";
+import { judgeFamily } from "./children.ts";
+import { judgeAnnounced, noteDecided } from "./effects.ts";
 import { judgeForm } from "./form.ts";
 import type { History } from "./history.ts";
 import {
   driverOf,
   isEnd,
   isSettlement,
+  wakeOf,
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
@@ -44,13 +47,30 @@ export function judgeBatch(
   }
   judgeHead(history, run, head, where);
   judgeForm(history, run, batch);
+  judgeFamily(history, run, batch);
+  for (const entry of batch.entries) {
+    if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
+    noteDecided(history, run, entry);
+    noteQuestion(history, run, entry);
+  }
+}
+
+/** What the engine asks itself, about an uncertain end, and what code asks that nobody watches. */
+function noteQuestion(history: History, run: RunLog, { kind, key = "", wait = "" }: WrittenEntry): void {
+  if (kind === "suspend.opened" && (key.includes("/uncertain") || !history.watched.has(run.workflow)))
+    history.waits.set(run.locator + wait, { runId: run.runId, key });
 }
 
 function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {
   const entries = history.entries(run);
-  const steps = entries.filter(({ kind }) => kind === "step.completed" || kind === "step.failed").length;
-  const suspended = run.status === "suspended" ? (entries.at(-1)?.wakeAt ?? null) : null;
-  const wakeAt = run.status === "running" ? 0 : suspended;
+  const steps = entries.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
+  const last = entries.at(-1);
+  const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
+  // Nobody drives what has no workflow.
+  const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
+  const above = run.parent ?? run.childOf?.runId ?? null;
+  if (head.parent !== above)
+    history.violate("I8", `${where}: the head says that it comes from ${head.parent}`);
   // A fork's head also counts what it was given by its ancestors.
   const counted = run.parent === null ? head.steps === steps : head.steps >= steps;
   if (head.status === run.status && head.wakeAt === wakeAt && counted) return;

@@ -14,12 +14,18 @@ export function noteMeetings(history: History, run: RunLog, batch: AppliedBatch)
     history.meet(opened ? "an answer to an open wait" : "an answer before its wait");
   }
   if (batch.outside) {
-    history.meet(kinds.has("run.cancelled") ? "a cancel from outside" : "an answer from outside");
+    if (kinds.has("run.cancelled")) history.meet("a cancel from outside");
+    if (!kinds.has("suspend.answered") && !kinds.has("suspend.resolved")) return;
+    history.meet("an answer from outside");
     if (before.at(-1)?.kind === "run.suspended") history.meet("an answer after a park");
     return;
   }
   const last = run.batches.slice(0, -1).findLast(({ outside }) => !outside);
-  if (last === undefined || driverOf(last) === driverOf(batch)) return;
+  if (last === undefined) return;
+  if (driverOf(last) === driverOf(batch)) {
+    if (last.entries.at(-1)?.kind === "run.suspended") history.meet("a warm run went on");
+    return;
+  }
   history.meet(
     last.process === batch.process ? "taken up again by the same process" : "taken over by another process",
   );

@@ -153,6 +153,10 @@ class Line {
         this.#arrives(apply, process.random.pick([0, 50, 20_000]));
         return process.kill(`with ${operation} under way`);
       }
+      if (fault === "ask-to-end") {
+        process.terminate();
+        process.scheduler.after(2_000, null, () => process.kill("ended"));
+      }
       const reply = (settle: () => void): void =>
         told(settle, fault === "stall" ? this.#network.stallMs(process) : 0);
       this.#arrives(async () => {

@@ -5,7 +5,8 @@
 
 import { seeded, type Random } from "../random.ts";
 import { swarm, type Rates } from "./faults.ts";
-import { changedTree, randomTree, type Tree } from "./tree.ts";
+import { randomTree } from "./grow.ts";
+import { changedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
   readonly name: string;
@@ -72,6 +73,16 @@ export interface Plan {
   readonly healAt: number;
   /** The code that was deployed stays when faults end; runs it cannot go on with stay blocked. */
   readonly keepsCode: boolean;
+  /** What runs record is sealed; in clear when absent. */
+  readonly encrypted?: boolean;
+  /** How many parked runs a process keeps in memory; none when absent. */
+  readonly warm?: number;
+  /** Processes that read streams along; none when absent. */
+  readonly readers?: number;
+  /** Keys of a journal without a workflow, into which two processes record; no such journal when absent. */
+  readonly records?: number;
+  /** Apps do not have the workflows of children: those who drive their parents drive them. */
+  readonly privateChildren?: boolean;
   /** Only these network faults happen, by the names a run gave them; all that are drawn when absent. */
   readonly only?: readonly string[];
 }
@@ -81,7 +92,13 @@ const minute = 60_000;
 export function planOf(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
-  const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i) => flowPlan(random, i, calm));
+  let children = 0;
+  const childName = (): string => `helper-${++children}`;
+  const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
+    const size = random.between(5, random.pick([10, 20, 40]));
+    const tree = randomTree(random, { calm, size, childName });
+    return { name: `flow-${i}`, tree, changed: changedTree(random, tree) };
+  });
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -109,11 +126,16 @@ export function planOf(seed: number): Plan {
     notifies: random.chance(0.5),
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
-    skews: Array.from({ length: workers + 3 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
+    skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
     rates: swarm(random),
     actions: actions(random),
     healAt: random.pick([20_000, minute]),
     keepsCode: random.chance(0.5),
+    encrypted: random.chance(0.25),
+    warm: random.pick([0, 0, 1, 100]),
+    readers: random.pick([0, 1, 1]),
+    records: random.chance(0.25) ? random.between(2, 5) : 0,
+    privateChildren: random.chance(0.3),
   };
 }
 
@@ -122,11 +144,6 @@ const killer: FlowPlan = {
   tree: { kind: "killer", name: "explode" },
   changed: { kind: "killer", name: "explode" },
 };
-
-function flowPlan(random: Random, index: number, calm: boolean): FlowPlan {
-  const tree = randomTree(random, { calm, size: random.between(5, random.pick([10, 20, 40])) });
-  return { name: `flow-${index}`, tree, changed: changedTree(random, tree) };
-}
 
 /** Each kind is in use in some simulations only: what is always there hides what is rare. */
 function actions(random: Random): Action[] {

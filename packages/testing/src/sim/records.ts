@@ -14,6 +14,15 @@ export interface WrittenEntry {
   readonly expiresAt?: number | null;
   readonly retryAt?: number;
   readonly wakeAt?: number | null;
+  /** When a parked run looks after its children. */
+  readonly look?: number;
+  /** Chunks of a stream: the index of the first, how many a whole stream has, and whether an attempt is one's. */
+  readonly from?: number;
+  readonly chunks?: readonly unknown[];
+  readonly count?: number;
+  readonly stream?: true;
+  readonly child?: string;
+  readonly childOf?: ChildOf;
   readonly answer?: number;
   readonly base?: number;
   readonly edits?: readonly unknown[];
@@ -21,6 +30,12 @@ export interface WrittenEntry {
   readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
   readonly error?: unknown;
+}
+
+/** Whose child a run is. */
+export interface ChildOf {
+  readonly runId: string;
+  readonly key: string;
 }
 
 export interface AppliedBatch {
@@ -37,9 +52,17 @@ export interface RunLog {
   readonly runId: string;
   readonly locator: string;
   readonly workflow: string;
+  /** Of a fork. */
   readonly parent: string | null;
   /** The run that had the parent's id when this one was made. */
   readonly parentLog: RunLog | undefined;
+  readonly childOf: ChildOf | null;
+  /** The run that had the id of the one above when this child was made. */
+  readonly above: RunLog | undefined;
+  /** It is a child, or has had one: then a process reads its journal on behalf of others, too. */
+  family: boolean;
+  /** Names of the blobs its batches are made of. */
+  readonly blobs: Set<string>;
   readonly batches: AppliedBatch[];
   status: "running" | "suspended" | "completed" | "failed" | "cancelled";
   deleted: boolean;
@@ -59,11 +82,26 @@ const settlements = new Set([
   "sleep.fired",
   "suspend.resolved",
   "suspend.expired",
+  "stream.completed",
+  "stream.failed",
+  "child.completed",
+  "child.failed",
 ]);
 export const isSettlement = (kind: string): boolean => settlements.has(kind);
 
-export function isOpen({ status, deleted }: RunLog): boolean {
-  return !deleted && (status === "running" || status === "suspended");
+/** Nobody drives a journal without a workflow: it is never anybody's turn to end it. */
+export function isOpen({ status, deleted, workflow }: RunLog): boolean {
+  return !deleted && workflow !== "" && (status === "running" || status === "suspended");
+}
+
+/** The run at the top of a family: children are driven in the place of those above them. */
+export function topOf(run: RunLog): RunLog {
+  return run.above === undefined ? run : topOf(run.above);
+}
+
+/** When a parked run wants to be woken. */
+export function wakeOf({ wakeAt = null, look }: WrittenEntry): number | null {
+  return look === undefined ? wakeAt : Math.min(look, wakeAt ?? look);
 }
 
 /** What a token names, whichever key of the ring signed it. */

@@ -4,16 +4,19 @@
  */
 
 import { seeded } from "../random.ts";
-import { act, actorsOf, startOfTime } from "./actors.ts";
+import { actorsOf } from "./actors.ts";
 import { Disk } from "./disk.ts";
+import { act } from "./hand.ts";
 import { History, type TraceLine, type Violation } from "./history.ts";
 import { isOpen } from "./records.ts";
+import { isExcused } from "./excuses.ts";
 import { judge } from "./judge.ts";
 import { Network } from "./network.ts";
 import { planOf, type Plan } from "./plan.ts";
-import { treeProgram, type Program } from "./program.ts";
+import { treePrograms, type Program } from "./program.ts";
+import { areRecorded } from "./recorders.ts";
 import { Scheduler } from "./scheduler.ts";
-import { Town } from "./town.ts";
+import { startOfTime, Town } from "./town.ts";
 
 export interface SimulateOptions {
   readonly seed?: number;
@@ -63,7 +66,11 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const slackMs = slackOf(plan);
   const disk = new Disk(history, { now: () => scheduler.now, slackMs });
   const network = new Network(disk, plan);
-  const programs = options.programs ?? plan.flows.map((flow) => treeProgram(flow, plan.calm));
+  const programs = options.programs ?? programsOf(plan);
+  for (const { name, isPrivate } of programs) {
+    history.watched.add(name);
+    if (isPrivate !== true) history.known.add(name);
+  }
   const town = new Town({ plan, scheduler, history, disk, network, programs, slackMs });
   const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
   process.on("unhandledRejection", unhandled);
@@ -94,6 +101,15 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   };
 }
 
+/** The workflows of the plan, in its order, and then those of their children. */
+function programsOf(plan: Plan): Program[] {
+  const families = plan.flows.map((flow) => treePrograms(flow, plan));
+  return [
+    ...families.flatMap((family) => family.slice(0, 1)),
+    ...families.flatMap((family) => family.slice(1)),
+  ];
+}
+
 /** Law 11: the library draws its chance through its world, and from nowhere else. */
 function guardChance(history: History): () => void {
   const { random } = Math;
@@ -117,7 +133,7 @@ async function heal(town: Town): Promise<void> {
   const how = await toTheEnd(town);
   if (history.violations.length > 0) return;
   if (how !== "done") {
-    const open = history.runs.filter((run) => isOpen(run) && !run.tainted);
+    const open = history.runs.filter((run) => isOpen(run) && !isExcused(history, run));
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
     history.violate(
       "I4",
@@ -144,17 +160,15 @@ async function toTheEnd(town: Town): Promise<string> {
   }
 }
 
-/** No run is open, but for those that the code which stays cannot go on with, or that kill whoever drives them. */
+/** No run is open, but for those that nobody can bring to their end. */
 function isQuiet({ history }: Town): boolean {
-  if (history.open === 0) return true;
-  // What the storage forgot of a run, nobody can bring to its end.
-  return history.runs.every((run) => !isOpen(run) || run.tainted || history.blocked.has(run.runId));
+  return history.open === 0 || history.runs.every((run) => !isOpen(run) || isExcused(history, run));
 }
 
 /** Every run of the plan is there, and none is open. */
 function isOver(town: Town): boolean {
   const { history, plan } = town;
-  return isQuiet(town) && plan.runs.every(({ id }) => history.run(id) !== undefined);
+  return isQuiet(town) && areRecorded(town) && plan.runs.every(({ id }) => history.run(id) !== undefined);
 }
 
 /** How far two clocks can be apart. */

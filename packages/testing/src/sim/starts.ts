@@ -8,9 +8,10 @@
  */
 
 import type { Body, History } from "./history.ts";
-import type { RunLog } from "./records.ts";
+import { topOf, type RunLog } from "./records.ts";
 import type { Pass } from "./pass.ts";
 import type { Process } from "./process.ts";
+import { isOfStream } from "./streams.ts";
 
 export function judgeStart(history: History, process: Process, pass: Pass, body: Body): void {
   const { run } = pass;
@@ -21,9 +22,8 @@ export function judgeStart(history: History, process: Process, pass: Pass, body:
   }
   if (run.tainted) return;
   const where = `run ${run.runId}: ${process.name} starts ${key}`;
-  // A caller may have several journals of one run open at a time, and one does not know what another was shown.
-  const single = process.name.startsWith("worker");
-  if (single && process.knows(run, key)) history.violate("I3", `${where} again, whose outcome it was shown`);
+  if (hasOneJournal(process, run) && process.knows(run, key))
+    history.violate("I3", `${where} again, whose outcome it was shown`);
   judgeEnds(history, process, pass, where);
   if (pass.isLost(key)) history.violate("I9", `${where}, and what it stands in is decided`);
   if (process.clock >= process.leasedUntil(run.locator))
@@ -31,11 +31,16 @@ export function judgeStart(history: History, process: Process, pass: Pass, body:
   judgeAttempt(history, run, { process, where, body: { ...body, key, attempt, at } });
 }
 
+/** A caller may have several journals of one run open at a time, and one does not know what another was shown. */
+function hasOneJournal({ name }: Process, { family }: RunLog): boolean {
+  return name.startsWith("worker") && !family;
+}
+
 function judgeEnds(history: History, process: Process, { run, worker }: Pass, where: string): void {
-  if (run !== undefined && process.name.startsWith("worker") && process.knows(run, "cancelled"))
+  if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "cancelled"))
     history.violate("I9", `${where} after it was shown the cancellation`);
   // A fork that a step makes is driven beside the worker, which does not know of it.
-  if (worker && run?.parent === null && process.asked)
+  if (worker && run !== undefined && topOf(run).parent === null && process.asked)
     history.violate("I9", `${where} after it was asked to end`);
 }
 
@@ -47,10 +52,17 @@ interface Starting {
 
 function judgeAttempt(history: History, run: RunLog, { process, where, body }: Starting): void {
   const { key, attempt } = body;
-  const failed = history.entries(run).filter((entry) => entry.kind === "attempt.failed" && entry.key === key);
-  if (failed.length < attempt - 1)
-    history.violate("I3", `${where} for attempt ${attempt}, and ${failed.length} are recorded`);
-  const due = failed.length === attempt - 1 ? (failed.at(-1)?.retryAt ?? 0) : 0;
+  const of = history.entries(run).filter((entry) => entry.key === key);
+  const failed = of.filter(({ kind }) => kind === "attempt.failed");
+  // Of a stream every attempt that left a chunk has its number, whether it failed or was cut off.
+  const recorded = Math.max(failed.length, ...of.filter(isOfStream).map((entry) => entry.attempt ?? 1));
+  if (recorded < attempt - 1)
+    history.violate("I3", `${where} for attempt ${attempt}, and ${recorded} are recorded`);
+  const last = failed.at(-1);
+  // An attempt that is announced again was due when it was announced first, by the clock of whoever did.
+  const again = of.filter((entry) => entry.kind === "step.started" && entry.attempt === attempt).length > 1;
+  const next = recorded === attempt - 1 && (last?.attempt ?? 1) === recorded && !again;
+  const due = next ? (last?.retryAt ?? 0) : 0;
   if (process.clock < due)
     history.violate("I10", `${where} for attempt ${attempt}, ${due - process.clock} ms early`);
 }

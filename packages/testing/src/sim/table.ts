@@ -1,10 +1,10 @@
 /** A simulation's history as a table that is made to be read. */
 
-import { startOfTime } from "./actors.ts";
 import type { Violation } from "./history.ts";
 import { invariants } from "./invariants.ts";
 import type { Simulation } from "./simulate.ts";
-import type { Tree } from "./tree.ts";
+import { startOfTime } from "./town.ts";
+import { childrenOf, type Tree } from "./tree.ts";
 
 /** Requests that went well and changed nothing say little. */
 const quiet = new Set(["list", "read", "lease", "release", "append"]);
@@ -41,40 +41,62 @@ function seconds(ms: number): string {
 
 /** A workflow as code would say it. */
 export function describeTree(tree: Tree, indent = ""): string {
-  const inner = (nodes: readonly Tree[]): string =>
-    nodes.map((node) => describeTree(node, `${indent}  `)).join("\n");
+  const inner = childrenOf(tree).map((node) => describeTree(node, `${indent}  `));
+  return [`${indent}${describeNode(tree)}`, ...inner].join("\n");
+}
+
+function describeNode(tree: Tree): string {
   switch (tree.kind) {
-    case "step": {
-      const fails =
-        tree.fails === 0 ? "" : tree.fails === 9 ? ", never works" : `, fails ${tree.fails} times`;
-      const limit = tree.timeoutMs === null ? "" : `, at most ${tree.timeoutMs} ms`;
-      return `${indent}step "${tree.name}" ${tree.ms} ms${fails}${limit}`;
-    }
+    case "step":
+      return `step "${tree.name}" ${tree.ms} ms${listed(stepDetails(tree))}`;
+    case "stream":
+      return `stream "${tree.name}" of ${tree.chunks} chunks, ${tree.ms} ms each${listed([failures(tree)])}`;
     case "sleep":
-      return `${indent}sleep ${tree.ms} ms`;
+      return `sleep ${tree.ms} ms`;
     case "suspend": {
+      const fallback = tree.fallback ? ", with a fallback" : "";
       const how = [
         tree.mailed ? "token mailed first" : "",
         tree.checked ? "with a schema" : "",
-        tree.timeoutMs === null
-          ? ""
-          : `at most ${tree.timeoutMs} ms${tree.fallback ? ", with a fallback" : ""}`,
+        tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms${fallback}`,
       ].filter((text) => text !== "");
-      return `${indent}suspend "${tree.name}"${how.length === 0 ? "" : ` (${how.join(", ")})`}`;
+      return `suspend "${tree.name}"${how.length === 0 ? "" : ` (${how.join(", ")})`}`;
     }
     case "killer":
-      return `${indent}step "${tree.name}" that kills its process`;
+      return `step "${tree.name}" that kills its process`;
     case "fork":
-      return `${indent}fork of itself`;
+      return "fork of itself";
     case "loop":
-      return `${indent}loop ${tree.times} times\n${inner([tree.node])}`;
+      return `loop ${tree.times} times`;
     case "attempt":
-      return `${indent}try\n${inner([tree.node])}`;
+      return "try";
     case "sequence":
-      return `${indent}in sequence\n${inner(tree.nodes)}`;
-    default: {
-      const how = tree.plain ? (tree.kind === "race" ? "Promise.race" : "Promise.all") : `ctx.${tree.kind}`;
-      return `${indent}${how}\n${inner(tree.nodes)}`;
-    }
+      return "in sequence";
+    case "child":
+      return `ctx.child "${tree.name}"`;
+    case "map":
+      return `ctx.map of ${tree.items} items${tree.keyed ? " with keys" : ""}`;
+    default:
+      return tree.plain ? (tree.kind === "race" ? "Promise.race" : "Promise.all") : `ctx.${tree.kind}`;
   }
+}
+
+function stepDetails(tree: Tree & { kind: "step" }): string[] {
+  return [
+    failures(tree),
+    tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms`,
+    tree.large === undefined ? "" : `gives a long ${tree.large}`,
+    tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
+  ];
+}
+
+function failures({ fails }: { readonly fails: number }): string {
+  return fails === 0 ? "" : fails === 9 ? "never works" : `fails ${fails} times`;
+}
+
+function listed(details: readonly string[]): string {
+  return details
+    .filter((text) => text !== "")
+    .map((text) => `, ${text}`)
+    .join("");
 }

@@ -3,14 +3,31 @@
  * dies a new life begins, perhaps with another version of the code.
  */
 
-import { createApp, durable, type App, type Context, type Secret, type Workflow } from "@durable/core";
+import {
+  createApp,
+  durable,
+  type AnyWorkflow,
+  type App,
+  type Cipher,
+  type Context,
+  type Entry,
+  type HostOptions,
+  type Resolution,
+  type Secret,
+  type Storage,
+  type Uncertain,
+  type Workflow,
+} from "@durable/core";
 import { observed } from "../kit/observe.ts";
 import type { Disk } from "./disk.ts";
 import type { History } from "./history.ts";
 import { never, streamOf, type Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
-import type { Code, Program, Surroundings } from "./program.ts";
+import { judgeEffect } from "./effects.ts";
+import type { Code, Program } from "./program.ts";
+import { simCipher } from "./sealing.ts";
+import type { Surroundings } from "./walk.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { watch } from "./watch.ts";
 
@@ -31,12 +48,31 @@ export interface Life {
   readonly app: App;
   readonly flows: readonly Workflow<unknown, unknown>[];
   readonly code: Code;
+  /** What its app was made with. */
+  readonly options: HostOptions & { readonly storage: Storage };
 }
 
 export interface Actor {
   readonly name: string;
   /** Begins a life: what it starts goes on until the process dies. */
   readonly boot: (life: Life) => void;
+}
+
+/** The time at which every simulation begins. */
+export const startOfTime = Date.UTC(2026, 0, 1);
+
+/** Does something again and again for as long as its process lives; a failure is waited out. */
+export async function forever(process: Process, ms: number, work: () => Promise<void>): Promise<void> {
+  const asked = new AbortController();
+  process.world.onTerminate(() => asked.abort());
+  while (!asked.signal.aborted) {
+    try {
+      await work();
+    } catch (error) {
+      process.history.say(process.name, String(error));
+    }
+    if (!asked.signal.aborted) await process.pause(ms);
+  }
 }
 
 export class Town {
@@ -50,6 +86,8 @@ export class Town {
   readonly lives: Life[] = [];
   /** Tokens sent out by steps. */
   readonly mailbox: string[] = [];
+  /** What was made for journals without a workflow. */
+  readonly marks = new Set<string>();
   /** Hears of a token as it is sent out. */
   onMail: (token: string) => void = () => {};
   /** Another version of the code is live; new lives begin with it. */
@@ -113,24 +151,44 @@ export class Town {
   }
 
   #life(process: Process): Life {
-    const { leaseMs, patienceMs } = this.plan;
-    const options = {
-      storage: this.network.connect(process),
-      world: process.world,
-      secret: this.#secret(),
-      lease: leaseMs,
-      patience: patienceMs,
-    };
+    const options = this.#options(process);
     const workflows: Workflow<unknown, unknown>[] = [];
     const life: Life = {
       process,
       code: this.deployed ? "changed" : "first",
+      options,
       flows: workflows,
       // Made of the workflows, which reach for it when they run.
       app: createApp({ ...options, workflows: [] }),
     };
     for (const program of this.programs) workflows.push(this.#workflow(program, life).with(options));
-    return Object.assign(life, { app: createApp({ ...options, workflows }) });
+    const known = workflows.filter((_, i) => this.programs[i]?.isPrivate !== true);
+    return Object.assign(life, { app: createApp({ ...options, workflows: known }) });
+  }
+
+  #options(process: Process): HostOptions & { readonly storage: Storage } {
+    const { leaseMs, patienceMs, warm = 0, encrypted = false } = this.plan;
+    return {
+      storage: this.network.connect(process),
+      world: process.world,
+      secret: this.#secret(),
+      lease: leaseMs,
+      patience: patienceMs,
+      warm,
+      ...(encrypted ? { encryption: this.#cipher() } : {}),
+    };
+  }
+
+  #cipher(): Cipher {
+    const current = this.rotated ? "b" : "a";
+    const cipher = simCipher(current);
+    return {
+      ...cipher,
+      open: (text, place) => {
+        if (!text.startsWith(current)) this.history.meet("a record that was sealed before the rotation");
+        return cipher.open(text, place);
+      },
+    };
   }
 
   #secret(): Secret {
@@ -140,16 +198,30 @@ export class Town {
 
   #workflow(program: Program, life: Life): Workflow<unknown, unknown> {
     const { name, schema } = program;
-    const body = program.body(life.code, this.#surroundings(life));
-    const watched = (ctx: Context, input: unknown): unknown =>
-      body(
-        observed(
-          ctx,
-          watch({ plan: this.plan, process: life.process, code: life.code, program, runId: ctx.runId }),
-        ),
-        input as never,
-      );
+    const watched = this.#watched(program, life);
     return schema === undefined ? durable(name, watched) : durable(name, watched, { input: schema });
+  }
+
+  #watched(program: Program, life: Life): (ctx: Context, input: unknown) => unknown {
+    const { process, code } = life;
+    const { plan } = this;
+    const call = program.body(code, this.#surroundings(life));
+    const watchChild = ({ name, definition }: AnyWorkflow): AnyWorkflow => {
+      const body = definition.body as ReturnType<Program["body"]>;
+      const child = { ...program, name, body: () => body };
+      return { name, definition: { ...definition, body: this.#watched(child, life) } };
+    };
+    return (ctx, input) => {
+      const observer = watch({ plan, process, code, program, runId: ctx.runId, watchChild });
+      return call(observed(ctx, observer), input as never);
+    };
+  }
+
+  /** A value that nobody else has made. */
+  mark(): string {
+    const mark = `mark ${this.marks.size + 1}`;
+    this.marks.add(mark);
+    return mark;
   }
 
   #surroundings(life: Life): Surroundings {
@@ -166,21 +238,41 @@ export class Town {
         return never();
       },
       fork: (runId, id) => this.fork(life, runId, { id }),
+      workflow: (name) => life.flows.find((flow) => flow.name === name) as Workflow<unknown, unknown>,
+      effect: (runId, info, value) => judgeEffect(this.history, this.history.run(runId), info, value),
+      lookUp: (runId, uncertain) => this.#lookUp(process, runId, uncertain),
     };
+  }
+
+  /** Asks the world outside what became of an effect; that may fail, too. */
+  async #lookUp(process: Process, runId: string, { key, idempotencyKey }: Uncertain): Promise<Resolution> {
+    const { history } = this;
+    await process.pause(20);
+    if (!this.network.healed && process.random.chance(0.1)) throw new Error("The world outside is busy.");
+    const found = history.effects.find((effect) => effect.idempotencyKey === idempotencyKey);
+    const decision: Resolution =
+      found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
+    history.decisions.push({ run: history.run(runId), key, ...decision });
+    return decision;
   }
 
   /** Forks a run at one of the steps it has recorded; its id when there is none yet. */
   async fork(life: Life, runId: string, options: { id?: string; edit?: boolean }): Promise<string> {
     const { process, app } = life;
     const run = app.get(runId);
-    const keys = (await run.entries())
-      .filter(({ kind }) => kind === "step.completed" || kind === "suspend.resolved")
-      .map((entry) => ("key" in entry ? entry.key : ""));
+    const entries = await run.entries();
+    const keys = entries
+      .filter(({ kind }) =>
+        /^(step\.completed|suspend\.resolved|stream\.completed|child\.completed)$/.test(kind),
+      )
+      .map((entry) => ("key" in entry ? entry.key : ""))
+      // What is asked about an uncertain end takes no value of any kind.
+      .filter((key) => options.edit !== true || !key.includes("/uncertain"));
     if (keys.length === 0) return "nothing to fork at";
     const key = process.random.pick(keys);
     const cut =
       options.edit === true
-        ? { edit: { [key]: "edited" } }
+        ? { edit: { [key]: entries.some((entry) => isStream(entry, key)) ? ["edited"] : "edited" } }
         : process.random.chance(0.5)
           ? { from: key }
           : { after: key };
@@ -193,4 +285,8 @@ export class Town {
       this.history.meet("a fork of an open run");
     return made.id;
   }
+}
+
+function isStream(entry: Entry, key: string): boolean {
+  return entry.kind === "stream.completed" && entry.key === key;
 }

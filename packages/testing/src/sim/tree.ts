@@ -1,7 +1,4 @@
-/**
- * Random workflows as data: trees of steps, waits and groups, 5 to 40 nodes.
- * In a `calm` tree nothing depends on time or order, so what it gives can be told beforehand.
- */
+/** Workflows as data: trees of steps, waits, groups and children, and what can be asked of them. */
 
 import type { Random } from "../random.ts";
 
@@ -15,6 +12,18 @@ export type Tree =
       readonly timeoutMs: number | null;
       /** It gives more than text. */
       readonly typed: boolean;
+      /** It gives so much that blobs are made of it: a list that shares parts with others, or one long text. */
+      readonly large?: "list" | "text";
+      /** It leaves a trace in the world outside, and says what is to be done when nobody knows how that went. */
+      readonly onUncertain?: "retry" | "suspend" | "reconcile";
+    }
+  /** Chunks with pauses between them. `fails` is as for steps; a failing attempt gives half of its chunks first. */
+  | {
+      readonly kind: "stream";
+      readonly name: string;
+      readonly chunks: number;
+      readonly ms: number;
+      readonly fails: number;
     }
   /** A step whose work kills whoever does it. */
   | { readonly kind: "killer"; readonly name: string }
@@ -36,6 +45,17 @@ export type Tree =
   | { readonly kind: "sequence"; readonly nodes: readonly Tree[] }
   | { readonly kind: "loop"; readonly times: number; readonly node: Tree }
   | { readonly kind: "attempt"; readonly node: Tree }
+  /** A workflow of its own, named `name`, run as a child. */
+  | { readonly kind: "child"; readonly name: string; readonly node: Tree }
+  /** One branch for each item, all of them alike. */
+  | {
+      readonly kind: "map";
+      readonly name: string;
+      readonly items: number;
+      readonly keyed: boolean;
+      readonly concurrency: number | null;
+      readonly node: Tree;
+    }
   | {
       readonly kind: "parallel";
       readonly name: string;
@@ -59,105 +79,6 @@ export type Kind = Tree["kind"];
 
 /** Attempts every generated step has. */
 export const attempts = 3;
-const names = ["plan", "draft", "check", "file"] as const;
-const groups = ["branches", "sides"] as const;
-
-export interface TreeOptions {
-  readonly calm: boolean;
-  readonly size: number;
-}
-
-export function randomTree(random: Random, { calm, size }: TreeOptions): Tree {
-  if (size <= 1) return leaf(random, calm);
-  const inner = (part: number): Tree => randomTree(random, { calm, size: part });
-  const parts = (): Tree[] => split(random, size - 1).map(inner);
-  const kinds: Kind[] = ["sequence", "sequence", "sequence", "parallel", "parallel", "loop", "attempt"];
-  if (!calm) kinds.push("race", "race");
-  const kind = random.pick(kinds);
-  switch (kind) {
-    case "parallel":
-    case "race":
-      return group(random, kind, calm, parts());
-    case "loop":
-      return { kind, times: random.between(2, 3), node: inner(Math.min(size - 1, 4)) };
-    case "attempt":
-      // What fails in a calm tree fails alone, right here, so that nothing else hangs on it.
-      return { kind, node: calm && random.chance(0.5) ? failing(random) : inner(size - 1) };
-    default:
-      return { kind: "sequence", nodes: parts() };
-  }
-}
-
-function group(random: Random, kind: "parallel" | "race", calm: boolean, nodes: readonly Tree[]): Tree {
-  const name = random.pick(groups);
-  const plain = random.chance(0.35);
-  const shares = !plain && !calm && random.chance(0.15);
-  if (kind === "race") return { kind, name, plain, shares, nodes };
-  const concurrency = !plain && random.chance(0.2) ? random.between(1, 2) : null;
-  return { kind, name, plain, settled: random.chance(0.3), concurrency, shares, nodes };
-}
-
-function leaf(random: Random, calm: boolean): Tree {
-  const name = random.pick(names);
-  switch (random.between(0, 9)) {
-    case 0:
-    case 1:
-      return { kind: "sleep", name: `nap ${name}`, ms: random.pick([0, 7, 300, 4_000, 50_000, 90_000]) };
-    case 2:
-    case 3: {
-      const timeoutMs = !calm && random.chance(0.35) ? random.pick([5, 800, 20_000]) : null;
-      const fallback = timeoutMs !== null && random.chance(0.5);
-      return {
-        kind: "suspend",
-        name: `ask ${name}`,
-        timeoutMs,
-        fallback,
-        checked: calm || random.chance(0.3),
-        slowMs: random.pick([0, 0, 40]),
-        mailed: random.chance(0.5),
-      };
-    }
-    case 4:
-      return calm || random.chance(0.6) ? step(random, name, calm) : { kind: "fork", name: "branch off" };
-    default:
-      return step(random, name, calm);
-  }
-}
-
-function step(random: Random, name: string, calm: boolean): Tree {
-  const fails = random.chance(0.75) ? 0 : random.between(1, attempts - 1);
-  const timeoutMs = !calm && random.chance(0.1) ? 40 : null;
-  const ms = random.pick([0, 0, 5, 60, 2_000]);
-  return {
-    kind: "step",
-    name,
-    ms,
-    fails: !calm && random.chance(0.05) ? 9 : fails,
-    timeoutMs,
-    typed: random.chance(0.2),
-  };
-}
-
-function failing(random: Random): Tree {
-  return {
-    kind: "step",
-    name: random.pick(names),
-    ms: random.pick([0, 5]),
-    fails: 9,
-    timeoutMs: null,
-    typed: false,
-  };
-}
-
-function split(random: Random, size: number): number[] {
-  const parts: number[] = [];
-  for (let left = size; left > 0;) {
-    const part = Math.min(left, random.between(1, Math.max(1, Math.ceil(size / 2))));
-    parts.push(part);
-    left -= part;
-  }
-  return parts;
-}
 
 export function childrenOf(tree: Tree): readonly Tree[] {
   if ("nodes" in tree) return tree.nodes;
@@ -198,7 +119,8 @@ export function changedTree(random: Random, tree: Tree): Tree {
 
 function changedLeaf(random: Random, tree: Tree, extra: Tree): Tree {
   if (tree.kind === "sleep" && random.chance(0.5)) return { ...tree, ms: tree.ms + 1 };
-  if (tree.kind === "step" && random.chance(0.3)) return { kind: "sleep", name: tree.name, ms: 5 };
+  if ((tree.kind === "step" || tree.kind === "stream") && random.chance(0.3))
+    return { kind: "sleep", name: tree.name, ms: 5 };
   return { kind: "sequence", nodes: random.chance(0.5) ? [extra, tree] : [tree, extra] };
 }
 

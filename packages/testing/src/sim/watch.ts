@@ -1,14 +1,15 @@
 /** Looks over the shoulder of workflow functions: what each life of one is given, and which bodies it starts. */
 
 import { inspect } from "node:util";
-import type { StepInfo } from "@durable/core";
+import type { AnyWorkflow, StepInfo } from "@durable/core";
+import { isSource, pulled } from "../kit/chunks.ts";
 import type { Observer } from "../kit/observe.ts";
 import type { Body, History } from "./history.ts";
 import { Pass } from "./pass.ts";
 import type { Plan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
-import { namedBy, type RunLog } from "./records.ts";
+import { namedBy, topOf, type RunLog, type WrittenEntry } from "./records.ts";
 import { judgeStart } from "./starts.ts";
 
 /** Whose function it is, and where it runs. */
@@ -18,26 +19,37 @@ export interface Watched {
   readonly code: Code;
   readonly program: Program;
   readonly runId: string;
+  /** Watches the workflow of a child that no program of the simulation is. */
+  readonly watchChild: (workflow: AnyWorkflow) => AnyWorkflow;
 }
 
 /** Notes what one life of a workflow function is given. */
-export function watch({ plan, process, code, program, runId }: Watched): Observer {
+export function watch({ plan, process, code, program, runId, watchChild }: Watched): Observer {
   const { history } = process;
   const run = history.run(runId);
   const worker = !plan.sweeps && process.name.startsWith("worker");
   const pass = new Pass({ run, code, process: process.name, worker });
   history.passes.push(pass);
   const perform = program.perform ?? (async (_process, _key, work) => work());
+  const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): Begun => {
+    if (key !== counted) history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
+    const body = starts(process, pass, info, program);
+    const over = takePlace(process, pass, plan.concurrency);
+    // A body that is told to stop takes no place any more, however long it takes to notice.
+    info.signal.addEventListener("abort", over, { once: true });
+    return { body, over };
+  };
   return {
     made: (ctx, key, result, method) => {
       if (!(result instanceof Promise)) return;
+      if (method === "stream") noteStream(history, run, key);
       const { token } = result as { token?: string };
       if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
       noteGiven(result, (what) => {
         if (!process.alive) return;
         pass.keys.add(key);
         pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
-        if (method === "parallel" || method === "race") pass.close(key);
+        if (/^(parallel|race|map)$/.test(method)) pass.close(key);
         // A caller that only replays may meet a record of other code on the way; it starts nothing and writes no step.
         else if (run !== undefined && process.name.startsWith("worker")) judgeKind(history, run, key, method);
       });
@@ -45,12 +57,7 @@ export function watch({ plan, process, code, program, runId }: Watched): Observe
     branch: (work, path) => pass.branch(work, path),
     body: async (key, info, work, counted) => {
       if (info === null) return work(info);
-      if (key !== counted)
-        history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
-      const body = starts(process, pass, info, program);
-      const over = takePlace(process, pass, plan.concurrency);
-      // A body that is told to stop takes no place any more, however long it takes to notice.
-      info.signal.addEventListener("abort", over, { once: true });
+      const { body, over } = begins({ key, info, counted });
       try {
         const value = await perform(process, counted, () => work(info));
         body.value = value;
@@ -59,20 +66,73 @@ export function watch({ plan, process, code, program, runId }: Watched): Observe
         over();
       }
     },
+    stream: async (key, info, work, counted) => {
+      if (info === null) return work(info);
+      const begun = begins({ key, info, counted });
+      try {
+        const source = await perform(process, counted, () => work(info));
+        return isSource(source) ? noted(source, begun, { process, program }) : source;
+      } catch (error) {
+        begun.over();
+        throw error;
+      }
+    },
+    child: (_key, workflow) => (history.watched.has(workflow.name) ? workflow : watchChild(workflow)),
   };
 }
 
-/** I12: a worker has a body under way in as many runs as it has places. */
+function noteStream(history: History, run: RunLog | undefined, key: string): void {
+  if (run !== undefined && !history.streams.some((other) => other.run === run && other.key === key))
+    history.streams.push({ run, key });
+}
+
+/** A body that began, and the way to say that its place is free again. */
+interface Begun {
+  readonly body: Body;
+  readonly over: () => void;
+}
+
+interface Producing {
+  readonly process: Process;
+  readonly program: Program;
+}
+
+/** The chunks a body gives, noted as they are asked for: a stream is under way for as long as somebody asks. */
+function noted(
+  source: Parameters<typeof pulled>[0],
+  { body, over }: Begun,
+  { process, program }: Producing,
+): AsyncIterable<unknown> {
+  const { perform } = program;
+  const given: unknown[] = (body.chunks = []);
+  const chunks = pulled(source, (pull) =>
+    perform === undefined ? pull() : perform(process, body.key, pull),
+  );
+  return (async function* () {
+    try {
+      for await (const chunk of chunks) {
+        given.push(chunk);
+        yield chunk;
+      }
+      body.ended = true;
+    } finally {
+      over();
+    }
+  })();
+}
+
+/** I12: a worker has a body under way in as many runs as it has places; a child is driven in that of its parent. */
 function takePlace({ busy, name, history }: Process, { run, worker }: Pass, places: number): () => void {
   // A fork that a step makes is driven beside the worker's own runs.
-  if (run === undefined || run.parent !== null) return () => {};
+  if (run === undefined || topOf(run).parent !== null) return () => {};
   const count = (by: 1 | -1): void => {
     const left = (busy.get(run) ?? 0) + by;
     if (left === 0) busy.delete(run);
     else busy.set(run, left);
   };
   count(1);
-  const taken = [...busy.keys()].filter(({ status }) => status === "running").length;
+  const running = [...busy.keys()].filter(({ status }) => status === "running");
+  const taken = new Set(running.map((other) => topOf(other).runId)).size;
   if (worker && taken > places)
     history.violate("I12", `${name} works on ${taken} runs and has ${places} places`);
   let over = false;
@@ -107,9 +167,13 @@ function starts(process: Process, pass: Pass, info: StepInfo, program: Program):
 /** Law 5: what is given to a call was recorded of the same kind of call. */
 function judgeKind(history: History, run: RunLog, key: string, method: string): void {
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
-  const kind = lineage.find((entry) => entry.key === key)?.kind.replace("attempt", "step");
+  const kind = kindOf(lineage.find((entry) => entry.key === key));
   if (kind !== undefined && !kind.startsWith(method))
     history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind}, and was given to a ${method}`);
+}
+
+function kindOf(entry: WrittenEntry | undefined): string | undefined {
+  return entry?.kind.replace("attempt", entry.stream === true ? "stream" : "step");
 }
 
 /** Listens to a promise without being a step on its way. */

@@ -1,0 +1,120 @@
+/** Who answers what runs wait for. */
+
+import type { App } from "@durable/core";
+import type { Attempted, History } from "./history.ts";
+import { judgeFailure, judgeOutcome, noteBlocked } from "./outcomes.ts";
+import type { Process } from "./process.ts";
+import type { Program } from "./program.ts";
+import { namedBy } from "./records.ts";
+import { judgeReply } from "./replies.ts";
+import { forever, type Actor, type Town } from "./town.ts";
+
+/** Answers what it reads in outcomes and in its mail: late, early, twice, wrongly, until faults end; then rightly. */
+export function answerer(town: Town): Actor {
+  return {
+    name: "answerer",
+    boot: ({ process, app }) => {
+      let mails = town.mailbox.length;
+      town.onMail = (token) => {
+        // Whoever is quick answers before anybody waits.
+        if (process.random.chance(0.3))
+          void process.pause(process.random.between(0, 30)).then(() => answer(town, process, app, token));
+      };
+      void forever(process, 700, async () => {
+        const { network, mailbox, history } = town;
+        // Mail that came before this life began was read by another.
+        for (; mails < mailbox.length; mails++) {
+          if (process.random.chance(0.5)) void answer(town, process, app, mailbox[mails] as string);
+        }
+        for (const run of history.runs.filter(({ deleted }) => !deleted)) {
+          if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
+          const outcome = await app.get(run.runId).outcome();
+          const waiting = outcome.status === "suspended" ? outcome.waiting : [];
+          for (const { token } of waiting) await answer(town, process, app, token);
+        }
+      });
+    },
+  };
+}
+
+export async function answer(town: Town, process: Process, app: App, token: string): Promise<void> {
+  const { history, network, scheduler } = town;
+  const wait = history.waits.get(namedBy(token));
+  if (wait === undefined)
+    return history.violate("I6", `${process.name} was given a token no workflow made: ${token}`);
+  const { random } = process;
+  const forged = !network.healed && random.chance(0.05);
+  const { workflow } = history.run(wait.runId) ?? {};
+  const program = town.programs.find(({ name }) => name === workflow) ?? town.programs[0];
+  const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
+  const answered = valid ? answerOf(town, program, wait) : { value: program?.rubbish };
+  if (answered === null) return;
+  const { value } = answered;
+  const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
+  const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
+  const attempted: Attempted = {
+    ...wait,
+    value,
+    id,
+    how,
+    valid,
+    status: null,
+    from: scheduler.now,
+    until: Number.POSITIVE_INFINITY,
+  };
+  if (!forged) history.answers.push(attempted);
+  const sent = forged ? flip(token) : token;
+  const tries = random.chance(0.3) ? 2 : 1;
+  const one = async (): Promise<void> => {
+    try {
+      const { status, outcome } = await app[how](sent, value, id === null ? {} : { id });
+      if (outcome !== undefined) judgeOutcome(town, outcome);
+      history.meet(`an answer ${status}`);
+      history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${status}`);
+      if (forged && status !== "unknown") history.violate("I6", `a forged token was ${status}`);
+      if (!forged)
+        judgeReply(history, { answer: attempted, status, now: scheduler.now, slackMs: town.slackMs });
+      attempted.status = attempted.status === "accepted" ? "accepted" : status;
+      attempted.until = scheduler.now;
+    } catch (error) {
+      judgeFailure(town, process.name, error);
+      noteBlocked(town, wait.runId, error);
+    }
+  };
+  await Promise.all(Array.from({ length: tries }, one));
+}
+
+function answerOf(town: Town, program: Program | undefined, wait: Wait): { readonly value: unknown } | null {
+  const { history } = town;
+  const run = history.run(wait.runId);
+  const opened =
+    run && history.entries(run).find(({ kind, key }) => kind === "suspend.opened" && key === wait.key);
+  try {
+    const expires = (opened?.expiresAt ?? null) !== null;
+    const asked = { key: wait.key, expires, ...effectsOf(history, wait) };
+    return program?.answer(asked, history.answers.length) ?? null;
+  } catch (error) {
+    // Nobody has an answer: the run would wait for ever.
+    history.violate("I4", error instanceof Error ? error.message : String(error));
+    return null;
+  }
+}
+
+/** What a question about an uncertain end is about. */
+function effectsOf(history: History, { runId, key }: Wait): { readonly effects?: readonly unknown[] } {
+  const [asked, step] = /^(.*)\/uncertain(#\d+)?$/.exec(key) ?? [];
+  if (asked === undefined) return {};
+  const body = history.bodies.find((other) => other.run?.runId === runId && other.key === step);
+  const done = history.effects.filter(({ idempotencyKey }) => idempotencyKey === body?.idempotencyKey);
+  return { effects: done.map(({ value }) => value) };
+}
+
+interface Wait {
+  readonly runId: string;
+  readonly key: string;
+}
+
+function flip(token: string): string {
+  const last = token.at(-1) === "a" ? "b" : "a";
+  return token.slice(0, -1) + last;
+}

@@ -1,0 +1,150 @@
+/**
+ * I13: who reads streams along, from another process, leaves and comes back.
+ *
+ * - Chunks come in order, every index once, and as they are recorded.
+ * - A further attempt is told by a reset, before its first chunk.
+ * - The end comes when it is recorded, and then the last attempt was given whole.
+ */
+
+import { DurableError, type StreamEvent } from "@durable/core";
+import type { History } from "./history.ts";
+import { judgeFailure } from "./outcomes.ts";
+import { isEnd, type RunLog, type WrittenEntry } from "./records.ts";
+import { chunksOf } from "./streams.ts";
+import type { Actor, Life, Town } from "./town.ts";
+
+/** What one life of a reader has seen of one stream. */
+interface Seen {
+  readonly run: RunLog;
+  readonly key: string;
+  attempt: number;
+  chunks: unknown[];
+  over: boolean;
+}
+
+export function reader(town: Town, name: string): Actor {
+  return {
+    name,
+    boot: (life) => {
+      const asked = new AbortController();
+      life.process.world.onTerminate(() => asked.abort());
+      void readAlong(town, life, asked.signal);
+    },
+  };
+}
+
+async function readAlong(town: Town, life: Life, asked: AbortSignal): Promise<void> {
+  const { history } = town;
+  const { process } = life;
+  const known: Seen[] = [];
+  while (!asked.aborted) {
+    for (const { run, key } of history.streams.slice(known.length))
+      known.push({ run, key, attempt: 1, chunks: [], over: false });
+    const open = known.filter((seen) => !seen.over && isSound(history, seen.run) && isKnown(history, seen));
+    if (open.length > 0) await session(town, life, process.random.pick(open), asked);
+    if (!asked.aborted) await process.pause(process.random.pick([100, 600, 2_000]));
+  }
+}
+
+/** Before it has a record, a key without a path may also mean the stream of that name in a branch. */
+function isKnown(history: History, seen: Seen): boolean {
+  return seen.key.includes("/") || ofStream(history, seen).length > 0;
+}
+
+/** What was deleted, or forgotten by the storage, cannot be told apart from what never was. */
+function isSound(history: History, run: RunLog): boolean {
+  return (
+    history.run(run.runId) === run &&
+    history.lineage(run).every(({ tainted, deleted }) => !tainted && !deleted)
+  );
+}
+
+/** Reads until the end of the stream, or until it has had enough. */
+async function session(town: Town, { process, app }: Life, seen: Seen, asked: AbortSignal): Promise<void> {
+  const { history } = town;
+  const { run, key } = seen;
+  const { random } = process;
+  const leaving = new AbortController();
+  const leave = (): void => leaving.abort();
+  asked.addEventListener("abort", leave, { once: true });
+  void process.pause(random.pick([50, 1_500, 6_000, 40_000])).then(leave);
+  const from = random.chance(0.5) ? seen.chunks.length : random.between(0, seen.chunks.length);
+  if (seen.chunks.length > 0) history.meet("a reader that came back");
+  seen.chunks.length = from;
+  const { signal } = leaving;
+  try {
+    for await (const event of app.get(run.runId).stream(key, { from, attempt: seen.attempt, signal })) {
+      if (!isSound(history, run)) return;
+      take(history, seen, event);
+      if (history.violations.length > 0 || random.chance(0.15)) return;
+    }
+    if (!signal.aborted && isSound(history, run)) judgeWhole(history, seen);
+  } catch (error) {
+    if (isSound(history, run)) judgeError(town, seen, error);
+  } finally {
+    asked.removeEventListener("abort", leave);
+  }
+}
+
+function take(history: History, seen: Seen, event: StreamEvent): void {
+  const { run, key } = seen;
+  const where = `run ${run.runId}: a reader of ${key}`;
+  if (event.type === "reset") {
+    history.meet("a reset seen by a reader");
+    if (event.attempt <= seen.attempt)
+      history.violate("I13", `${where} is told of attempt ${event.attempt} after ${seen.attempt}`);
+    seen.attempt = event.attempt;
+    seen.chunks = [];
+    return;
+  }
+  const { attempt, index, value } = event;
+  if (attempt !== seen.attempt || index !== seen.chunks.length)
+    history.violate(
+      "I13",
+      `${where} is given chunk ${index} of attempt ${attempt}, after ${seen.chunks.length} of ${seen.attempt}`,
+    );
+  const recorded = recordedOf(history, run, key, attempt).map((chunks) => JSON.stringify(chunks[index]));
+  if (!recorded.includes(JSON.stringify(value)))
+    history.violate("I13", `${where} is given ${JSON.stringify(value)} at ${index}, which is not recorded`);
+  seen.chunks.push(value);
+}
+
+/** What journals have of an attempt: that of the run, and those of its ancestors, of which it may have been given it. */
+function recordedOf(history: History, run: RunLog, key: string, attempt: number): unknown[][] {
+  const lineage = history.lineage(run);
+  const edited = lineage.some((log) => (history.entries(log)[0]?.edits?.length ?? 0) > 0);
+  const recorded = lineage.map((log) => chunksOf(history.entries(log), key, attempt));
+  return edited ? [...recorded, ["edited"]] : recorded;
+}
+
+function ofStream(history: History, { run, key }: Seen): WrittenEntry[] {
+  return history.lineage(run).flatMap((log) => history.entries(log).filter((entry) => entry.key === key));
+}
+
+function judgeWhole(history: History, seen: Seen): void {
+  const { run, key, attempt, chunks } = seen;
+  seen.over = true;
+  history.meet("a stream read to its end");
+  const ended = ofStream(history, seen).some(({ kind }) => kind === "stream.completed");
+  const edits = history.lineage(run).flatMap((log) => history.entries(log)[0]?.edits ?? []);
+  const whole = recordedOf(history, run, key, attempt).some(
+    (recorded) => JSON.stringify(recorded) === JSON.stringify(chunks),
+  );
+  if ((!ended && edits.length === 0) || !whole)
+    history.violate(
+      "I13",
+      `run ${run.runId}: a reader of ${key} was told its end after ${chunks.length} chunks`,
+    );
+}
+
+/** A stream that ends badly, or not at all, is told so when that is recorded. */
+function judgeError(town: Town, seen: Seen, error: unknown): void {
+  const { history } = town;
+  const { run, key } = seen;
+  const over = history.entries(run).some(({ kind }) => isEnd(kind));
+  const failed = ofStream(history, seen).some(({ kind }) => kind === "stream.failed");
+  if (DurableError.is(error, "step-failed") ? failed : over) seen.over = true;
+  else if (DurableError.is(error, "step-failed") || DurableError.is(error, "run-failed"))
+    history.violate("I13", `run ${run.runId}: a reader of ${key} is told that it failed: ${error.message}`);
+  judgeFailure(town, "reader", error);
+}

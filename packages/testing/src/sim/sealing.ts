@@ -1,0 +1,70 @@
+/**
+ * A cipher for simulations: real AES-GCM, but at once and without chance, since Web Crypto answers when it likes.
+ * A sealed text says its place, so that the onlooker can open what the engine wrote without asking it.
+ */
+
+import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
+import { DurableError, type Cipher, type Place } from "@durable/core";
+
+export type SealingKey = "a" | "b";
+
+interface Sealed {
+  readonly key: string;
+  readonly place: Place;
+  readonly iv: Buffer;
+  readonly body: Buffer;
+  readonly tag: Buffer;
+}
+
+/** Seals under one key, opens under both: a key is known everywhere before the first process uses it. */
+export function simCipher(current: SealingKey): Cipher {
+  return {
+    acceptsPlain: false,
+    seal: (text, place) => Promise.resolve(seal(current, text, place)),
+    open: async (text, { runId, at }) => {
+      const sealed = parse(text);
+      if (sealed?.place.runId !== runId || sealed.place.at !== at)
+        throw new DurableError("tampered", `What stands at ${runId} ${at} was not sealed there.`);
+      return decrypt(sealed);
+    },
+    nameOf: (content) => createHmac("sha256", keyOf(current)).update(content).digest("hex").slice(0, 32),
+  };
+}
+
+/** What was sealed, and for which run; null for what is no sealed text. */
+export function unseal(text: string): { readonly text: string; readonly runId: string; key: string } | null {
+  const sealed = parse(text);
+  return sealed === null ? null : { text: decrypt(sealed), runId: sealed.place.runId, key: sealed.key };
+}
+
+function keyOf(name: string): Buffer {
+  return createHash("sha256").update(`key ${name} of a simulation`).digest();
+}
+
+function seal(key: string, text: string, { runId, at }: Place): string {
+  const place = JSON.stringify([runId, at]);
+  const iv = createHash("sha256").update(`${key} ${place} ${text}`).digest().subarray(0, 12);
+  const cipher = createCipheriv("aes-256-gcm", keyOf(key), iv).setAAD(Buffer.from(place));
+  const body = Buffer.concat([cipher.update(text, "utf8"), cipher.final()]);
+  return [
+    key,
+    Buffer.from(place).toString("base64url"),
+    Buffer.concat([iv, cipher.getAuthTag(), body]).toString("base64url"),
+  ].join(".");
+}
+
+function parse(text: string): Sealed | null {
+  const [key = "", place = "", rest = "", ...more] = text.split(".");
+  if (!/^[ab]$/.test(key) || more.length > 0) return null;
+  const [runId, at] = JSON.parse(Buffer.from(place, "base64url").toString()) as [string, string];
+  const bytes = Buffer.from(rest, "base64url");
+  const [iv, tag, body] = [bytes.subarray(0, 12), bytes.subarray(12, 28), bytes.subarray(28)];
+  return { key, place: { runId, at }, iv, tag, body };
+}
+
+function decrypt({ key, place, iv, tag, body }: Sealed): string {
+  const cipher = createDecipheriv("aes-256-gcm", keyOf(key), iv)
+    .setAAD(Buffer.from(JSON.stringify([place.runId, place.at])))
+    .setAuthTag(tag);
+  return cipher.update(body, undefined, "utf8") + cipher.final("utf8");
+}

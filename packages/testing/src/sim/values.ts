@@ -1,0 +1,93 @@
+/**
+ * Values as they stand in batches, put together again by an onlooker's own code: `{"$":"@name"}` is the content of a
+ * blob, `{"$":"*name"}` in a list the items of one, `{"$":"+","v":[...]}` a text in pieces, and
+ * `{"$":"sealed","v":text}` any of that, sealed.
+ */
+
+import type { NamedBlob } from "@durable/core";
+import { unseal } from "./sealing.ts";
+
+type Tagged = { readonly $?: unknown; readonly v?: unknown };
+
+/** What blobs hold, by name, whoever named them. */
+export class Blobs {
+  readonly #texts = new Map<string, string>();
+  readonly #values = new Map<string, unknown>();
+  /** Blobs that were sealed, and the keys they were sealed with. */
+  readonly #wrong: (message: string) => void;
+
+  constructor(wrong: (message: string) => void) {
+    this.#wrong = wrong;
+  }
+
+  /** Takes in what came with a batch. */
+  learn(blobs: readonly NamedBlob[]): void {
+    for (const { name, body } of blobs) {
+      if (body === undefined) {
+        if (!this.#texts.has(name)) this.#wrong(`blob ${name} is named, and was never sent`);
+        continue;
+      }
+      const text = body.startsWith('{"$":"sealed"') ? this.#opened(JSON.parse(body) as Tagged, "") : body;
+      if ((this.#texts.get(name) ?? text) !== text) this.#wrong(`blob ${name} stands for two contents`);
+      this.#texts.set(name, text);
+    }
+  }
+
+  /** The entries of a batch, whole and in clear; `names` gathers the blobs they are made of. */
+  whole<T>(value: T, runId: string, names: Set<string>): T {
+    return this.#whole(value, runId, names) as T;
+  }
+
+  #whole(value: unknown, runId: string, names: Set<string>): unknown {
+    if (value === null || typeof value !== "object") return value;
+    if (Array.isArray(value)) return this.#items(value, runId, names);
+    const { $: tag, v } = value as Tagged;
+    if (tag === "sealed") {
+      const text = this.#opened(value, runId);
+      return this.#whole(JSON.parse(text), runId, names);
+    }
+    if (tag === "+") return (this.#whole(v, runId, names) as string[]).join("");
+    if (typeof tag === "string" && tag.startsWith("@")) return this.#find(tag.slice(1), names);
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => [key, this.#whole(inner, runId, names)]),
+    );
+  }
+
+  #items(items: readonly unknown[], runId: string, names: Set<string>): unknown[] {
+    return items.flatMap((item) => {
+      const tag = (item as Tagged | null)?.$;
+      return typeof tag === "string" && tag.startsWith("*")
+        ? this.#find(tag.slice(1), names)
+        : [this.#whole(item, runId, names)];
+    });
+  }
+
+  #find(name: string, names: Set<string>): unknown {
+    const text = this.#texts.get(name);
+    if (text === undefined) {
+      this.#wrong(`blob ${name} is pointed at, and was never sent`);
+      return [];
+    }
+    names.add(name);
+    // Blobs point at blobs.
+    const value: unknown = this.#values.get(name) ?? this.#whole(JSON.parse(text), "", names);
+    if (!hasBlobs(text)) this.#values.set(name, value);
+    return value;
+  }
+
+  #opened({ v }: Tagged, runId: string): string {
+    const opened = unseal(String(v));
+    if (opened === null || opened.runId !== runId)
+      this.#wrong(`what run ${runId} keeps was sealed for ${opened?.runId ?? "nobody"}`);
+    return opened?.text ?? "null";
+  }
+}
+
+/** True when a text may hold what has to be put together: a quick look that spares most batches a walk. */
+export function mayBeWrapped(text: string): boolean {
+  return text.includes('{"$":"sealed"') || hasBlobs(text);
+}
+
+function hasBlobs(text: string): boolean {
+  return text.includes('{"$":"@') || text.includes('{"$":"*') || text.includes('{"$":"+"');
+}

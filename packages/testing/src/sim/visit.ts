@@ -1,0 +1,150 @@
+/** From a tree to what a workflow function does. */
+
+import {
+  DurableError,
+  type Context,
+  type SchemaResult,
+  type StandardSchema,
+  type Uncertain,
+} from "@durable/core";
+import { attempts, type Tree } from "./tree.ts";
+import type { Surroundings, Walk } from "./walk.ts";
+import { chunksOf, work } from "./work.ts";
+
+/** Answers to a checked wait are objects with a text in `ok`; looking at them may take time. */
+function answerSchema(around: Surroundings, slowMs: number): StandardSchema<{ ok: string }> {
+  const validate = slowMs === 0 ? look : (value: unknown) => around.pause(slowMs).then(() => look(value));
+  return { "~standard": { version: 1, vendor: "sim", validate } };
+}
+
+function look(value: unknown): SchemaResult<{ ok: string }> {
+  return typeof (value as { ok?: unknown } | null)?.ok === "string"
+    ? { value: value as { ok: string } }
+    : { issues: [{ message: "ok must be a text" }] };
+}
+
+export function bodyOf(tree: Tree, around: Surroundings): (ctx: Context) => Promise<unknown> {
+  return (ctx) => visit(tree, ctx, { around, runId: ctx.runId, place: "0" });
+}
+
+const retry = { attempts, delay: 40, factor: 3 };
+
+async function visit(node: Tree, ctx: Context, walk: Walk): Promise<unknown> {
+  switch (node.kind) {
+    case "step":
+      return inStep(node, ctx, walk);
+    case "stream":
+      return ctx.stream(node.name, (info) => chunksOf(node, info, walk), { retry });
+    case "child":
+      return ctx.child(walk.around.workflow(node.name), walk.place);
+    case "map":
+      return overItems(node, ctx, walk);
+    case "sleep":
+      await ctx.sleep(node.ms, { name: node.name });
+      return node.ms;
+    case "suspend":
+      return ask(node, ctx, walk.around);
+    case "killer":
+      return ctx.step(node.name, () => walk.around.die());
+    case "fork":
+      return ctx.step(node.name, ({ idempotencyKey }) =>
+        // Forks of forks of forks would never end.
+        ctx.runId.startsWith("fork-")
+          ? "is a fork"
+          : walk.around.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
+      );
+    case "sequence":
+      return inSequence(node.nodes, ctx, walk);
+    case "loop":
+      return inSequence(
+        Array.from({ length: node.times }, () => node.node),
+        ctx,
+        walk,
+      );
+    case "attempt":
+      return visit(node.node, ctx, at(walk, 0)).catch((error: unknown) => {
+        if (!DurableError.is(error)) throw error;
+        return error.code;
+      });
+    case "parallel":
+    case "race":
+      return inGroup(node, ctx, walk);
+  }
+}
+
+function at(walk: Walk, index: number): Walk {
+  return { ...walk, place: `${walk.place}.${index}` };
+}
+
+function inStep(node: Tree & { kind: "step" }, ctx: Context, walk: Walk): Promise<unknown> {
+  const { around, runId } = walk;
+  const onUncertain =
+    node.onUncertain === "reconcile"
+      ? (uncertain: Uncertain) => around.lookUp(runId, uncertain)
+      : node.onUncertain;
+  return ctx.step(node.name, (info) => work(node, info, walk), {
+    retry,
+    ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+    ...(onUncertain === undefined ? {} : { onUncertain }),
+  });
+}
+
+function overItems(node: Tree & { kind: "map" }, ctx: Context, walk: Walk): Promise<unknown[]> {
+  const { name, keyed, concurrency } = node;
+  const items = Array.from({ length: node.items }, (_, i) => i);
+  return ctx.map(items, (c, item) => visit(node.node, c, at(walk, item)), {
+    name,
+    ...(keyed ? { key: (item: number) => `item ${item}` } : {}),
+    ...(concurrency === null ? {} : { concurrency }),
+  });
+}
+
+async function ask(node: Tree & { kind: "suspend" }, ctx: Context, around: Surroundings): Promise<unknown> {
+  const wait = ctx.suspend(node.name, {
+    ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+    ...(node.fallback ? { fallback: "nobody answered" } : {}),
+    ...(node.checked ? { schema: answerSchema(around, node.slowMs) } : {}),
+    note: node.checked ? "checked" : "free",
+  });
+  if (node.mailed) await ctx.step(`mail ${node.name}`, () => around.mail(wait.token));
+  return wait;
+}
+
+async function inSequence(nodes: readonly Tree[], ctx: Context, walk: Walk): Promise<unknown[]> {
+  const values: unknown[] = [];
+  for (const [index, node] of nodes.entries()) values.push(await visit(node, ctx, at(walk, index)));
+  return values;
+}
+
+async function inGroup(
+  node: Tree & { kind: "parallel" | "race" },
+  ctx: Context,
+  walk: Walk,
+): Promise<unknown> {
+  const { name, nodes } = node;
+  if (node.plain) {
+    const strands = nodes.map((child, i) => visit(child, ctx, at(walk, i)));
+    // A loser that fails later is nobody's business.
+    for (const strand of strands) strand.catch(() => {});
+    if (node.kind === "race") return Promise.race(strands);
+    return node.settled ? (await Promise.allSettled(strands)).map(told) : Promise.all(strands);
+  }
+  const shared = node.shares ? ctx.step("shared", () => walk.around.nonce() ?? "shared") : null;
+  const branches = nodes.map((child, i) => async (c: Context) => {
+    // All branches go on in one turn; the first is done, and the others then ask in a branch that may be lost.
+    if (shared !== null) await shared;
+    if (shared !== null && i === 0) return "first";
+    if (shared !== null) for (let turns = 0; turns < 8; turns++) await Promise.resolve();
+    return visit(child, c, at(walk, i));
+  });
+  if (node.kind === "race")
+    return ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name });
+  const { concurrency, settled } = node;
+  const limit = concurrency === null ? {} : { concurrency };
+  if (!settled) return ctx.parallel(branches, { name, ...limit });
+  return (await ctx.parallel(branches, { name, ...limit, mode: "settled" })).map(told);
+}
+
+function told(settled: PromiseSettledResult<unknown>): unknown {
+  return settled.status === "fulfilled" ? settled.value : settled.status;
+}

@@ -1,0 +1,69 @@
+/** What the bodies of generated steps and streams do, and what they give in calm trees. */
+
+import { FatalError, type StepInfo } from "@durable/core";
+import type { Tree } from "./tree.ts";
+import type { Walk } from "./walk.ts";
+
+type Step = Tree & { kind: "step" };
+type Stream = Tree & { kind: "stream" };
+
+export async function work(node: Step, info: StepInfo, { around, place, runId }: Walk): Promise<unknown> {
+  const nonce = around.nonce();
+  const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
+  // Done at once: an attempt that fails, dies or is told to stop afterwards has done it all the same.
+  if (node.onUncertain !== undefined) around.effect(runId, info, value);
+  if (node.ms > 0) await around.pause(node.ms);
+  if (node.fails === 9) throw new FatalError("never works");
+  if (info.attempt <= node.fails) throw new Error(`fails at attempt ${info.attempt}`);
+  if (nonce === null || !node.typed || node.large !== undefined) return value;
+  // What was returned is what counts, whatever becomes of the object afterwards.
+  const typed = { nonce, at: new Date(nonce.length), bag: new Set([nonce]), none: undefined };
+  void around.pause(1).then(() => typed.bag.clear());
+  return typed;
+}
+
+/** The chunks of one attempt; one that fails gives half of them first. */
+export async function* chunksOf(
+  node: Stream,
+  info: StepInfo,
+  { around, place }: Walk,
+): AsyncGenerator<unknown, void, undefined> {
+  const fails = info.attempt <= node.fails;
+  const count = fails ? node.chunks >> 1 : node.chunks;
+  for (let i = 0; i < count; i++) {
+    if (node.ms > 0) await around.pause(node.ms);
+    yield around.nonce() ?? calmChunk(node, place, i);
+  }
+  if (node.fails === 9) throw new FatalError("never works");
+  if (fails) throw new Error(`fails at attempt ${info.attempt}`);
+}
+
+/** Parts that other values have as well, and one that none has. */
+function largeValue({ large }: Step, mark: string, place: string): unknown {
+  if (large === undefined) return undefined;
+  // Lists of all lengths share their beginnings, and texts their pieces.
+  const length = 24 + (place.length % 7);
+  if (large === "text") return [mark, filler.slice(0, length).join("\n").repeat(4)];
+  return [...filler.slice(0, length), mark];
+}
+
+const filler = Array.from({ length: 32 }, (_, i) =>
+  `part ${i} `.padEnd(160 + (i % 5) * 20, `of a text ${i * 7} `),
+);
+
+export function calmValue(node: Step, place: string): unknown {
+  const text = `${node.name} at ${place}`;
+  return largeValue(node, text, place) ?? text;
+}
+
+export function calmChunks(node: Stream, place: string): unknown[] {
+  return Array.from({ length: node.chunks }, (_, i) => calmChunk(node, place, i));
+}
+
+function calmChunk({ name }: Stream, place: string, index: number): string {
+  return `${name} at ${place}, ${index}`;
+}
+
+export function calmAnswer(name: string): unknown {
+  return { ok: `answer to ${name}` };
+}
