@@ -148,7 +148,9 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
         return this.#await(null, driverMs);
       case "suspended":
         return this.#await(outcome.wakeAt, lookMs);
-      default:
+      case "blocked":
+        // Its own driver is this one: nobody else would hear of it.
+        this.engine.world.warn(`${this.where} waits for a run that is blocked: ${outcome.error.message}`);
         return this.#await(null, lookMs);
     }
   }
