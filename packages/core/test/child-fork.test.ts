@@ -69,43 +69,55 @@ describe("a fork of a parent", () => {
     expect(await on.world.run(fork.result())).toEqual([runId, "no", 1]);
   });
 
-  test("begins unfinished children anew, with tokens of their own; neither answers the other's", async () => {
-    const on = lab();
+  /** A child that waits, after a step or beside one. */
+  const waiting = (on: Lab, place: "after" | "beside") => {
     const kid = durable("kid", (ctx) => ctx.suspend<string>("ok"));
-    const flow = durable("parent", async (ctx) => {
-      const a = await ctx.step("a", () => "a");
-      return `${a} ${await ctx.child(kid)}`;
-    }).with({ ...on });
-    const parked = await on.world.run(flow.run(undefined, { id: "r" }));
-    const fork = await flow.fork("r", { after: "a", id: "f" });
-    await failureOf(on.world.run(fork.result()));
-    const forked = await fork.outcome();
-    const [one, two] = [tokenOf(parked, "kid/ok"), tokenOf(forked, "kid/ok")];
-    expect(one).not.toBe(two);
-    const ids = [await childOf(on), await childOf(on, "f")].map(({ runId }) => runId);
-    expect(new Set(ids).size).toBe(2);
-    await on.world.run(flow.resume(two, "fork"));
-    expect(outputOf(await fork.outcome())).toBe("a fork");
-    expect(await flow.get("r").outcome()).toMatchObject({ status: "suspended" });
-    await on.world.run(flow.resume(one, "parent"));
-    expect(outputOf(await flow.get("r").outcome())).toBe("a parent");
-    expect(outputOf(await fork.outcome())).toBe("a fork");
-  });
-
-  test("cancelled, it ends its own children and leaves those of its parent alone", async () => {
-    const on = lab();
-    const kid = durable("kid", (ctx) => ctx.suspend<string>("ok"));
-    const flow = durable("parent", async (ctx) => {
-      await ctx.step("a", () => 1);
+    return durable("parent", async (ctx) => {
+      if (place === "beside")
+        return (await ctx.parallel({ a: (c) => c.step("a", () => "a"), b: (c) => c.child(kid) })).b;
+      await ctx.step("a", () => "a");
       return ctx.child(kid);
     }).with({ ...on });
-    await on.world.run(flow.run(undefined, { id: "r" }));
-    const fork = await flow.fork("r", { after: "a", id: "f" });
-    await failureOf(on.world.run(fork.result()));
-    await fork.cancel();
-    const [ours, theirs] = [await childOf(on), await childOf(on, "f")];
-    expect([ours.status, theirs.status]).toEqual(["suspended", "cancelled"]);
-  });
+  };
+  const places = [
+    ["after", "kid/ok", { after: "a" }],
+    ["beside", "parallel[b]/kid/ok", { from: "parallel[a]/a" }],
+  ] as const;
+
+  test.each(places)(
+    "begins unfinished children anew, %s the step it goes back to; neither's token answers the other",
+    async (place, key, cut) => {
+      const on = lab();
+      const flow = waiting(on, place);
+      const parked = await on.world.run(flow.run(undefined, { id: "r" }));
+      const fork = await flow.fork("r", { ...cut, id: "f" });
+      await failureOf(on.world.run(fork.result()));
+      const [one, two] = [tokenOf(parked, key), tokenOf(await fork.outcome(), key)];
+      expect(one).not.toBe(two);
+      const ids = [await childOf(on), await childOf(on, "f")].map(({ runId }) => runId);
+      expect(new Set(ids).size).toBe(2);
+      await on.world.run(flow.resume(two, "fork"));
+      expect(outputOf(await fork.outcome())).toBe("fork");
+      expect(await flow.get("r").outcome()).toMatchObject({ status: "suspended" });
+      await on.world.run(flow.resume(one, "parent"));
+      expect(outputOf(await flow.get("r").outcome())).toBe("parent");
+      expect(outputOf(await fork.outcome())).toBe("fork");
+    },
+  );
+
+  test.each(places)(
+    "cancelled, it ends its own children %s that step, and not its parent's",
+    async (place, _, cut) => {
+      const on = lab();
+      const flow = waiting(on, place);
+      await on.world.run(flow.run(undefined, { id: "r" }));
+      const fork = await flow.fork("r", { ...cut, id: "f" });
+      await failureOf(on.world.run(fork.result()));
+      await fork.cancel();
+      const [ours, theirs] = [await childOf(on), await childOf(on, "f")];
+      expect([ours.status, theirs.status]).toEqual(["suspended", "cancelled"]);
+    },
+  );
 
   test.each([
     ["that ended", true],

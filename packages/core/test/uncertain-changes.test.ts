@@ -175,15 +175,21 @@ describe("a worker that is stopped (H61)", () => {
     const flow = shop(taken, "suspend");
     await record(on, "r", { workflow: "shop" });
     let stop: () => Promise<void> = () => Promise.resolve();
-    let stopping: Promise<void> = Promise.resolve();
     // The announcement is durable, its reply under way.
     const storage = hooked(on.storage, (operation, moment) => {
-      if (operation === "append" && moment === "after") stopping = stop();
+      if (operation === "append" && moment === "after") void stop();
     });
     const first = open(on, [flow], { storage });
     stop = () => first.worker.stop();
-    await on.world.run(first.worker.stop().then(() => stopping));
     await on.world.advance(5_000);
+    expect(first.worker.active).toBe(0);
+    const started = (
+      await flow
+        .with({ ...on })
+        .get("r")
+        .entries()
+    ).filter(({ kind }) => kind === "step.started");
+    expect(started).toMatchObject([{ attempt: 1 }, { attempt: 0 }]);
     expect(taken.charges).toEqual([]);
     expect(await kindsOf(flow.with({ ...on }).get("r"))).not.toContain("suspend.opened charge/uncertain");
     const second = open(on, [flow]);
