@@ -5,10 +5,10 @@ const loop: readonly PlantedBug[] = [
   {
     name: "settles-from-work",
     breaks: "N1",
-    file: "engine/step.ts",
-    find: 'this.engine.write({ kind: "step.completed", ...called, value });',
+    file: "engine/attempts.ts",
+    find: "      this.engine.write(await this.#bounded(attempted));",
     replace:
-      'this.engine.write({ kind: "step.completed", ...called, value });\n      this.outcome.resolve(decode(value, this.where));',
+      '      const done = await this.#bounded(attempted);\n      this.engine.write(done);\n      if (done.kind === "step.completed") this.outcome.resolve(decode(done.value, this.where) as never);',
     why: "A step's promise settles when its work ends, before the entry is durable.",
   },
   {

@@ -106,7 +106,7 @@ const entries: readonly PlantedBug[] = [
   {
     name: "outside-not-marked",
     breaks: "E1",
-    file: "entry.ts",
+    file: "batch.ts",
     find: `\${outside ? ',"outside":true' : ""}`,
     replace: "",
     why: "A batch no longer says that it came from outside.",
@@ -114,10 +114,14 @@ const entries: readonly PlantedBug[] = [
   {
     name: "attempt-number-not-read",
     breaks: "T2",
-    file: "entry.ts",
-    find: 'raw["startedAt"] = at - (typeof took === "number" ? took : 0);',
-    replace: 'raw["startedAt"] = at - (typeof took === "number" ? took : 0);\n    raw["attempt"] = 1;',
+    file: "batch.ts",
+    find: 'raw["attempt"] = typeof attempt === "number" ? attempt : 1;',
+    replace: 'raw["attempt"] = 1;',
     why: "The number of an attempt is written and not read back.",
+    seenBy: {
+      test: "packages/core/test/entry.test.ts",
+      because: "steps count failures by themselves: streams and their readers alone go by the number",
+    },
   },
   {
     name: "one-id-for-all-batches",
@@ -142,9 +146,9 @@ const folds: readonly PlantedBug[] = [
     name: "answer-leaves-run-parked",
     breaks: "F1",
     file: "fold.ts",
-    find: '  summary.wakeAt = 0;\n  summary.status = "running";',
+    find: '  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n  summary.status = "running";',
     replace:
-      '  if (fact.kind !== "suspend.answered") {\n    summary.wakeAt = 0;\n    summary.status = "running";\n  }',
+      '  if (fact.kind !== "suspend.answered") {\n    summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n    summary.status = "running";\n  }',
     why: "A run that was answered without code still reads as parked, and nobody finds it.",
   },
   {
@@ -170,8 +174,8 @@ const lineage: readonly PlantedBug[] = [
     name: "fork-reads-all-of-its-parent",
     breaks: "L1",
     file: "journal.ts",
-    find: "return batches.slice(0, length);",
-    replace: "return batches;",
+    find: "batches: batches.slice(0, length),",
+    replace: "batches,",
     why: "A fork sees what its parent wrote after the fork was made.",
   },
   {
@@ -186,8 +190,8 @@ const lineage: readonly PlantedBug[] = [
     name: "open-waits-inherited",
     breaks: "L3",
     file: "lineage.ts",
-    find: 'if (entry.kind === "suspend.opened" || entry.kind === "attempt.failed") return settled.has(entry.key);',
-    replace: 'if (entry.kind === "suspend.opened" || entry.kind === "attempt.failed") return true;',
+    find: '    case "child.opened":\n      return settled.has(entry.key);',
+    replace: '    case "child.opened":\n      return true;',
     why: "A fork takes its parent's open waits and failed attempts for its own.",
   },
 ];
@@ -209,6 +213,30 @@ const memory: readonly PlantedBug[] = [
     find: "if (run?.deleted !== true || this.#readers.has(candidate)) continue;",
     replace: "if (run?.deleted !== true) continue;",
     why: "The batches of a deleted run go while forks still read them.",
+  },
+  {
+    name: "blobs-of-nobody",
+    breaks: "M3",
+    file: "storage/memory.ts",
+    find: "if (--blob.runs === 0) this.#blobs.delete(name);",
+    replace: "blob.runs -= 1;",
+    why: "A blob stays although no run names it any more.",
+    seenBy: {
+      test: "packages/core/test/memory.test.ts",
+      because: "nothing goes wrong, memory only fills up",
+    },
+  },
+  {
+    name: "blobs-go-with-their-first-run",
+    breaks: "M3",
+    file: "storage/memory.ts",
+    find: "if (--blob.runs === 0) this.#blobs.delete(name);",
+    replace: "this.#blobs.delete(name);",
+    why: "A blob goes with the first run of those that name it.",
+    seenBy: {
+      test: "packages/core/test/memory.test.ts",
+      because: "simulated values are small, and stand in their batches",
+    },
   },
 ];
 

@@ -72,9 +72,8 @@ export const plantedInLaws: readonly PlantedBug[] = [
     name: "parks-without-an-append",
     breaks: "law 7",
     file: "engine/engine.ts",
-    find: "if (parks || size > 0) return",
-    replace:
-      'if (parks && size === 0) return this.#end({ kind: "suspended" });\n    if (parks || size > 0) return',
+    find: "if (alone && isParked(this.journal, park)) return",
+    replace: "if (alone) return",
     why: "A driver lets go without saying so, and whoever answers cannot tell.",
   },
   {
@@ -145,7 +144,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     find: "if (!overBytes(text, limit)) return json;",
     replace: "if (!overBytes(text, limit * 1_000)) return json;",
     seenBy: {
-      test: "packages/core/test/limits-run.test.ts",
+      test: "packages/core/test/limits.test.ts",
       because: "values of megabytes would make every simulation slow",
     },
     why: "A value of any size is written.",
@@ -161,7 +160,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "chance-past-the-door",
     breaks: "law 11",
-    file: "engine/step.ts",
+    file: "engine/attempts.ts",
     find: "{ now, random: world.random() }",
     replace: "{ now, random: Math.random() }",
     why: "Jitter comes from the system's chance, and a seed does not repeat.",

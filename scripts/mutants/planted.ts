@@ -2,6 +2,7 @@
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInRuns } from "./planted-runs.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -10,4 +11,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInJournals,
   ...plantedInTheLoop,
   ...plantedInCalls,
+  ...plantedInRuns,
 ];

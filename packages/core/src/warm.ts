@@ -1,9 +1,9 @@
 /**
  * Parked runs whose function is still in memory: what comes for them in this process costs no replay.
  *
- * M1. At most `limit` runs are kept; the one parked longest ago goes first.
- * M2. One life, one borrower: a run is lent, then claimed or given back, and nobody else touches it meanwhile.
- * M3. A life that missed what another driver wrote is dropped: the journal is read and replayed as ever.
+ * Y1. At most `limit` runs are kept; the one parked longest ago goes first.
+ * Y2. One life, one borrower: a run is lent, then claimed or given back, and nobody else touches it meanwhile.
+ * Y3. A life that missed what another driver wrote is dropped: the journal is read and replayed as ever.
  */
 
 import type { Definition } from "./definition.ts";

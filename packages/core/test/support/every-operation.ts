@@ -108,6 +108,7 @@ function works(effect: MakeEffect) {
       },
       { retry: { attempts: 9, delay: "1m", jitter: false } },
     );
+    const many = await ctx.stream("many", manyChunks);
     const broken = await ctx
       .stream("broken", () => Promise.reject(new FatalError("no stream")))
       .catch((error: Error) => error.message);
@@ -123,8 +124,16 @@ function works(effect: MakeEffect) {
     });
     await ctx.sleep("1h");
     const large = await ctx.step("large", effect("large", "many words ".repeat(2_000)));
-    return { tokens, flaky: flaky.length, broken, charged, mapped, large };
+    return { tokens, flaky: flaky.length, many: many.length, broken, charged, mapped, large };
   });
+}
+
+/** More than go into one entry, and a pause: there is an instant at which some are durable and some are not. */
+async function* manyChunks(): AsyncGenerator<number> {
+  for (let n = 0; n < 300; n++) {
+    if (n === 256) for (let turns = 0; turns < 5; turns++) await new Promise<void>((go) => setImmediate(go));
+    yield n;
+  }
 }
 
 /** Children of children, one that fails, and one that loses a race. */

@@ -3,7 +3,7 @@
  *
  * C1. It ends as the calm one does, with an equal output.
  * C2. Every key settles once, every batch has a write id of its own, and nothing follows the end.
- * C3. A fresh process that finds all but the end comes to the same end, and runs no body.
+ * C3. A fresh process that finds all but the end comes to the same end, runs no body, and asks nobody.
  * C4. All passes over one journal ask for the same things in the same order, as far as they come.
  * C5. An effect that is repeated can be known for a repetition.
  */
@@ -125,7 +125,7 @@ async function checkReplay<Input, Output>(
   const cold = await coldReplay(setup, other);
   return [
     ...sameEnding(ending, cold.ending, isDeepStrictEqual).map(({ text }) => replayed(text)),
-    ...ran(cold.notes),
+    ...worked(cold.notes),
     ...checkOrders(notes, cold.notes),
   ];
 }
@@ -135,8 +135,8 @@ function replayed(text: string): Problem {
   return { check: "replay", word: "replay", text: `replay from the journal alone: ${told}` };
 }
 
-function ran({ ran }: Notes): Problem[] {
-  const keys = [...ran.keys()].map((key) => `"${key}"`);
+function worked({ ran, found }: Notes): Problem[] {
+  const keys = [...ran.keys(), ...found].map((key) => `"${key}"`);
   return keys.length === 0 ? [] : [replayed(`ran ${keys.join(", ")}, which has no record in the journal`)];
 }
 

@@ -34,11 +34,13 @@ export interface Notes {
   readonly ran: Map<string, number>;
   /** Steps whose body asked for its idempotency key. */
   readonly keyed: Set<string>;
+  /** Uncertain steps that somebody found out about. */
+  readonly found: Set<string>;
   readonly reads: { readonly name: AmbientName; readonly from: Error }[];
 }
 
 export function emptyNotes(): Notes {
-  return { passes: new Map(), ran: new Map(), keyed: new Set(), reads: [] };
+  return { passes: new Map(), ran: new Map(), keyed: new Set(), found: new Set(), reads: [] };
 }
 
 export interface LifeParts {
@@ -118,7 +120,10 @@ export class Life {
       branch: (work) => place.run(here, work),
       body: (key, info, work) => this.#body(`${path}${key}`, info, work),
       stream: (key, info, work) => this.#stream(`${path}${key}`, info, work),
-      find: (key, work) => this.#outside(`${path}${key}`, work),
+      find: (key, work) => {
+        if (!this.#over) notes.found.add(`${path}${key}`);
+        return this.#outside(`${path}${key}`, work);
+      },
       child: (key, workflow) => this.#child(`${path}${key}/`, workflow),
     };
     return place.run(here, () => body(observed(ctx, observer), input));

@@ -1,0 +1,263 @@
+/** Bugs in streams, children, uncertain steps, journals without a workflow, and runs that stay warm. */
+import type { PlantedBug } from "./patch.ts";
+
+const streams: readonly PlantedBug[] = [
+  {
+    name: "stream-attempts-share-a-number",
+    breaks: "K1",
+    file: "engine/stream.ts",
+    find: "return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;",
+    replace: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
+    why: "A stream that begins anew after a crash goes under the number of the attempt that died.",
+    seenBy: { test: "packages/core/test/crash.test.ts", because: "simulated programs have no streams" },
+  },
+  {
+    name: "producer-never-waits",
+    breaks: "K2",
+    file: "engine/stream.ts",
+    find: "        while (buffer.isFull && buffer.waits && !this.engine.closing) await this.#landed.wait();\n",
+    replace: "",
+    why: "A producer that is faster than the storage fills the memory.",
+    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+  },
+  {
+    name: "chunks-not-decoded",
+    breaks: "K3",
+    file: "engine/stream.ts",
+    find: "entry.chunks.map((chunk) => decode(chunk, where))",
+    replace: "entry.chunks",
+    why: "The workflow is given the written form of chunks.",
+    seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated programs have no streams" },
+  },
+  {
+    name: "reader-repeats-chunks",
+    breaks: "X1",
+    file: "reader.ts",
+    find: "    if (from + i < place.next) continue;\n",
+    replace: "",
+    why: "Whoever reads on from an index is given the chunks before it again.",
+    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+  },
+  {
+    name: "silence-is-the-end",
+    breaks: "X2",
+    file: "reader.ts",
+    find: "if (journal.state.end !== null) throw endedWithout(journal, name);",
+    replace: "if (journal.state.end !== null) return;",
+    why: "A stream that was cut off reads as one that is complete.",
+    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+  },
+  {
+    name: "reader-takes-the-lead",
+    breaks: "X3",
+    file: "reader.ts",
+    find: "    await host.changed(journal, null, signal);\n",
+    replace: "    await host.world.turn();\n",
+    why: "A reader that waits asks the storage over and over.",
+    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+  },
+];
+
+const children: readonly PlantedBug[] = [
+  {
+    name: "child-before-its-parent-knows",
+    breaks: "D1",
+    file: "engine/child.ts",
+    find: "    if (this.#opened) return this.#drive();\n",
+    replace: "    this.#drive();\n    if (this.#opened) return;\n",
+    why: "A child begins while its parent's entry is under way.",
+    seenBy: {
+      test: "packages/core/test/child-cancel.test.ts",
+      because: "simulated programs have no children",
+    },
+  },
+  {
+    name: "child-id-of-its-driver",
+    breaks: "D2",
+    file: "engine/child.ts",
+    find: 'digest(26, "child", journal.runId, key)',
+    replace: 'digest(26, "child", journal.runId, key, journal.driver)',
+    why: "Each life of a parent begins children of its own.",
+    seenBy: {
+      test: "packages/core/test/child-crash.test.ts",
+      because: "simulated programs have no children",
+    },
+  },
+  {
+    name: "child-ends-without-a-word",
+    breaks: "D3",
+    file: "engine/engine.ts",
+    find: "    await this.options.tell(end);\n",
+    replace: "",
+    why: "A child does not tell its parent that it ends, which then learns of it much later.",
+    seenBy: { test: "packages/core/test/child-told.test.ts", because: "simulated programs have no children" },
+  },
+  {
+    name: "children-outlive-their-parent",
+    breaks: "Z1",
+    file: "cancel.ts",
+    find: "      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });\n",
+    replace: "",
+    why: "A run that is cancelled leaves its children alive.",
+    seenBy: {
+      test: "packages/core/test/child-cancel.test.ts",
+      because: "simulated programs have no children",
+    },
+  },
+  {
+    name: "unborn-child-left-alone",
+    breaks: "Z2",
+    file: "cancel.ts",
+    find: "  if (journal !== null) return end(host, journal, reason);\n",
+    replace: "  if (journal !== null) return end(host, journal, reason);\n  if (runId !== null) return;\n",
+    why: "A child that has not begun when its parent is cancelled begins later.",
+    seenBy: {
+      test: "packages/core/test/child-cancel.test.ts",
+      because: "simulated programs have no children",
+    },
+  },
+];
+
+const uncertain: readonly PlantedBug[] = [
+  {
+    name: "work-before-its-announcement",
+    breaks: "U1",
+    file: "engine/step.ts",
+    find: "    this.#announce(this.nextAttempt());\n",
+    replace:
+      "    this.#announce(this.nextAttempt());\n    this.#begun = this.#announced;\n    this.start(this.nextAttempt());\n",
+    why: "An effect happens before anybody could know that it may have.",
+    seenBy: { test: "packages/core/test/uncertain.test.ts", because: "simulated steps may be repeated" },
+  },
+  {
+    name: "repeated-without-asking",
+    breaks: "U2",
+    file: "engine/step.ts",
+    find: "    if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);\n",
+    replace: "",
+    why: "A step whose end nobody knows is run again.",
+    seenBy: { test: "packages/testing/test/kit-more.test.ts", because: "simulated steps may be repeated" },
+  },
+  {
+    name: "decision-not-recorded",
+    breaks: "U3",
+    file: "engine/step.ts",
+    find: "      this.engine.write(await this.#completed(attempted, resolution.value));",
+    replace: "      this.outcome.resolve(resolution.value);",
+    why: "What was found out about a step is told to the workflow, and asked again by every replay.",
+    seenBy: { test: "packages/testing/test/kit-more.test.ts", because: "simulated steps may be repeated" },
+  },
+];
+
+const values: readonly PlantedBug[] = [
+  {
+    name: "sealed-for-anywhere",
+    breaks: "V1",
+    file: "envelope.ts",
+    find: "at: joinParts([spot.position, index, fact.kind, subject, field])",
+    replace: 'at: joinParts(["", "", "", "", ""])',
+    why: "What was sealed in one place of a run opens in another.",
+    seenBy: { test: "packages/core/test/envelope.test.ts", because: "simulated journals are in clear" },
+  },
+  {
+    name: "clear-text-taken",
+    breaks: "V2",
+    file: "envelope.ts",
+    find: "    if (this.#cipher?.acceptsPlain ?? true) return value;",
+    replace: "    if (this.#cipher !== undefined) return value;",
+    why: "Values that stand in clear are believed although encryption is on.",
+    seenBy: { test: "packages/core/test/envelope.test.ts", because: "simulated journals are in clear" },
+  },
+  {
+    name: "blobs-sent-again",
+    breaks: "V3",
+    file: "envelope.ts",
+    find: "    if (!this.#named.has(name)) blobs.set(name, text);",
+    replace: "    blobs.set(name, text);",
+    also: [{ file: "envelope.ts", find: "    if (this.#texts.has(name)) return { name };\n", replace: "" }],
+    why: "A large value is sent again with every batch that names it.",
+    seenBy: {
+      test: "packages/testing/test/counting.test.ts",
+      because: "simulated values are small, and stand in their batches",
+    },
+  },
+];
+
+const direct: readonly PlantedBug[] = [
+  {
+    name: "recorded-work-runs-again",
+    breaks: "P1",
+    file: "direct.ts",
+    find: "    if (!this.has(key)) {\n",
+    replace: "    {\n",
+    why: "Work runs although its outcome is recorded.",
+    seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated runs have workflows" },
+  },
+  {
+    name: "failure-kept-for-good",
+    breaks: "P2",
+    file: "direct.ts",
+    find: 'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed";',
+    replace:
+      'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed" || entry.kind === "attempt.failed";',
+    why: "Work that failed once is never tried again.",
+    seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated runs have workflows" },
+  },
+  {
+    name: "last-record-stands",
+    breaks: "P3",
+    file: "direct.ts",
+    find: "      if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);",
+    replace: "      if (settles) this.#settled.set(entry.key, entry);",
+    also: [
+      {
+        file: "direct.ts",
+        find: "    if (this.has(fact.key)) landed.resolve();\n    return !this.has(fact.key);",
+        replace: "    return true;",
+      },
+    ],
+    why: "Of two processes that record one key, the slower one wins.",
+    seenBy: { test: "packages/core/test/direct.test.ts", because: "simulated runs have workflows" },
+  },
+];
+
+const because = "simulated processes keep no warm runs";
+
+const warm: readonly PlantedBug[] = [
+  {
+    name: "warm-runs-without-a-limit",
+    breaks: "Y1",
+    file: "warm.ts",
+    find: "if (this.#kept.size > this.#limit && oldest !== undefined)",
+    replace: "if (this.#kept.size < 0 && oldest !== undefined)",
+    why: "Every run that was ever parked stays in memory.",
+    seenBy: { test: "packages/core/test/warm.test.ts", because },
+  },
+  {
+    name: "one-life-lent-twice",
+    breaks: "Y2",
+    file: "warm.ts",
+    find: "    this.#kept.delete(locator);\n    const { journal } = life;",
+    replace: "    const { journal } = life;",
+    why: "Two callers drive one life of a function at a time.",
+    seenBy: { test: "packages/core/test/warm.test.ts", because },
+  },
+  {
+    name: "warm-life-missed-something",
+    breaks: "Y3",
+    file: "warm.ts",
+    find: "if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;",
+    replace: "if (!journal.deleted) return journal;",
+    why: "A warm run goes on although another driver has been there.",
+    seenBy: { test: "packages/core/test/warm.test.ts", because },
+  },
+];
+
+export const plantedInRuns: readonly PlantedBug[] = [
+  ...streams,
+  ...children,
+  ...uncertain,
+  ...values,
+  ...direct,
+  ...warm,
+];
