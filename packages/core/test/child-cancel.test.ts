@@ -238,6 +238,26 @@ describe("H45 a cancellation of the parent", () => {
     },
   );
 
+  test("that is under way when a child is opened ends that one, too", async () => {
+    let late = 0;
+    for (let ms = 0; ms < 600; ms += 20) {
+      const on = lab();
+      const kid = durable("kid", (ctx, n: number) => ctx.step(`work ${n}`, () => pause(on.world, 70)));
+      const flow = durable("parent", async (ctx) => {
+        for (let n = 0; n < 20; n++) await ctx.child(kid, n);
+      });
+      const slow = { ...on, storage: hooked(on.storage, () => pause(on.world, 10)) };
+      const driving = flow.with(slow).run(undefined, { id: "r" });
+      await on.world.advance(100 + ms);
+      const known = (await childrenOf(on.storage, "r")).length;
+      expect(await on.world.run(flow.with(slow).cancel("r")), `${ms}`).toMatchObject({ status: "cancelled" });
+      expect(await alive(on), `${ms}`).toEqual([]);
+      expect(await on.world.run(driving)).toMatchObject({ status: "cancelled" });
+      if ((await childrenOf(on.storage, "r")).length > known) late += 1;
+    }
+    expect(late).toBeGreaterThan(10);
+  });
+
   test("whose caller dies with some children ended: the parent's calls fail as cancelled, and it goes on", async () => {
     const on = lab();
     const kid = durable("kid", (ctx, n: number) => ctx.step(`long ${n}`, () => pause(on.world, 3_600_000)));

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import { hooked, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "./support/behaviour-lab.ts";
 import { freezable, runOf } from "./support/behaviour-lives.ts";
 import { childOf, Ran, standings } from "./support/child-family.ts";
+import { open } from "./support/worker-lab.ts";
 
 /** The kinds an append is about to write. */
 const kindsIn = ({ batch }: AppendRequest): string[] =>
@@ -156,6 +157,37 @@ describe("a parent that changes hands", () => {
     expect((await on.world.run(driven)).outcome).toMatchObject({ status: "completed" });
     expect(outputOf(await on.world.run(app.advance("r")))).toEqual(["long", "beside"]);
     expect(bodies.toSorted()).toEqual(["beside", "beside", "long"]);
+  });
+
+  test("H61 its child's driver dies elsewhere: a worker that has the parent alone is there soon after the lease", async () => {
+    const on = lab();
+    let bodies = 0;
+    const kid = durable("kid", async (ctx) => {
+      await ctx.suspend("go");
+      return ctx.step("long", () => ((bodies += 1) === 1 ? new Promise<string>(() => {}) : "done"));
+    });
+    const flow = durable("parent", (ctx) => ctx.child(kid));
+    const token = tokenOf(await runOf(on, flow));
+    const dead = freezable(on.world);
+    void kid.with({ ...on, world: dead.world }).resume(token, null);
+    await on.world.advance(1_000);
+    expect(bodies).toBe(1);
+    dead.freeze();
+    // It is asked for once while the lease of the dead one stands, as by somebody who waits for it.
+    await runOf(on, flow);
+    open(on, [flow]);
+    const at = on.world.now();
+    while (
+      (
+        await flow
+          .with({ ...on })
+          .get("r")
+          .outcome()
+      ).status !== "completed"
+    )
+      await on.world.advance(1_000);
+    expect(on.world.now() - at).toBeLessThan(120_000);
+    expect(bodies).toBe(2);
   });
 
   test("H21 its driver freezes with the child it drives: one of two drivers tells, and each end is recorded once", async () => {

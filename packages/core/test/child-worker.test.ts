@@ -47,6 +47,33 @@ describe("a worker that is stopped", () => {
     expect(outputOf(await second.app.get("r").outcome())).toEqual(["a x b", "a y b"]);
     expect(attempts.toSorted()).toEqual(allOnce);
   });
+
+  test("H61 while it drives, through its parent, a child that was there already: that one is handed on, too", async () => {
+    const on = lab();
+    const bodies: string[] = [];
+    const kid = durable("kid", async (ctx) => {
+      for (const step of ["a", "b", "c"])
+        await ctx.step(step, async ({ attempt }) => {
+          bodies.push(`${step} ${attempt}`);
+          await pause(on.world, 1_000);
+        });
+      return "done";
+    });
+    const parent = durable("parent", (ctx) => ctx.child(kid));
+    await record(on, "r", { workflow: "parent" });
+    for (const seen of [["a 1"], ["a 1", "b 1"]]) {
+      const { worker } = open(on, [parent]);
+      await on.world.advance(900);
+      await on.world.run(worker.stop());
+      expect(bodies).toEqual(seen);
+      expect(worker.active).toBe(0);
+    }
+    expect((await childOf(on)).steps).toBe(2);
+    const last = open(on, [parent]);
+    await last.until(1);
+    expect(outputOf(await last.app.get("r").outcome())).toBe("done");
+    expect(bodies).toEqual(["a 1", "b 1", "c 1"]);
+  });
 });
 
 describe("workers that know a part of the family", () => {
