@@ -14,7 +14,7 @@ function family(ran: Ran, knows: Family["knows"]): Family {
     });
     const kid = durable("kid", async (ctx, name: string) => {
       const first = await ctx.step("first", ran.work(ctx, name));
-      await ctx.sleep("10m");
+      await ctx.sleep("20s");
       const flaky = await ctx.step(
         "flaky",
         ({ attempt }) => (attempt === 1 ? Promise.reject(new Error("again")) : attempt),

@@ -73,8 +73,7 @@ async function toTheEnd(family: Family, world: VirtualWorld, storage: Storage): 
     else if (/^(completed|failed|cancelled|blocked)$/.test(known.status)) return known;
     else if (known.status === "suspended") await answer(app, family.answers, known);
     await app.sweep().catch(() => null);
-    // A look after a child comes ten minutes later at the most.
-    await pause(world, rounds < 20 ? 1_000 : 60_000);
+    await pause(world, 5_000);
   }
   throw new Error(`The parent is not over: ${JSON.stringify(await app.get("r").outcome())}`);
 }
