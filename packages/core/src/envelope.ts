@@ -110,7 +110,8 @@ export class Envelope {
   async unwrap(batch: ReadBatch, text: string, spot: Spot): Promise<ReadBatch> {
     if (this.#cipher === null && !isSealed(text) && !mayBePacked(text)) return batch;
     const facts = batch.facts.map(async ({ fact, at }, index) => {
-      const where = `${fact.kind}${"key" in fact ? ` of "${fact.key}"` : ""} in batch ${spot.position} of run ${spot.runId}`;
+      const subject = "key" in fact ? ` of "${fact.key}"` : "";
+      const where = `${fact.kind}${subject} in batch ${spot.position} of run ${spot.runId}`;
       const whole = await changeValues(fact, async (value, field) => {
         const packed = isTagged(value, "sealed")
           ? (JSON.parse(await this.#open(value, placeOf(spot, fact, index, field), where)) as Json)
