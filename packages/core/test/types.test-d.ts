@@ -8,15 +8,23 @@ import {
   durable,
   DurableError,
   fork,
+  Journal,
   parallel,
+  secret,
+  type AnyWorkflow,
   type Context,
   type Entry,
   type ListPage,
   type Outcome,
+  type Resolution,
   type ResumeResult,
   type Run,
+  type SecretValue,
   type Settled,
+  type StreamEvent,
   type SuspendPoint,
+  type Uncertain,
+  type Workflow,
 } from "../src/index.ts";
 
 const Review = z.object({ approved: z.boolean() });
@@ -266,3 +274,109 @@ function errors(error: unknown): void {
   DurableError.is(error, "conflicts");
 }
 void errors;
+
+durable("streams", async (ctx) => {
+  async function* tokens(): AsyncGenerator<string> {
+    yield "a";
+  }
+  expectTypeOf(await ctx.stream("generator", tokens)).toEqualTypeOf<string[]>();
+  expectTypeOf(await ctx.stream("later", async () => tokens())).toEqualTypeOf<string[]>();
+  expectTypeOf(await ctx.stream("list", () => [1, 2])).toEqualTypeOf<number[]>();
+  expectTypeOf(await ctx.stream("web", () => new ReadableStream<Uint8Array>())).toEqualTypeOf<Uint8Array[]>();
+  const options = { retry: false, timeout: "1m", input: ["any"], was: "old name" } as const;
+  const told = await ctx.stream(
+    "options",
+    async function* ({ attempt, signal }) {
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
+      yield attempt;
+    },
+    options,
+  );
+  expectTypeOf(told).toEqualTypeOf<number[]>();
+  // @ts-expect-error a producer gives a list of chunks
+  void ctx.stream("none", () => 5);
+  // @ts-expect-error streams have no schema
+  void ctx.stream("schema", tokens, { schema: Review });
+});
+
+durable("children", async (ctx) => {
+  const loan = durable("loan", async (_ctx, input: { amount: number }) => `${input.amount}`);
+  expectTypeOf(await ctx.child(loan, { amount: 5 })).toEqualTypeOf<string>();
+  expectTypeOf(await ctx.child(loan, { amount: 5 }, { name: "second" })).toEqualTypeOf<string>();
+  // @ts-expect-error the input of the child
+  void ctx.child(loan, { amount: "5" });
+  // @ts-expect-error it needs one
+  void ctx.child(loan);
+  const idle = durable("idle", () => null);
+  expectTypeOf(await ctx.child(idle)).toEqualTypeOf<null>();
+  const checked = durable("checked", async (_ctx, input) => input.text, {
+    input: z.object({ text: Length }),
+  });
+  expectTypeOf(await ctx.child(checked, { text: "goes in as a text" })).toEqualTypeOf<number>();
+  // @ts-expect-error what goes in is a text
+  void ctx.child(checked, { text: 5 });
+  // @ts-expect-error a workflow, not a function
+  void ctx.child(() => 1);
+});
+
+durable("maps", async (ctx) => {
+  const items = ["a", "b"] as const;
+  const lengths = await ctx.map(items, async (c, item, index) => {
+    expectTypeOf(c).toEqualTypeOf<Context>();
+    expectTypeOf(item).toEqualTypeOf<"a" | "b">();
+    expectTypeOf(index).toEqualTypeOf<number>();
+    return item.length;
+  });
+  expectTypeOf(lengths).toEqualTypeOf<number[]>();
+  const keyed = await ctx.map([{ id: 1 }], (_c, { id }) => id, { key: ({ id }) => `${id}`, concurrency: 2 });
+  expectTypeOf(keyed).toEqualTypeOf<number[]>();
+  // @ts-expect-error a key is a text
+  void ctx.map([1], () => 1, { key: (n) => n });
+});
+
+durable("uncertain steps", async (ctx) => {
+  const charge = async (): Promise<string> => "id";
+  expectTypeOf(await ctx.step("a", charge, { onUncertain: "suspend" })).toEqualTypeOf<string>();
+  const onUncertain = async (uncertain: Uncertain): Promise<Resolution> => {
+    expectTypeOf(uncertain.idempotencyKey).toEqualTypeOf<string>();
+    return uncertain.attempt > 1 ? { status: "failed", message: "no" } : { status: "completed", value: 1 };
+  };
+  expectTypeOf(await ctx.step("b", charge, { onUncertain })).toEqualTypeOf<string>();
+  // @ts-expect-error no such way
+  void ctx.step("c", charge, { onUncertain: "ignore" });
+  // @ts-expect-error a function that decides
+  void ctx.step("d", charge, { onUncertain: () => ({ status: "maybe" }) });
+});
+
+async function readers(run: Run<string>): Promise<void> {
+  for await (const event of run.stream<string>("tokens", { from: 3, attempt: 2 })) {
+    expectTypeOf(event).toEqualTypeOf<StreamEvent<string>>();
+    if (event.type === "chunk") expectTypeOf(event.value).toEqualTypeOf<string>();
+  }
+}
+void readers;
+
+async function journals(): Promise<void> {
+  const journal = await Journal.open("chat-1");
+  expectTypeOf(await journal.record("answer", async () => 5)).toEqualTypeOf<number>();
+  const checked = await journal.record("checked", () => "four", { schema: Length, input: ["any"] });
+  expectTypeOf(checked).toEqualTypeOf<number>();
+  const stream = journal.recordStream("tokens", () => ["a"]);
+  expectTypeOf(stream).toEqualTypeOf<ReadableStream<string>>();
+  expectTypeOf(journal.has("answer")).toEqualTypeOf<boolean>();
+  expectTypeOf(journal.entries()).toEqualTypeOf<Entry[]>();
+  // @ts-expect-error it writes outcomes, and drives nobody
+  void Journal.open("chat-1", { patience: 5 });
+}
+void journals;
+
+function others(): void {
+  expectTypeOf(secret("no-secret-at-all", "NAME")).toEqualTypeOf<SecretValue>();
+  expectTypeOf(secret("no-secret-at-all").reveal()).toEqualTypeOf<string>();
+  // A workflow of any kind, by the type that was there before, and by the one for lists.
+  const loan = durable("loan", async (_ctx, input: { amount: number }) => input.amount);
+  expectTypeOf(loan).toExtend<Workflow<never, unknown>>();
+  expectTypeOf(loan).toExtend<AnyWorkflow>();
+  expectTypeOf(loan).not.toExtend<Workflow<{ amount: number }, string>>();
+}
+void others;
