@@ -39,6 +39,7 @@ interface Queued {
   readonly landed: Deferred<void>;
 }
 
+/** Outcomes kept by key, in a journal that no workflow drives. */
 export class DirectJournal {
   readonly id: string;
   readonly #host: Host;
