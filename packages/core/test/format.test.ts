@@ -7,6 +7,7 @@ import { durable, Journal, MemoryStorage, type WorkflowOptions } from "@durable/
 import { aesGcm } from "@durable/core/encryption";
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { z } from "zod";
 import type { readBatch } from "../src/batch.ts";
 import { inlineLength } from "../src/codec/pack.ts";
 import { codeOf, messageOf } from "./support/codec-failure.ts";
@@ -40,9 +41,17 @@ const flows = {
     return ctx.race({ ask: (c) => c.suspend("ask"), step: (c) => c.step("b", () => "b") });
   }),
   fits: durable("fits", (ctx) => ctx.step("big", () => "x".repeat(inlineLength - 200))),
+  long: durable("long", async (ctx) => {
+    const schema = z.object(
+      Object.fromEntries(Array.from({ length: 200 }, (_, n) => [`field${n}`, z.string()])),
+    );
+    const asked = ctx.suspend("ask", { schema, timeout: "1h", fallback: null });
+    const text = await ctx.step("text", () => "x".repeat(inlineLength + 1));
+    return [await asked, text.length];
+  }),
   large: durable("large", async (ctx) => {
     const length = await ctx.step("small", () => inlineLength);
-    return (await ctx.step("big", () => "x".repeat(length))).length;
+    return (await ctx.step("big", () => ["x".repeat(length)])).length;
   }),
   stream: durable("stream", async (ctx) => {
     await ctx.step("before", () => 1);
@@ -62,7 +71,7 @@ async function written(flow: keyof typeof flows, options: WorkflowOptions = {}):
 
 describe("H54 the format of a batch", () => {
   test("is 1 for all that format 1 could hold", async () => {
-    for (const flow of ["plain", "fits"] as const) {
+    for (const flow of ["plain", "fits", "long"] as const) {
       const batches = lines(await written(flow));
       expect(batches.length).toBeGreaterThan(2);
       expect(batches.filter((line) => !line.startsWith("1 "))).toEqual([]);

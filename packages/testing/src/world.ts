@@ -32,8 +32,11 @@ export interface VirtualWorldOptions {
 
 /** Turns of the real event loop without any sign of life before time may pass. */
 const quietTurns = 3;
-/** Turns without a timer before a promise is given up as one that nothing can settle. */
+/** Turns without a timer, and real milliseconds after them, before a promise is given up as one that nothing can settle. */
 const stuckTurns = 2_000;
+const stuckMs = 1_000;
+// Work in threads, such as Web Crypto's, is slower than any number of turns where processors are busy.
+const { setTimeout: later } = globalThis;
 
 /** Timers in the order they fall due; time is where the last one that fired stood. */
 class Clock {
@@ -87,7 +90,8 @@ class Clock {
       state.settled = true;
     };
     promise.then(note, note);
-    for (let idle = 0; idle < stuckTurns; idle++) {
+    for (let idle = 0; idle < stuckTurns + stuckMs; idle++) {
+      if (idle >= stuckTurns) await new Promise<void>((resolve) => void later(resolve, 1));
       await this.quiet();
       if (state.settled) return promise;
       if (this.jump(Number.POSITIVE_INFINITY)) idle = 0;

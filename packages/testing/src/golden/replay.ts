@@ -17,6 +17,7 @@ import {
   type Secret,
 } from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "../world.ts";
+import { watched } from "./cipher.ts";
 import { guarded } from "./guard.ts";
 import {
   entriesOf,
@@ -57,8 +58,10 @@ type Stopped =
   | Outcome<unknown>
   | { readonly status: "would run"; readonly kind: string; readonly key: string };
 
-export async function judge(journal: GoldenJournal, parts: ReplayParts): Promise<Judged> {
-  const world = virtualWorld({ start: latestTime(journal) });
+export async function judge(journal: GoldenJournal, given: ReplayParts): Promise<Judged> {
+  const { cipher, hold } = watched(given.encryption);
+  const world = virtualWorld({ start: latestTime(journal), hold });
+  const parts = { ...given, encryption: cipher };
   const told = (verdict: GoldenVerdict, message: string | null = null): Judged => ({
     verdict,
     message,
