@@ -72,7 +72,7 @@ describe.each(["all", "the parent"] as const)("every life knows %s", (knows) => 
       let cases = 0;
       for (const operation of ["append", "read", "lease", "release"] as const) {
         // Nearly all reads are alike: a sample of them.
-        const stride = operation === "append" ? 1 : 4;
+        const stride = operation === "append" ? 1 : 10;
         for (let index = 1; index <= calm.counts[operation]; index += stride) {
           const ran = new Ran();
           const told = `${fault} at ${operation} ${index}`;
@@ -95,7 +95,7 @@ describe.each(["all", "the parent"] as const)("every life knows %s", (knows) => 
           cases += 1;
         }
       }
-      expect(cases).toBeGreaterThan(40);
+      expect(cases).toBeGreaterThan(30);
     },
   );
 });
