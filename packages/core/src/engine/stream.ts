@@ -91,16 +91,25 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
       where: `chunk of ${this.where}`,
       pending: () => this.#pending(buffer),
     });
+    const { signal } = info;
+    // What was written may never land now: nothing waits for it, and no timer keeps the process alive for it.
+    const stop = (): void => {
+      buffer.close();
+      this.#landed.ring();
+    };
+    signal.addEventListener("abort", stop, { once: true });
     try {
       for await (const chunk of source) {
         // Its time is over, or nobody wants it any more: leaving the loop tells the producer.
-        if (info.over || this.scope.aborted) throw this.scope.signal.reason;
+        signal.throwIfAborted();
         buffer.push(chunk);
-        while (buffer.isFull && buffer.waits && !this.engine.closing) await this.#landed.wait();
+        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();
+        signal.throwIfAborted();
         if (buffer.isFull) buffer.flush();
       }
       if (!info.over) buffer.flush();
     } finally {
+      signal.removeEventListener("abort", stop);
       buffer.close();
     }
     return { kind: "stream.completed", ...attempted, count: buffer.written };
