@@ -111,8 +111,13 @@ function keyOf(journal: Journal, name: string): string | null {
   const keys = streamKeys(journal);
   if (keys.has(name)) return name;
   // Beside `feed#2` there is a `feed`, which may have no record yet.
-  const [only, other] = [...keys].filter((key) => key.endsWith(`/${name}`));
-  return other === undefined ? (only ?? null) : null;
+  const found = [...keys].filter((key) => key.endsWith(`/${name}`));
+  if (found.length <= 1) return found[0] ?? null;
+  throw new DurableError(
+    "unknown-step",
+    `Run ${journal.runId} has several streams "${name}". Say which one: ${found.slice(0, 5).join(", ")}?`,
+    { details: { name, near: found } },
+  );
 }
 
 function streamKeys(journal: Journal): Set<string> {
