@@ -15,10 +15,10 @@ const streams: readonly PlantedBug[] = [
     name: "producer-never-waits",
     breaks: "K2",
     file: "engine/stream.ts",
-    find: "        while (buffer.isFull && buffer.waits && !this.engine.closing) await this.#landed.wait();\n",
+    find: "        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();\n",
     replace: "",
     why: "A producer that is faster than the storage fills the memory.",
-    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+    seenBy: { test: "packages/core/test/stream-held.test.ts", because: "simulated programs have no streams" },
   },
   {
     name: "chunks-not-decoded",
@@ -36,7 +36,10 @@ const streams: readonly PlantedBug[] = [
     find: "    if (from + i < place.next) continue;\n",
     replace: "",
     why: "Whoever reads on from an index is given the chunks before it again.",
-    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+    seenBy: {
+      test: "packages/core/test/stream-reconnect.test.ts",
+      because: "simulated programs have no streams",
+    },
   },
   {
     name: "silence-is-the-end",
@@ -45,7 +48,10 @@ const streams: readonly PlantedBug[] = [
     find: "if (journal.state.end !== null) throw endedWithout(journal, name);",
     replace: "if (journal.state.end !== null) return;",
     why: "A stream that was cut off reads as one that is complete.",
-    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+    seenBy: {
+      test: "packages/core/test/stream-reader.test.ts",
+      because: "simulated programs have no streams",
+    },
   },
   {
     name: "reader-takes-the-lead",
@@ -54,7 +60,10 @@ const streams: readonly PlantedBug[] = [
     find: "    await host.changed(journal, null, signal);\n",
     replace: "    await host.world.turn();\n",
     why: "A reader that waits asks the storage over and over.",
-    seenBy: { test: "packages/core/test/stream.test.ts", because: "simulated programs have no streams" },
+    seenBy: {
+      test: "packages/core/test/stream-reader.test.ts",
+      because: "simulated programs have no streams",
+    },
   },
 ];
 
@@ -188,8 +197,8 @@ const direct: readonly PlantedBug[] = [
     name: "recorded-work-runs-again",
     breaks: "P1",
     file: "direct.ts",
-    find: "    if (!this.has(key)) {\n",
-    replace: "    {\n",
+    find: "    if (!this.has(key) && !this.#working.has(key)) {\n",
+    replace: "    if (!this.#working.has(key)) {\n",
     why: "Work runs although its outcome is recorded.",
     seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated runs have workflows" },
   },
@@ -212,12 +221,12 @@ const direct: readonly PlantedBug[] = [
     also: [
       {
         file: "direct.ts",
-        find: "    if (this.has(fact.key)) landed.resolve();\n    return !this.has(fact.key);",
-        replace: "    return true;",
+        find: '    else if ("key" in fact && this.has(fact.key)) landed.resolve();\n',
+        replace: "",
       },
     ],
     why: "Of two processes that record one key, the slower one wins.",
-    seenBy: { test: "packages/core/test/direct.test.ts", because: "simulated runs have workflows" },
+    seenBy: { test: "packages/core/test/direct-shared.test.ts", because: "simulated runs have workflows" },
   },
 ];
 

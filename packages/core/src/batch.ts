@@ -8,6 +8,7 @@
 import type { Json } from "./codec/tags.ts";
 import { isAttempt, type Fact, type FactKind } from "./entry.ts";
 import { DurableError } from "./errors.ts";
+import { limits } from "./limits.ts";
 
 /** The newest there is. */
 export const formatVersion = 2;
@@ -103,6 +104,15 @@ export function writeText(fact: Fact<Json>, at: number): string {
     ...(attempt === 1 ? {} : { attempt }),
     ...rest,
   });
+}
+
+/** How many facts, from the first on, go into one append; a single one always does. */
+export function fitting(facts: readonly WrittenFact[]): number {
+  let size = 0;
+  const end = facts.findIndex(
+    ({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),
+  );
+  return end === -1 ? facts.length : end;
 }
 
 export interface BatchText {

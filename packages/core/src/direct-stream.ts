@@ -7,6 +7,7 @@ import type { StepInfo } from "./engine/attempts.ts";
 import { ChunkBuffer, type Chunks } from "./engine/chunks.ts";
 import { Bell } from "./engine/promise.ts";
 import type { Entry, Fact } from "./entry.ts";
+import { DurableError } from "./errors.ts";
 import type { World } from "./world.ts";
 
 /** What a reader of a recorded stream gets; it may be read with `for await`, too, where streams can. */
@@ -30,7 +31,8 @@ interface Subject {
 export class Recording {
   readonly #about: Subject;
   readonly #place: Place;
-  readonly #chunks: unknown[] = [];
+  /** As recorded: every reader gets values of its own. */
+  readonly #chunks: Json[] = [];
   /** Rung for every reader that waits. */
   #readers = new Set<Bell>();
   #end: { readonly error?: unknown } | null = null;
@@ -38,6 +40,11 @@ export class Recording {
   constructor(about: Subject, place: Place) {
     this.#about = about;
     this.#place = place;
+  }
+
+  /** The fingerprint of what it was asked with. */
+  get input(): string | null {
+    return this.#about.input.input ?? null;
   }
 
   /** It ended without success: asked for again, it is recorded anew. */
@@ -53,7 +60,11 @@ export class Recording {
     return new ReadableStream<unknown>({
       pull: async (controller) => {
         while (next >= this.#chunks.length && this.#end === null) await bell.wait();
-        if (next < this.#chunks.length) return controller.enqueue(this.#chunks[next++]);
+        const chunk = this.#chunks[next];
+        if (chunk !== undefined) {
+          next += 1;
+          return controller.enqueue(decode(chunk, `chunk of ${this.#place.where}`));
+        }
         this.#readers.delete(bell);
         if (this.failed) controller.error(this.#end?.error);
         else controller.close();
@@ -64,12 +75,17 @@ export class Recording {
 
   /** Gives out what is recorded. */
   replay(
-    { value }: Entry & { kind: "stream.completed" },
+    { count }: Entry & { kind: "stream.completed" },
     entries: readonly (Entry & { kind: "stream.chunks" })[],
   ): void {
-    const where = `chunks of ${this.#place.where}`;
-    const chunks = entries.flatMap((entry) => entry.chunks.map((chunk) => decode(chunk, where)));
-    this.#chunks.push(...(value === undefined ? chunks : (decode(value, where) as unknown[])));
+    for (const { chunks } of entries) for (const chunk of chunks) this.#chunks.push(chunk);
+    const found = this.#chunks.length;
+    if (found !== count) {
+      throw new DurableError(
+        "corrupt",
+        `The ${this.#place.where} ended with ${count} chunks, and ${found} are recorded. Restore the journal from a backup.`,
+      );
+    }
     this.#over({});
   }
 
@@ -103,18 +119,21 @@ export class Recording {
     });
     try {
       for await (const chunk of await producer(info)) {
-        this.#tell(decode(buffer.push(chunk), where));
+        this.#tell(buffer.push(chunk));
         while (buffer.isFull && buffer.waits) await landed.wait();
         if (buffer.isFull) buffer.flush();
         if (broken !== null) throw (broken as { readonly error: unknown }).error;
       }
+      // One after the other: what follows is told from another's by the place it follows.
+      while (buffer.waits) await landed.wait();
       buffer.flush();
       while (buffer.waits) await landed.wait();
       if (broken !== null) throw (broken as { readonly error: unknown }).error;
       await append({ kind: "stream.completed", ...attempted, count: buffer.written });
     } catch (thrown) {
-      buffer.flush();
+      while (buffer.waits) await landed.wait();
       if (broken === null) {
+        buffer.flush();
         const error = encodeThrown(thrown, `error of ${where}`);
         await append({ kind: "attempt.failed", stream: true, ...attempted, error, retryAt: world.now() });
       }
@@ -124,7 +143,7 @@ export class Recording {
     }
   }
 
-  #tell(chunk: unknown): void {
+  #tell(chunk: Json): void {
     this.#chunks.push(chunk);
     for (const bell of this.#readers) bell.ring();
   }
@@ -133,4 +152,22 @@ export class Recording {
     this.#end = end;
     for (const bell of this.#readers) bell.ring();
   }
+}
+
+/** Chunks of a stream, or its end. */
+type Part = Extract<Fact<Json>, { kind: "stream.chunks" | "stream.completed" }>;
+
+export function isPart(fact: Fact<Json>): fact is Part {
+  return fact.kind === "stream.chunks" || fact.kind === "stream.completed";
+}
+
+/** True for the next of the latest attempt, and for the first of a later one: anything else is another's. */
+export function follows(
+  part: Part,
+  recorded: { readonly attempt: number; readonly chunks: readonly (Part & { kind: "stream.chunks" })[] },
+): boolean {
+  const index = part.kind === "stream.chunks" ? part.from : part.count;
+  const last = recorded.chunks.at(-1);
+  const next = last === undefined ? 0 : last.from + last.chunks.length;
+  return part.attempt === recorded.attempt ? index === next : part.attempt > recorded.attempt && index === 0;
 }

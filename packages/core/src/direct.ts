@@ -6,22 +6,21 @@
  * P3. Nobody owns the journal: several processes may record into it, and the first record of a key stands.
  */
 
-import { writeFact, type WrittenFact } from "./batch.ts";
+import { fitting, writeFact, type WrittenFact } from "./batch.ts";
 import { decode } from "./codec/decode.ts";
 import { encode, encodeThrown } from "./codec/encode.ts";
 import { fingerprint } from "./codec/fingerprint.ts";
 import type { Json } from "./codec/tags.ts";
-import { Recording, type RecordedStream } from "./direct-stream.ts";
+import { follows, isPart, Recording, type RecordedStream } from "./direct-stream.ts";
 import type { StepInfo } from "./engine/attempts.ts";
 import type { Chunks } from "./engine/chunks.ts";
 import { deferred, type Deferred } from "./engine/promise.ts";
 import { Replay } from "./engine/replay.ts";
 import type { Entry, Fact } from "./entry.ts";
-import { DurableError, show } from "./errors.ts";
+import { DurableError } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
 import { Journal } from "./journal.ts";
-import { assertRunId, idempotencyKeyOf, locatorOf } from "./keys.ts";
-import { limits } from "./limits.ts";
+import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "./keys.ts";
 import { decodeEntry, type RunEntry } from "./run-entry.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "./schema.ts";
 
@@ -39,14 +38,22 @@ interface Queued {
   readonly landed: Deferred<void>;
 }
 
-/** Outcomes kept by key, in a journal that no workflow drives. */
+/** Work under way, and the fingerprint of what it was asked with. */
+interface Working {
+  readonly input: string | null;
+  readonly recorded: Promise<void>;
+}
+
+type Kind = "step" | "stream";
+type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
+
 export class DirectJournal {
   readonly id: string;
   readonly #host: Host;
   readonly #journal: Journal;
   readonly #replay = new Replay();
-  readonly #settled = new Map<string, Entry>();
-  readonly #working = new Map<string, Promise<unknown>>();
+  readonly #settled = new Map<string, Settled>();
+  readonly #working = new Map<string, Working>();
   readonly #streams = new Map<string, Recording>();
   #queue: Queued[] = [];
   #flushing = false;
@@ -64,12 +71,9 @@ export class DirectJournal {
     const host = new Host(options, () => null);
     const journals = await host.journals();
     const journal = (await Journal.open(locatorOf(id), journals)) ?? Journal.create(id, journals);
-    const { workflow } = journal.state.summary;
-    if (workflow === "") return new DirectJournal(id, host, journal);
-    throw new DurableError(
-      "workflow-mismatch",
-      `Run ${id} belongs to workflow "${workflow}": it is written by that workflow alone. Choose another id.`,
-    );
+    const direct = new DirectJournal(id, host, journal);
+    if (direct.#foreign !== null) throw direct.#foreign;
+    return direct;
   }
 
   /** True when the key has a record: `record` would not run its work. */
@@ -84,17 +88,24 @@ export class DirectJournal {
     options: RecordOptions & { readonly schema: S },
   ): Promise<SchemaOutput<S>>;
   record<T>(key: string, work: (info: StepInfo) => T, options?: RecordOptions): Promise<Awaited<T>>;
-  record(
+  async record(
     key: string,
     work: (info: StepInfo) => unknown,
     options: RecordOptions & { readonly schema?: StandardSchema } = {},
   ): Promise<unknown> {
+    const input = this.#input(key, "step", options);
     // Asked for twice at once, it still runs once.
-    const known = this.#working.get(key);
-    if (known !== undefined) return known;
-    const working = this.#record(key, work, options).finally(() => this.#working.delete(key));
-    this.#working.set(key, working);
-    return working;
+    if (!this.has(key) && !this.#working.has(key)) {
+      const recorded = this.#record(key, work, { ...options, input }).finally(() =>
+        this.#working.delete(key),
+      );
+      this.#working.set(key, { input: input.input ?? null, recorded });
+    }
+    await this.#working.get(key)?.recorded;
+    const settled = this.#settled.get(key);
+    return settled?.kind === "step.completed"
+      ? decode(settled.value, `output of "${key}" of journal ${this.id}`)
+      : undefined;
   }
 
   /**
@@ -138,53 +149,52 @@ export class DirectJournal {
   async #record(
     key: string,
     work: (info: StepInfo) => unknown,
-    options: RecordOptions & { readonly schema?: StandardSchema },
-  ): Promise<unknown> {
+    options: RecordOptions & {
+      readonly schema?: StandardSchema;
+      readonly input: { readonly input?: string };
+    },
+  ): Promise<void> {
     const where = `"${key}" of journal ${this.id}`;
-    const input = this.#input(key, "step", options);
-    if (!this.has(key)) {
-      const attempt = (this.#replay.fact(key)?.failures ?? 0) + 1;
-      const startedAt = this.#host.world.now();
-      const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...input };
-      let value: Json;
-      try {
-        const result = await validate(options.schema, await work(this.#info(key, attempt, options)));
-        if (!result.ok)
-          throw new DurableError(
-            "invalid-output",
-            `The output of ${where} does not fit its schema: ${result.issues}.`,
-          );
-        value = encode(result.value, `output of ${where}`);
-      } catch (thrown) {
-        const error = encodeThrown(thrown, `error of ${where}`);
-        await this.#append({ kind: "attempt.failed", ...attempted, error, retryAt: this.#host.world.now() });
-        throw thrown;
-      }
-      await this.#append({ kind: "step.completed", ...attempted, value });
+    const attempt = (this.#replay.fact(key)?.failures ?? 0) + 1;
+    const startedAt = this.#host.world.now();
+    const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
+    let value: Json;
+    try {
+      const result = await validate(options.schema, await work(this.#info(key, attempt, options)));
+      if (!result.ok)
+        throw new DurableError(
+          "invalid-output",
+          `The output of ${where} does not fit its schema: ${result.issues}.`,
+        );
+      value = encode(result.value, `output of ${where}`);
+    } catch (thrown) {
+      const error = encodeThrown(thrown, `error of ${where}`);
+      await this.#append({ kind: "attempt.failed", ...attempted, error, retryAt: this.#host.world.now() });
+      throw thrown;
     }
-    const settled = this.#settled.get(key);
-    return settled?.kind === "step.completed" ? decode(settled.value, `output of ${where}`) : undefined;
+    await this.#append({ kind: "step.completed", ...attempted, value });
   }
 
-  /** Checks what is asked for against what is recorded, before anything runs. */
-  #input(key: string, kind: "step" | "stream", { input }: RecordOptions): { readonly input?: string } {
-    if (
-      typeof key !== "string" ||
-      key === "" ||
-      key.length > limits.keyLength ||
-      /[\p{Cc}\p{Cs}]/u.test(key)
-    ) {
-      throw new DurableError(
-        "invalid-name",
-        `${show(key)} is not a key: use 1 to ${limits.keyLength} characters, no control characters.`,
-      );
-    }
-    const fact = this.#replay.fact(key);
+  /** Checks what is asked for against what is recorded, or under way, before anything runs. */
+  #input(key: string, kind: Kind, { input }: RecordOptions): { readonly input?: string } {
+    assertKey(key);
+    if (!this.has(key) && this.#journal.state.end !== null) throw this.#ended();
+    const known = this.#known(key);
     const asked = input === undefined ? null : fingerprint(input, `input of "${key}" of journal ${this.id}`);
-    if (fact !== undefined && fact.kind !== kind) throw this.#diverged(key, `as a ${fact.kind}`);
-    if (this.has(key) && fact !== undefined && fact.input !== null && fact.input !== asked)
-      throw this.#diverged(key, "with another input");
+    if (known !== null && known.kind !== kind) throw this.#diverged(key, `as a ${known.kind}`);
+    if ((known?.input ?? asked) !== asked) throw this.#diverged(key, "with another input");
     return asked === null ? {} : { input: asked };
+  }
+
+  /** What a key is, and the input it is bound to; a failed attempt binds nobody. */
+  #known(key: string): { readonly kind: Kind; readonly input: string | null } | null {
+    const settled = this.#settled.get(key);
+    if (settled !== undefined) return { kind: kindOf(settled), input: settled.input ?? null };
+    const [stream, step] = [this.#streams.get(key), this.#working.get(key)];
+    if (stream?.failed === false) return { kind: "stream", input: stream.input };
+    if (step !== undefined) return { kind: "step", input: step.input };
+    const fact = this.#replay.fact(key);
+    return fact === undefined ? null : { kind: fact.kind as Kind, input: null };
   }
 
   #diverged(key: string, how: string): DurableError {
@@ -213,7 +223,7 @@ export class DirectJournal {
     // What settles in this turn is gathered first.
     await this.#host.world.turn();
     while (this.#queue.length > 0) {
-      const taken = this.#queue.splice(0, limits.batchEntries);
+      const taken = this.#queue.splice(0, fitting(this.#queue.map(({ written }) => written)));
       try {
         await this.#write(taken);
       } catch (error) {
@@ -236,34 +246,36 @@ export class DirectJournal {
     }
   }
 
-  /** What may still be written: others may have settled the key, or ended the journal. */
+  /** What may still be written: others may have settled the key, begun its stream anew, or ended the journal. */
   #isFree({ written: { fact }, landed }: Queued): boolean {
-    if (this.#journal.state.end !== null) {
-      landed.reject(
-        new DurableError(
-          "conflict",
-          `Journal ${this.id} was ended: it takes no further records. Choose another id.`,
-        ),
-      );
-      return false;
-    }
-    if (!("key" in fact)) return true;
-    const { attempt, chunks = [] } = this.#replay.fact(fact.key) ?? {};
-    const last = chunks.at(-1);
-    const next = last === undefined ? 0 : last.from + last.chunks.length;
-    const index =
-      fact.kind === "stream.chunks" ? fact.from : fact.kind === "stream.completed" ? fact.count : null;
-    // The next of the latest attempt, or the first of a later one: anything else is another's.
-    const mine =
-      "attempt" in fact &&
-      (attempt === fact.attempt ? next === index : index === 0 && fact.attempt > (attempt ?? 0));
-    if (index !== null && (this.has(fact.key) || !mine)) {
-      const why = `Another process records stream "${fact.key}" of journal ${this.id} as well, and was first.`;
-      landed.reject(new DurableError("conflict", `${why} Open the journal again to read it.`));
-      return false;
-    }
-    if (this.has(fact.key)) landed.resolve();
-    return !this.has(fact.key);
+    const refusal = this.#refusalOf(fact);
+    if (refusal !== null) landed.reject(refusal);
+    else if ("key" in fact && this.has(fact.key)) landed.resolve();
+    else return true;
+    return false;
+  }
+
+  #refusalOf(fact: Fact<Json>): DurableError | null {
+    if (this.#foreign !== null) return this.#foreign;
+    if (this.#journal.state.end !== null) return this.#ended();
+    const known = "key" in fact ? this.#replay.fact(fact.key) : undefined;
+    if (!("key" in fact) || known === undefined) return null;
+    if (known.kind !== kindOf(fact)) return this.#diverged(fact.key, `as a ${known.kind}`);
+    if (!isPart(fact) || (!this.has(fact.key) && follows(fact, known))) return null;
+    const why = `Another process records stream "${fact.key}" of journal ${this.id} as well, and was first.`;
+    return new DurableError("conflict", `${why} Open the journal again to read it.`);
+  }
+
+  #ended(): DurableError {
+    const why = `Journal ${this.id} was ended: it takes no further records.`;
+    return new DurableError("conflict", `${why} Choose another id.`);
+  }
+
+  /** A workflow's run may have come to be under this id. */
+  get #foreign(): DurableError | null {
+    const { workflow } = this.#journal.state.summary;
+    const why = `Run ${this.id} belongs to workflow "${workflow}": it is written by that workflow alone.`;
+    return workflow === "" ? null : new DurableError("workflow-mismatch", `${why} Choose another id.`);
   }
 
   get #started(): Fact<Json> {
@@ -277,4 +289,8 @@ export class DirectJournal {
       if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);
     }
   }
+}
+
+function kindOf(fact: Fact<Json>): Kind {
+  return fact.kind.startsWith("stream.") || "stream" in fact ? "stream" : "step";
 }

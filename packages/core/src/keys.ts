@@ -26,6 +26,16 @@ export function assertName(name: unknown, what: string): asserts name is string 
   );
 }
 
+/** Checks a key that a user made up, for a journal without a workflow: it need not be a path of names. */
+export function assertKey(key: unknown): asserts key is string {
+  const fits = typeof key === "string" && key.length > 0 && key.length <= limits.keyLength;
+  if (fits && !/[\p{Cc}\p{Cs}]/u.test(key)) return;
+  throw new DurableError(
+    "invalid-name",
+    `${show(key)} is not a key: use 1 to ${limits.keyLength} characters, no control characters.`,
+  );
+}
+
 export function assertRunId(id: unknown): asserts id is string {
   if (typeof id === "string" && /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(id)) return;
   throw new DurableError(

@@ -9,11 +9,10 @@
  */
 
 import type { Json } from "../codec/tags.ts";
-import { writeFact, type WrittenFact } from "../batch.ts";
+import { fitting, writeFact, type WrittenFact } from "../batch.ts";
 import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import type { WaitState } from "../fold.ts";
 import type { Journal } from "../journal.ts";
-import { limits } from "../limits.ts";
 import type { World } from "../world.ts";
 import type { Busy } from "./busy.ts";
 import type { Hold } from "./hold.ts";
@@ -125,12 +124,8 @@ export class Outbox {
   }
 
   #take(): WrittenFact[] {
-    let size = 0;
     const ready = this.#ready();
-    const end = ready.findIndex(
-      ({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),
-    );
-    const taken = new Set(end === -1 ? ready : ready.slice(0, end));
+    const taken = new Set(ready.slice(0, fitting(ready)));
     this.#queue = this.#queue.filter((written) => !taken.has(written) && !this.#wait(written.fact).settled);
     return [...taken];
   }
