@@ -13,6 +13,7 @@ export interface ChildOptions {
 
 /** The programs there are. Named one by one, so that tools see who uses them. */
 const programs = {
+  "direct-child.ts": new URL("./direct-child.ts", import.meta.url),
   "sqlite-child-boot.ts": new URL("./sqlite-child-boot.ts", import.meta.url),
   "sqlite-child-default.ts": new URL("./sqlite-child-default.ts", import.meta.url),
   "sqlite-child-driver.ts": new URL("./sqlite-child-driver.ts", import.meta.url),
@@ -24,6 +25,7 @@ const programs = {
   "sqlite-child-race.ts": new URL("./sqlite-child-race.ts", import.meta.url),
   "sqlite-child-readonly.ts": new URL("./sqlite-child-readonly.ts", import.meta.url),
   "sqlite-child-writer.ts": new URL("./sqlite-child-writer.ts", import.meta.url),
+  "stream-child.ts": new URL("./stream-child.ts", import.meta.url),
 };
 
 /** Stripped and compiled sources, by content: a child starts in a third of the time. */
