@@ -1,8 +1,7 @@
 /** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
 
-import { cancel } from "./cancel.ts";
 import type { Definition } from "./definition.ts";
-import { advanceRun } from "./drive.ts";
+import { advanceRun, cancelRun } from "./drive.ts";
 import { DurableError, show } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
 import type { AdvanceOptions } from "./engine/options.ts";
@@ -83,7 +82,7 @@ export function createApp(options: AppOptions): App {
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
     list: async (query = {}) => (await host.storage()).list(query),
-    cancel: async (runId, reason) => cancel(host, await openRun(host, runId), reason),
+    cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
     delete: async (runId) => (await host.storage()).delete((await openRun(host, runId)).locator),
     sweep: (given = {}) => sweep(host, given),
   };

@@ -4,6 +4,7 @@
  */
 
 import { writeFact } from "./batch.ts";
+import { cancel } from "./cancel.ts";
 import { decode } from "./codec/decode.ts";
 import { fingerprintOf } from "./codec/fingerprint.ts";
 import type { Json } from "./codec/tags.ts";
@@ -140,6 +141,13 @@ export function wakeParent(host: Host, { childOf }: Journal): void {
     if (parent !== null && definition !== null) await driveOn(host, definition, parent);
   };
   host.background(`run ${childOf.runId}`, wake());
+}
+
+/** Ends a run from outside; a parent that was told of it goes on. */
+export async function cancelRun(host: Host, journal: Journal, reason?: string): Promise<Outcome<unknown>> {
+  const outcome = await cancel(host, journal, reason);
+  if (!outcome.recorded) wakeParent(host, journal);
+  return outcome;
 }
 
 /** Creates a child run if it is not there, and drives it on. */

@@ -1,8 +1,7 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
-import { cancel } from "./cancel.ts";
 import type { Definition } from "./definition.ts";
-import { advance, begin, driveOn } from "./drive.ts";
+import { advance, begin, cancelRun, driveOn } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
@@ -72,7 +71,7 @@ export class Run<Output = unknown, Input = unknown> {
   }
 
   async cancel(reason?: string): Promise<Outcome<Output>> {
-    return (await cancel(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
+    return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
   }
 
   /** Every fact the run can see, inherited ones included, with values decoded. */

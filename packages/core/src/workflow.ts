@@ -1,9 +1,8 @@
 /** `durable()`: a named function whose steps are kept. */
 
-import { cancel } from "./cancel.ts";
 import type { Context } from "./context.ts";
 import type { Arguments, Definition } from "./definition.ts";
-import { advance, begin } from "./drive.ts";
+import { advance, begin, cancelRun } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import type { ForkOptions } from "./fork.ts";
 import { Host, type HostOptions } from "./host.ts";
@@ -94,7 +93,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       // A slip of the id must not end a run of another workflow.
       const journal = await openRun(host, runId);
       definitionOf(host, journal);
-      return cancel(host, journal, reason);
+      return cancelRun(host, journal, reason);
     },
     with: (more) =>
       bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more }),

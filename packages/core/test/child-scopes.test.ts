@@ -19,7 +19,8 @@ describe("a child that is cancelled alone", () => {
     const { runId } = await childOf(on);
     const app = createApp({ ...on, workflows: [flow, kid] });
     expect(await app.cancel(runId, "not this one")).toMatchObject({ status: "cancelled", runId });
-    await on.world.run(app.sweep());
+    // Its parent is told, and woken where its code is.
+    await on.world.advance(1_000);
     expect(outputOf(await app.get("r").outcome())).toEqual([["cancelled", "kid"], 1]);
     expect(outputOf(await replayOf(on, flow))).toEqual([["cancelled", "kid"], 1]);
   });
