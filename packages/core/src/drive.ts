@@ -9,6 +9,7 @@ import { decode } from "./codec/decode.ts";
 import { fingerprintOf } from "./codec/fingerprint.ts";
 import type { Json } from "./codec/tags.ts";
 import type { Definition } from "./definition.ts";
+import { ChildCall } from "./engine/child.ts";
 import type { ChildRun } from "./engine/child-runs.ts";
 import { Hold } from "./engine/hold.ts";
 import type { AdvanceOptions, AtEdge, Stop } from "./engine/options.ts";
@@ -137,10 +138,39 @@ export function wakeParent(host: Host, { childOf }: Journal): void {
   const wake = async (): Promise<void> => {
     const locator = locatorOf(childOf.runId);
     const parent = (await host.warm.lend(locator)) ?? (await openJournal(host, locator));
-    const definition = parent === null ? null : host.find(parent.state.summary.workflow);
-    if (parent !== null && definition !== null) await driveOn(host, definition, parent);
+    const definition = parent === null ? null : await codeOf(host, parent);
+    if (parent === null) return;
+    if (definition === null) host.warm.giveBack(parent);
+    else await driveOn(host, definition, parent);
   };
   host.background(`run ${childOf.runId}`, wake());
+}
+
+/**
+ * The code of a run: this process has it by name, or finds it where its parent's code calls it. For that the parent
+ * is replayed, without a lease and no further than its journal goes; `null` when nobody above it is known either.
+ */
+export async function codeOf(host: Host, journal: Journal): Promise<Definition | null> {
+  const known = host.find(journal.state.summary.workflow) ?? host.warm.lent(journal)?.definition ?? null;
+  const { childOf } = journal;
+  if (known !== null || childOf === undefined) return known;
+  const parent = await openJournal(host, locatorOf(childOf.runId));
+  const above = parent === null ? null : await codeOf(host, parent);
+  if (parent === null || above === null) return null;
+  const found: { definition: Definition | null } = { definition: null };
+  const hold = new Hold({ ...(await host.journals()), ttlMs: host.leaseMs });
+  const life = await Life.begin(host, above, { journal: parent, hold }, () => Promise.reject(unheld(parent)));
+  const atEdge: AtEdge = ({ calls }) => {
+    const call = calls.get(childOf.key);
+    if (call instanceof ChildCall) found.definition = call.definition;
+    return Promise.resolve("leave");
+  };
+  await life.drive({ atEdge, options: {} });
+  return found.definition;
+}
+
+function unheld({ runId }: Journal): DurableError {
+  return new DurableError("conflict", `Run ${runId} is replayed here, and driven elsewhere.`);
 }
 
 /** Ends a run from outside; a parent that was told of it goes on. */

@@ -7,7 +7,7 @@
  */
 
 import { encode } from "./codec/encode.ts";
-import { advance, advanceRun, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
+import { advance, codeOf, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
 import { vanishedWait } from "./engine/messages.ts";
 import type { AtEdge, Edge } from "./engine/options.ts";
 import { SuspendCall } from "./engine/suspend.ts";
@@ -18,7 +18,7 @@ import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
 import type { Json } from "./codec/tags.ts";
 import { limits } from "./limits.ts";
-import { definitionOf, openJournal, openRun } from "./open.ts";
+import { definitionOf, openJournal } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { standing as whereItStands } from "./standing.ts";
 
@@ -93,9 +93,10 @@ async function resumeFound(
   token: string,
   { answered, journal, answer }: { answered: Answered; journal: Journal; answer: Answer },
 ): Promise<ResumeResult> {
-  if (host.find(journal.state.summary.workflow) === null && journal.childOf !== undefined)
-    return resumeThroughParent(host, token, answered, journal.childOf.runId);
-  const definition = definitionOf(host, journal);
+  // The code of a child may only be known to that of its parent; once that is over, to nobody here.
+  const found = await codeOf(host, journal);
+  if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
+  const definition = found ?? definitionOf(host, journal);
   const refused = standing(journal, answer, host.world.now());
   if (refused !== null) {
     // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
@@ -128,23 +129,6 @@ async function resumeFound(
   const outcome = await outcomeAfter(host, journal, stop);
   if (journal.state.end !== null) wakeParent(host, journal);
   return { ...placed.result, outcome };
-}
-
-/** The code of a child may only be known to that of its parent: the answer is written down, and the parent goes on. */
-async function resumeThroughParent(
-  host: Host,
-  token: string,
-  answered: Answered,
-  parentId: string,
-): Promise<ResumeResult> {
-  const delivered = await deliver(host, token, answered);
-  let parent = await openRun(host, parentId);
-  while (host.find(parent.state.summary.workflow) === null && parent.childOf !== undefined)
-    parent = await openRun(host, parent.childOf.runId);
-  await advanceRun(host, parent.runId);
-  const runId = delivered.outcome?.runId ?? "";
-  const child = await openRun(host, runId);
-  return { ...delivered, outcome: await whereItStands(host, child, false) };
 }
 
 /** There is an answer in the journal that nobody may be driving on. */

@@ -53,6 +53,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   #begun = false;
   readonly #told = deferred<true>();
 
+  get definition(): Definition {
+    return this.parts.definition;
+  }
+
   get #child(): ChildRun {
     const { journal } = this.engine;
     const { key, after } = this;
