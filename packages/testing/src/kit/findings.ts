@@ -17,7 +17,7 @@ export interface CrashCase<Output = unknown> {
   readonly hit: boolean;
   /** Processes it took. */
   readonly lives: number;
-  /** How often each step's body was called. */
+  /** How often each body was called, by key: of steps, of streams, and of children below the child's key. */
   readonly ran: Readonly<Record<string, number>>;
   readonly problems: readonly Problem[];
 }
@@ -36,7 +36,7 @@ export interface AmbientReport {
   readonly at: string;
 }
 
-/** A step whose body ran more often than in calm. */
+/** A step or a stream whose body ran more often than in calm. */
 export interface RepeatedBody {
   readonly key: string;
   readonly cases: number;

@@ -25,7 +25,7 @@ export type CrashSubject<Input, Output> =
 export type Resettable = (() => unknown) | { reset(): unknown };
 
 export interface CrashSettings<Output> {
-  /** Answers to suspend points, by name. */
+  /** Answers to suspend points, by name: those of children as well, and `uncertain` for steps that ask somebody. */
   readonly resume?: Answers | undefined;
   /** Where fake services note what they were asked to do. */
   readonly effects?: Recorder | readonly Recorder[] | undefined;
