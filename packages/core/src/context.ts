@@ -35,7 +35,7 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
 }
 
 export interface MapOptions<T> extends GroupOptions {
-  /** Names an item, so that its recorded work stays its own when items come, go or change places. */
+  /** Names an item, so that its recorded work stays its own when items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;
   /** How many items are worked on at a time; all by default. */
   readonly concurrency?: number | undefined;

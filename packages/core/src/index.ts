@@ -9,7 +9,6 @@ export type {
   Branch,
   Context,
   GroupOptions,
-  MapOptions,
   ParallelOptions,
   ParallelResult,
   RaceResult,

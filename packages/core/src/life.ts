@@ -79,14 +79,16 @@ export class Life implements Parked {
     const driving = this.#engine.drive({ atEdge, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
-    this.#host.driving.set(runId, this);
+    const { driving: lives } = this.#host;
+    // A replay that looks for something must not stand in for the life that drives.
+    if (!lives.has(runId)) lives.set(runId, this);
     this.#stopped = driving;
     try {
       const stop = await this.#settled(driving);
       if (stop.kind === "suspended") this.#host.warm.keep(this);
       return stop;
     } finally {
-      this.#host.driving.delete(runId);
+      if (lives.get(runId) === this) lives.delete(runId);
       signal?.removeEventListener("abort", leave);
     }
   }
