@@ -8,6 +8,7 @@ export interface Place {
   readonly at: string;
 }
 
+/** Seals texts before they are stored, and opens them where they stand. */
 export interface Cipher {
   seal(text: string, place: Place): Promise<string>;
   /** Rejects with `no-key` when the key is not at hand, and with `tampered` when this is not what was sealed here. */

@@ -61,14 +61,16 @@ export class Envelope {
         format = Math.max(format, formatOf(fact));
         continue;
       }
-      format = formatVersion;
       const wrapped = await changeValues(fact, async (value, field) => {
         const packed = pack(value, (part) => this.#keep(part, blobs));
         return cipher === null
           ? (JSON.parse(packed) as Json)
           : sealed(await cipher.seal(packed, placeOf(spot, fact, index, field)));
       });
-      texts.push(writeText(wrapped, at));
+      const written = writeText(wrapped, at);
+      texts.push(written);
+      // A long text that is no value, or is kept whole, is what format 1 would have written.
+      format = Math.max(format, cipher === null && written === text ? formatOf(fact) : formatVersion);
     }
     const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
     return { texts, format, blobs: named, contents: blobs };

@@ -9,6 +9,7 @@ export type {
   Branch,
   Context,
   GroupOptions,
+  MapOptions,
   ParallelOptions,
   ParallelResult,
   RaceResult,
