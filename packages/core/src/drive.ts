@@ -103,7 +103,8 @@ export async function advance(
     return { runId, recorded: false, status: "blocked", error: poison(runId, starts) };
   }
   const outcome = await outcomeAfter(host, journal, await drive(host, definition, begun, { options }));
-  if (journal.state.end !== null) wakeParent(host, journal);
+  // Whoever may be told to stop, a worker, finds the parent by itself, and in a place of its own.
+  if (journal.state.end !== null && options.signal === undefined) wakeParent(host, journal);
   return outcome;
 }
 
