@@ -15,9 +15,11 @@ import type { RunLog, WrittenEntry } from "./records.ts";
 /** An effect is about to happen. */
 export function judgeEffect(history: History, run: RunLog | undefined, info: StepInfo, value: unknown): void {
   const { key, idempotencyKey } = info;
-  history.effects.push({ idempotencyKey, value });
+  history.effects.push({ run, idempotencyKey, value });
   if (run === undefined || run.tainted) return;
-  const done = history.effects.filter((effect) => effect.idempotencyKey === idempotencyKey).length;
+  const done = history.effects.filter(
+    (effect) => effect.run === run && effect.idempotencyKey === idempotencyKey,
+  ).length;
   const announced = history.entries(run).filter((entry) => entry.key === key && isAnnounced(entry)).length;
   if (done > announced)
     history.violate("I12", `run ${run.runId}: ${key} happens for time ${done}, announced ${announced} times`);

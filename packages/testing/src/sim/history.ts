@@ -41,6 +41,7 @@ export interface Attempted {
 
 /** Something done in the world outside, under an idempotency key. */
 export interface Effect {
+  readonly run: RunLog | undefined;
   readonly idempotencyKey: string;
   readonly value: unknown;
 }
@@ -205,11 +206,11 @@ export class History {
     return run.batches.flatMap(({ entries }) => entries);
   }
 
-  /** When the first of the open runs wants to be woken; null when one is not asleep. */
+  /** When the first of the open runs that anybody may take up wants to be woken; null when one is not asleep. */
   nextWake(): number | null {
     let next = Number.POSITIVE_INFINITY;
     for (const run of this.runs) {
-      if (!isOpen(run)) continue;
+      if (!isOpen(run) || !this.known.has(run.workflow)) continue;
       const last = run.batches.at(-1)?.entries.at(-1);
       const wake = last?.kind === "run.suspended" ? wakeOf(last) : null;
       if (wake === null) return null;

@@ -9,6 +9,7 @@ import { seeded } from "../random.ts";
 import type { Disk } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
+import type { RunLog } from "./records.ts";
 
 export interface NetworkOptions {
   readonly seed: number;
@@ -113,7 +114,14 @@ class Line {
   }
 
   async read(locator: string, from: number, disk: Disk): Promise<ReadReply> {
-    const reply = await this.call("read", () => disk.read(locator, from), {
+    const { history } = this.#process;
+    let run: RunLog | undefined;
+    const apply = (): Promise<ReadReply> => {
+      // A reply that is long under way speaks of the run that had this id then.
+      run = history.latest(locator);
+      return disk.read(locator, from);
+    };
+    const reply = await this.call("read", apply, {
       "cut-short": ({ batches, length }) => ({ batches: batches.slice(0, -1), length }),
       // A journal as it was is still a journal; from a position that was seen, it would be a shrunken one.
       stale: (fresh) =>
@@ -121,7 +129,6 @@ class Line {
           ? fresh
           : { ...fresh, batches: fresh.batches.slice(0, -1), length: fresh.length - 1 },
     });
-    const run = this.#process.history.latest(locator);
     if (run !== undefined) this.#process.told(run, run.batches.slice(from, from + reply.batches.length));
     return reply;
   }
