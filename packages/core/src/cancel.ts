@@ -17,6 +17,7 @@ import { Journal } from "./journal.ts";
 import { locatorOf } from "./keys.ts";
 import { openJournal } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
+import { scrub } from "./secret.ts";
 import { standing } from "./standing.ts";
 
 /** Ends a run, and every run below it. */
@@ -40,7 +41,7 @@ async function end(host: Host, journal: Journal, reason: string): Promise<void> 
       const { child, workflow, key, after } = opened;
       await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });
     }
-    const fact = writeFact({ kind: "run.cancelled", reason: reason || null }, host.world.now());
+    const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
 }

@@ -151,7 +151,7 @@ export type Fact<V> =
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | { readonly kind: "run.completed"; readonly output: V; readonly orphans?: readonly string[] }
   | { readonly kind: "run.failed"; readonly error: V; readonly orphans?: readonly string[] }
-  | { readonly kind: "run.cancelled"; readonly reason: string | null };
+  | { readonly kind: "run.cancelled"; readonly reason: V | null };
 
 export type FactKind = Fact<unknown>["kind"];
 
@@ -176,7 +176,7 @@ export function valueFields({ kind }: Fact<unknown>): readonly string[] {
 
 const callValues = ["value", "error", "chunks", "note", "issues"];
 // A step's input is a fingerprint, a run's is a value.
-const runValues = ["input", "output", "error"];
+const runValues = ["input", "output", "error", "reason"];
 
 /** A fact as it stands in a journal. */
 export type Entry<V = Json> = Fact<V> & {

@@ -57,7 +57,7 @@ export class DurableError extends Error {
     message: string,
     options: { cause?: unknown; details?: Readonly<Record<string, unknown>> } = {},
   ) {
-    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    super(scrub(message), "cause" in options ? { cause: options.cause } : undefined);
     this.name = "DurableError";
     this.code = code;
     this.details = options.details ?? {};

@@ -4,7 +4,7 @@ import { defaultStorage, warmRuns } from "#default-storage";
 import type { Cipher } from "./cipher.ts";
 import type { Find } from "./definition.ts";
 import { toMs, type Duration } from "./duration.ts";
-import { DurableError } from "./errors.ts";
+import { DurableError, describeError } from "./errors.ts";
 import type { JournalOptions } from "./journal.ts";
 import type { Storage } from "./storage.ts";
 import { keyring, type Keyring, type Secret } from "./tokens.ts";
@@ -109,7 +109,7 @@ export class Host {
   /** Work nobody awaits: its failure is told, not thrown. */
   background(what: string, work: Promise<unknown>): void {
     const told = work.catch((error: unknown) => {
-      this.world.warn(`${what} stopped: ${error instanceof Error ? error.message : String(error)}`);
+      this.world.warn(`${what} stopped: ${describeError(error)}`);
     });
     this.#options.waitUntil?.(told);
   }

@@ -1,5 +1,7 @@
 /** Standard Schema (zod, valibot, arktype, ...): the types we need, validation, and JSON Schema for screens. */
 
+import { scrub } from "./secret.ts";
+
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -35,7 +37,7 @@ export async function validate(
 
 function describeIssue(issue: SchemaIssue): string {
   const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-  return path === "" ? issue.message : `${path}: ${issue.message}`;
+  return scrub(path === "" ? issue.message : `${path}: ${issue.message}`);
 }
 
 /** The schema as JSON Schema where its library can say it, so that screens can draw a form. */

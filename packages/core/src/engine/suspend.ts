@@ -14,6 +14,7 @@ import { toMs, type Duration } from "../duration.ts";
 import { DurableError } from "../errors.ts";
 import { waitOf } from "../keys.ts";
 import { limits } from "../limits.ts";
+import { scrub } from "../secret.ts";
 import { toJsonSchema, validate, type StandardSchema } from "../schema.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "./engine.ts";
@@ -153,7 +154,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     const over = this.engine.busy.begin("verdict");
     void this.#judge(answer.seq, answer.value)
       .catch((error: unknown) =>
-        this.#reject(answer.seq, error instanceof Error ? error.message : String(error)),
+        this.#reject(answer.seq, scrub(error instanceof Error ? error.message : String(error))),
       )
       .finally(() => {
         this.#judging = false;
