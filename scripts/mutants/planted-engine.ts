@@ -162,7 +162,7 @@ const outbox: readonly PlantedBug[] = [
     name: "lost-time-out-written",
     breaks: "O3",
     file: "engine/outbox.ts",
-    find: 'return fact.kind === "suspend.expired" ? this.#journal.state.wait(fact.wait) : {};',
+    find: 'return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};',
     replace: "return {};",
     why: "A time-out that lost against an answer is written after it.",
   },
