@@ -1,7 +1,7 @@
 /**
  * Values as they stand in batches, put together again by an onlooker's own code: `{"$":"@name"}` is the content of a
- * blob, `{"$":"*name"}` in a list the items of one, `{"$":"+","v":[...]}` a text in pieces, and
- * `{"$":"sealed","v":text}` any of that, sealed.
+ * blob, `{"$":"*name name"}` in a list the items of some, `{"$":"+name name","v":rest}` a text in pieces,
+ * `{"$":"=","v":[[key, value]]}` an object of many fields, and `{"$":"sealed","v":text}` any of that, sealed.
  */
 
 import type { NamedBlob } from "@durable/core";
@@ -46,8 +46,12 @@ export class Blobs {
       const text = this.#opened(value, runId);
       return this.#whole(JSON.parse(text), runId, names);
     }
-    if (tag === "+") return (this.#whole(v, runId, names) as string[]).join("");
+    if (tag === "=") return Object.fromEntries(this.#whole(v, runId, names) as [string, unknown][]);
     if (typeof tag === "string" && tag.startsWith("@")) return this.#find(tag.slice(1), names);
+    if (typeof tag === "string" && tag.startsWith("+")) {
+      const pieces = namesIn(tag).map((name) => this.#find(name, names));
+      return [...pieces, this.#whole(v ?? "", runId, names)].flat().join("");
+    }
     return Object.fromEntries(
       Object.entries(value).map(([key, inner]) => [key, this.#whole(inner, runId, names)]),
     );
@@ -57,7 +61,7 @@ export class Blobs {
     return items.flatMap((item) => {
       const tag = (item as Tagged | null)?.$;
       return typeof tag === "string" && tag.startsWith("*")
-        ? this.#find(tag.slice(1), names)
+        ? namesIn(tag).flatMap((name) => this.#find(name, names))
         : [this.#whole(item, runId, names)];
     });
   }
@@ -89,5 +93,9 @@ export function mayBeWrapped(text: string): boolean {
 }
 
 function hasBlobs(text: string): boolean {
-  return text.includes('{"$":"@') || text.includes('{"$":"*') || text.includes('{"$":"+"');
+  return /\{"\$":"[@*+=]/.test(text);
+}
+
+function namesIn(tag: string): string[] {
+  return tag.length === 1 ? [] : tag.slice(1).split(" ");
 }
