@@ -121,7 +121,9 @@ function step(random: Random, name: string, calm: boolean): Tree & { kind: "step
   const fails = random.chance(0.75) ? 0 : random.between(1, attempts - 1);
   const timeoutMs = !calm && random.chance(0.1) ? 40 : null;
   const ms = random.pick([0, 0, 5, 60, 2_000]);
-  const large = random.chance(0.12) ? { large: random.pick(["list", "list", "text"] as const) } : {};
+  const large = random.chance(0.12)
+    ? { large: random.pick(["list", "list", "fields", "text"] as const) }
+    : {};
   return {
     kind: "step",
     name,

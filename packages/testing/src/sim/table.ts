@@ -85,7 +85,7 @@ function stepDetails(tree: Tree & { kind: "step" }): string[] {
   return [
     failures(tree),
     tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms`,
-    tree.large === undefined ? "" : `gives a long ${tree.large}`,
+    tree.large === undefined ? "" : `gives much (${tree.large})`,
     tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
   ];
 }

@@ -12,8 +12,8 @@ export type Tree =
       readonly timeoutMs: number | null;
       /** It gives more than text. */
       readonly typed: boolean;
-      /** It gives so much that blobs are made of it: a list that shares parts with others, or one long text. */
-      readonly large?: "list" | "text";
+      /** It gives so much that blobs are made of it, which share parts with others. */
+      readonly large?: "list" | "text" | "fields";
       /** It leaves a trace in the world outside, and says what is to be done when nobody knows how that went. */
       readonly onUncertain?: "retry" | "suspend" | "reconcile";
     }

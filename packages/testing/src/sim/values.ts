@@ -1,7 +1,7 @@
 /**
  * Values as they stand in batches, put together again by an onlooker's own code: `{"$":"@name"}` is the content of a
  * blob, `{"$":"*name name"}` in a list the items of some, `{"$":"+name name","v":rest}` a text in pieces,
- * `{"$":"=","v":[[key, value]]}` an object of many fields, and `{"$":"sealed","v":text}` any of that, sealed.
+ * `{"$":"=","v":[[key, value]]}` an object with many fields, and `{"$":"sealed","v":text}` any of that, sealed.
  */
 
 import type { NamedBlob } from "@durable/core";
@@ -46,12 +46,12 @@ export class Blobs {
       const text = this.#opened(value, runId);
       return this.#whole(JSON.parse(text), runId, names);
     }
-    if (tag === "=") return Object.fromEntries(this.#whole(v, runId, names) as [string, unknown][]);
     if (typeof tag === "string" && tag.startsWith("@")) return this.#find(tag.slice(1), names);
     if (typeof tag === "string" && tag.startsWith("+")) {
-      const pieces = namesIn(tag).map((name) => this.#find(name, names));
-      return [...pieces, this.#whole(v ?? "", runId, names)].flat().join("");
+      const rest = this.#whole(v ?? "", runId, names);
+      return [...namesIn(tag).map((name) => this.#find(name, names)), rest].flat().join("");
     }
+    if (tag === "=") return Object.fromEntries(this.#whole(v, runId, names) as [string, unknown][]);
     return Object.fromEntries(
       Object.entries(value).map(([key, inner]) => [key, this.#whole(inner, runId, names)]),
     );
@@ -87,15 +87,18 @@ export class Blobs {
   }
 }
 
+function namesIn(tag: string): string[] {
+  return tag
+    .slice(1)
+    .split(" ")
+    .filter((name) => name !== "");
+}
+
 /** True when a text may hold what has to be put together: a quick look that spares most batches a walk. */
 export function mayBeWrapped(text: string): boolean {
   return text.includes('{"$":"sealed"') || hasBlobs(text);
 }
 
 function hasBlobs(text: string): boolean {
-  return /\{"\$":"[@*+=]/.test(text);
-}
-
-function namesIn(tag: string): string[] {
-  return tag.length === 1 ? [] : tag.slice(1).split(" ");
+  return text.includes('{"$":"@') || text.includes('{"$":"*') || /\{"\$":"[+=]/.test(text);
 }

@@ -43,6 +43,11 @@ function largeValue({ large }: Step, mark: string, place: string): unknown {
   if (large === undefined) return undefined;
   // Lists of all lengths share their beginnings, and texts their pieces.
   const length = 24 + (place.length % 7);
+  if (large === "fields")
+    return Object.fromEntries([
+      ...filler.slice(0, length).map((text, i) => [`field ${i}`, text]),
+      ["mark", mark],
+    ]);
   if (large === "text") return [mark, filler.slice(0, length).join("\n").repeat(4)];
   return [...filler.slice(0, length), mark];
 }
