@@ -6,6 +6,7 @@ import type { Json } from "./codec/tags.ts";
 import type { StepInfo } from "./engine/attempts.ts";
 import { ChunkBuffer, type Chunks } from "./engine/chunks.ts";
 import { Bell } from "./engine/promise.ts";
+import type { Fact as Recorded } from "./engine/replay.ts";
 import type { Entry, Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { World } from "./world.ts";
@@ -164,7 +165,7 @@ export function isPart(fact: Fact<Json>): fact is Part {
 /** True for the next of the latest attempt, and for the first of a later one: anything else is another's. */
 export function follows(
   part: Part,
-  recorded: { readonly attempt: number; readonly chunks: readonly (Part & { kind: "stream.chunks" })[] },
+  recorded: Pick<Recorded, "attempt" | "chunks"> = { attempt: 0, chunks: [] },
 ): boolean {
   const index = part.kind === "stream.chunks" ? part.from : part.count;
   const last = recorded.chunks.at(-1);

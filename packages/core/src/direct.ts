@@ -258,9 +258,10 @@ export class DirectJournal {
   #refusalOf(fact: Fact<Json>): DurableError | null {
     if (this.#foreign !== null) return this.#foreign;
     if (this.#journal.state.end !== null) return this.#ended();
-    const known = "key" in fact ? this.#replay.fact(fact.key) : undefined;
-    if (!("key" in fact) || known === undefined) return null;
-    if (known.kind !== kindOf(fact)) return this.#diverged(fact.key, `as a ${known.kind}`);
+    if (!("key" in fact)) return null;
+    const known = this.#replay.fact(fact.key);
+    if (known !== undefined && known.kind !== kindOf(fact))
+      return this.#diverged(fact.key, `as a ${known.kind}`);
     if (!isPart(fact) || (!this.has(fact.key) && follows(fact, known))) return null;
     const why = `Another process records stream "${fact.key}" of journal ${this.id} as well, and was first.`;
     return new DurableError("conflict", `${why} Open the journal again to read it.`);

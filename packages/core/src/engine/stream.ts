@@ -100,10 +100,9 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
     signal.addEventListener("abort", stop, { once: true });
     try {
       for await (const chunk of source) {
-        // Its time is over, or nobody wants it any more: leaving the loop tells the producer.
-        signal.throwIfAborted();
         buffer.push(chunk);
         while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();
+        // Its time is over, or nobody wants it any more: leaving the loop tells the producer.
         signal.throwIfAborted();
         if (buffer.isFull) buffer.flush();
       }
