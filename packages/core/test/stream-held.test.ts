@@ -128,6 +128,26 @@ describe("a producer that is faster than the storage (K2, H48)", () => {
   );
 });
 
+test("a producer that hears nothing leaves no timer behind when its run is taken away", async () => {
+  const on = lab();
+  const { world, timers } = timed(on.world);
+  const storage = held(on.storage);
+  const flow = durable("deaf", (ctx) =>
+    ctx.stream("words", async function* () {
+      yield* range(limits.chunksPerEntry + 3);
+      await new Promise(() => {});
+    }),
+  );
+  storage.hold(1);
+  const run = await on.world.run(flow.with({ ...on, storage, world }).start(undefined, { id: "r" }));
+  await on.world.advance(500);
+  await on.world.run(flow.with({ ...on }).cancel("r"));
+  storage.letGo();
+  expect(await on.world.run(run.outcome())).toMatchObject({ status: "cancelled" });
+  await on.world.advance(5_000);
+  expect(timers(), "gathered chunks wait for a batch that will never land").toBe(0);
+});
+
 describe.each(labs)("H46 chunk order on %s", (name, make) => {
   test.each(range(name === "SQLite" ? 4 : 20))("every append delayed at random, seed %i", async (seed) => {
     const on = make();

@@ -1,6 +1,15 @@
 /** What tests of journals without a workflow share. */
 
-import { Journal, type AppendRequest, type JournalOptions, type Storage, type World } from "@durable/core";
+import {
+  Journal,
+  type AppendRequest,
+  type JournalOptions,
+  type StepInfo,
+  type Storage,
+  type World,
+} from "@durable/core";
+import { pause, type Lab } from "./behaviour-lab.ts";
+import { range } from "./stream-lab.ts";
 
 /** Opens the journal of a test, in its world. */
 export function openJournal(
@@ -39,4 +48,23 @@ export function tapped(storage: Storage, tell: (request: AppendRequest) => void)
     release: (locator, owner, quietMs) => storage.release(locator, owner, quietMs),
     delete: (locator) => storage.delete(locator),
   };
+}
+
+/** Words that come one by one, each after a while; `calls` has the attempts, `ended` what was closed. */
+export function wordsOf(on: Lab, count: number, everyMs = 0) {
+  const calls: number[] = [];
+  const ended: number[] = [];
+  const produce = async function* ({ attempt }: StepInfo) {
+    calls.push(attempt);
+    try {
+      for (const n of range(count)) {
+        yield `${attempt}.${n}`;
+        if (everyMs > 0) await pause(on.world, everyMs);
+      }
+    } finally {
+      ended.push(attempt);
+    }
+  };
+  const whole = (attempt = 1): string[] => range(count).map((n) => `${attempt}.${n}`);
+  return { produce, calls, ended, whole };
 }
