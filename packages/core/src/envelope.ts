@@ -5,6 +5,7 @@
  * V1. What is sealed is bound to its run, position, key and field: it opens nowhere else.
  * V2. Fails closed: with a cipher nothing is written in clear, and what is found in clear is refused.
  * V3. A blob is sent once per run: with the batch that names it first.
+ * V4. A blob that is not what its name says is as good as missing: both are told where they are needed.
  */
 
 import {
@@ -21,7 +22,6 @@ import type { Json } from "./codec/tags.ts";
 import { valueFields, type Edit, type Fact } from "./entry.ts";
 import { DurableError, describeError } from "./errors.ts";
 import { digest, joinParts } from "./hash.ts";
-import { limits } from "./limits.ts";
 import type { NamedBlob } from "./storage.ts";
 
 export interface Wrapped extends BatchText {
@@ -41,9 +41,10 @@ export class Envelope {
   /** Blobs by name: their texts, and what those stand for once somebody has asked. */
   readonly #texts = new Map<string, string>();
   readonly #values = new Map<string, Json>();
+  /** Names that were worked out: of a value that grew, most parts have been seen before. */
+  readonly #names = new Map<string, string>();
   /** Those this run has named itself. */
   readonly #named = new Set<string>();
-  #depth = 0;
 
   constructor(cipher: Cipher | null) {
     this.#cipher = cipher;
@@ -62,7 +63,10 @@ export class Envelope {
         continue;
       }
       const wrapped = await changeValues(fact, async (value, field) => {
-        const packed = pack(value, (part) => this.#keep(part, blobs));
+        const packed =
+          text.length <= inlineLength
+            ? JSON.stringify(value)
+            : pack(value, (part) => this.#keep(part, blobs));
         return cipher === null
           ? (JSON.parse(packed) as Json)
           : sealed(await cipher.seal(packed, placeOf(spot, fact, index, field)));
@@ -77,7 +81,8 @@ export class Envelope {
   }
 
   #keep(text: string, blobs: Map<string, string>): string {
-    const name = this.#cipher?.nameOf(text) ?? digest(32, "blob", text);
+    const name = this.#names.get(text) ?? this.#cipher?.nameOf(text) ?? plainName(text);
+    this.#names.set(text, name);
     if (!this.#named.has(name)) blobs.set(name, text);
     return name;
   }
@@ -96,15 +101,21 @@ export class Envelope {
     }
   }
 
-  /** Takes in blobs that were read; `own` when the run itself names them. */
-  async learn(blobs: Readonly<Record<string, string>> = {}, own = true): Promise<void> {
+  /** Takes in blobs that were read with a run; `own` when it is the run of this journal. */
+  async learn(
+    blobs: Readonly<Record<string, string>> = {},
+    { runId, own }: { readonly runId: string; readonly own: boolean },
+  ): Promise<void> {
     for (const [name, body] of Object.entries(blobs)) {
+      const where = `Blob ${name} of run ${runId}`;
+      if (!this.#texts.has(name)) {
+        const text = isSealed(body)
+          ? await this.#open(parsed(body), { runId: "", at: name }, where)
+          : this.#plain(body, where);
+        if (text === body && plainName(text) !== name) continue;
+        this.#texts.set(name, text);
+      }
       if (own) this.#named.add(name);
-      if (this.#texts.has(name)) continue;
-      const found = isSealed(body)
-        ? await this.#open(JSON.parse(body) as Json, { runId: "", at: name }, `Blob ${name}`)
-        : this.#plain(body, `Blob ${name}`);
-      this.#texts.set(name, found);
     }
   }
 
@@ -134,7 +145,7 @@ export class Envelope {
   }
 
   async #open(value: Json, place: Place, where: string): Promise<string> {
-    const text = (value as { readonly v?: Json }).v;
+    const text = (value as { readonly v?: Json } | null)?.v;
     try {
       if (this.#cipher !== null) return await this.#cipher.open(typeof text === "string" ? text : "", place);
     } catch (error) {
@@ -152,17 +163,27 @@ export class Envelope {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     const text = this.#texts.get(name);
-    if (text === undefined || this.#depth > limits.valueDepth * 2) {
+    if (text === undefined) {
       throw new DurableError(
         "corrupt",
-        `${where} points at blob ${name}, which is not there. Restore the journal from a backup.`,
+        `${where} points at blob ${name}, which is not there, or is not what was written. Restore the journal from a backup.`,
       );
     }
-    this.#depth += 1;
     const value = unpack(JSON.parse(text) as Json, (inner) => this.#find(inner, where));
-    this.#depth -= 1;
     this.#values.set(name, value);
     return value;
+  }
+}
+
+function plainName(text: string): string {
+  return digest(32, "blob", text);
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return null;
   }
 }
 

@@ -202,19 +202,25 @@ export class Journal {
     if (length < this.position) throw regressed(this.runId, this.position);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);
-    await this.#envelope.learn(blobs);
+    const [first] = batches;
+    if (blobs !== undefined && first !== undefined) {
+      // Whose they are stands in the first batch, which has not been taken in yet.
+      const runId = this.runId || runIdOf(readBatch(first, `Batch 0 of run ${this.locator}`));
+      await this.#envelope.learn(blobs, { runId, own: true });
+    }
     const learned: TailBatch[] = [];
     for (const text of batches) {
       const { position } = this;
       const where = `Batch ${position} of run ${this.runId || this.locator}`;
       const read = readBatch(text, where);
-      const batch = await this.#envelope.unwrap(read, text, { runId: this.runId || runIdOf(read), position });
-      this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
       try {
+        const spot = { runId: this.runId || runIdOf(read), position };
+        const batch = await this.#envelope.unwrap(read, text, spot);
+        this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
         learned.push({ batch, entries: await this.#learn(batch) });
       } catch (error) {
         // A field that none of us wrote may only be found out when it is used; an ancestor may not be readable now.
-        throw error instanceof TypeError ? corrupt(where) : error;
+        throw error instanceof TypeError || error instanceof RangeError ? corrupt(where) : error;
       }
     }
     return learned;
@@ -238,7 +244,8 @@ export class Journal {
     const texts = await Promise.all(
       forked.ancestry.map(({ runId, length }) => readAncestor(this.#storage, locatorOf(runId), length)),
     );
-    for (const { blobs } of texts) await this.#envelope.learn(blobs, false);
+    for (const [i, { blobs }] of texts.entries())
+      await this.#envelope.learn(blobs, { runId: forked.ancestry[i]?.runId ?? "", own: false });
     const journals = forked.ancestry.map(async ({ runId, base }, index) => {
       let seq = base;
       const entries: Entry[] = [];

@@ -47,6 +47,8 @@ export interface Written {
   readonly batch: number;
   readonly blobs: number;
   readonly bodies: readonly string[];
+  /** Blobs that were named, with a body or without. */
+  readonly names: readonly string[];
 }
 
 /** A storage that notes what each append brings. */
@@ -54,8 +56,9 @@ export function noting(storage: Storage): { readonly storage: Storage; readonly 
   const written: Written[] = [];
   const append = (request: AppendRequest): Promise<void> => {
     const bodies = (request.blobs ?? []).flatMap(({ body }) => (body === undefined ? [] : [body]));
+    const names = (request.blobs ?? []).map(({ name }) => name);
     const blobs = bodies.reduce((sum, body) => sum + Buffer.byteLength(body), 0);
-    written.push({ batch: Buffer.byteLength(request.batch), blobs, bodies });
+    written.push({ batch: Buffer.byteLength(request.batch), blobs, bodies, names });
     return storage.append(request);
   };
   const proxy = new Proxy(storage, {
