@@ -9,7 +9,10 @@ const streams: readonly PlantedBug[] = [
     find: "return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;",
     replace: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
     why: "A stream that begins anew after a crash goes under the number of the attempt that died.",
-    seenBy: { test: "packages/core/test/crash.test.ts", because: "simulated programs have no streams" },
+    seenBy: {
+      test: "packages/core/test/stream-crash.test.ts",
+      because: "simulated programs have no streams",
+    },
   },
   {
     name: "producer-never-waits",
@@ -61,7 +64,7 @@ const streams: readonly PlantedBug[] = [
     replace: "    await host.world.turn();\n",
     why: "A reader that waits asks the storage over and over.",
     seenBy: {
-      test: "packages/core/test/stream-reader.test.ts",
+      test: "packages/core/test/stream-idle.test.ts",
       because: "simulated programs have no streams",
     },
   },

@@ -44,9 +44,13 @@ describe("processes that share a journal on SQLite", () => {
       const own = parts.flatMap(({ chunks }) => chunks).filter((chunk) => String(chunk).endsWith(life));
       expect(own, "a prefix").toEqual(range(own.length).map((i) => `${i} by ${life}`));
     }
+    const before = (await Journal.open("j", { storage }))
+      .entries()
+      .map((entry) => ("attempt" in entry ? entry.attempt : 0));
     const last = new Child("direct-child.ts", [path, "j", "last", "stream", "100"]);
     await last.line("up");
     last.send("go");
+    expect(await last.line("attempt "), "a number that nobody had").toBe(String(Math.max(...before) + 1));
     const seen = JSON.parse(await last.line("stream ")) as string[];
     await last.done();
     expect(seen).toEqual(range(100).map((n) => `${n} by last`));

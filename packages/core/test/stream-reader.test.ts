@@ -1,6 +1,5 @@
 import { durable } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { countingStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { failureOf, lab, pause, tokenOf } from "./support/behaviour-lab.ts";
 import { dieAt, runOf, silent } from "./support/behaviour-lives.ts";
@@ -209,20 +208,6 @@ describe("a reader costs nobody anything", () => {
       if (slow !== null) expect(seen).toEqual(wholeOf(range(50)));
     }
     expect(paces[1]).toBe(paces[0]);
-  });
-
-  test("a reader that waits asks the storage nothing until there is something to read", async () => {
-    const on = lab();
-    const storage = countingStorage(on.storage);
-    const flow = durable("silent", (ctx) => ctx.suspend("ok"));
-    await runOf(on, flow);
-    const leave = new AbortController();
-    const run = flow.with({ ...on, storage }).get("r");
-    const reading = readAll(run.stream("words", { signal: leave.signal }));
-    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
-    expect(storage.counts.reads).toBe(1);
-    leave.abort();
-    await reading;
   });
 
   test("its signal ends the reading at once, whatever it waits for", async () => {
