@@ -25,7 +25,7 @@ const kid = durable("kid", (_, input: string) => input.length);
 /** Where a value may go, by the one who puts it there; each gives its length back. */
 const places: Record<
   string,
-  { limit: number; where: string; put(ctx: Context, value: string): Promise<unknown> }
+  { limit: number; where: string; put: (ctx: Context, value: string) => Promise<unknown> }
 > = {
   "a step's output": {
     limit: valueBytes,
@@ -85,7 +85,7 @@ describe.each(Object.entries(places))("H71 %s", (_, { limit, where, put }) => {
     );
     // Another life reads what is there, and comes to the same end.
     const fork = await on.world.run(flow.with({ ...on }).fork("r", { after: "after", id: "f" }));
-    const again = (await on.world.run(fork.result())) as unknown[];
+    const again = await on.world.run(fork.result());
     expect([again[0], again[1], again[3]]).toEqual([below, at, after]);
   });
 });
