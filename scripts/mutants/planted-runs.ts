@@ -193,6 +193,15 @@ const values: readonly PlantedBug[] = [
       because: "simulated values are small, and stand in their batches",
     },
   },
+  {
+    name: "blobs-taken-at-their-word",
+    breaks: "V4",
+    file: "envelope.ts",
+    find: "        if (text === body && plainName(text) !== name) continue;\n",
+    replace: "",
+    why: "A blob that was changed is read as if it were what a record points at.",
+    seenBy: { test: "packages/core/test/blobs-wrong.test.ts", because: "simulated disks change no blobs" },
+  },
 ];
 
 const direct: readonly PlantedBug[] = [
