@@ -37,6 +37,45 @@ describe("explore", () => {
     expect(total.met.get("taken over by another process")).toBeGreaterThan(10);
   });
 
+  test("runs children, streams, maps and effects of a workflow, and watches the work of its children", async () => {
+    const parcel = durable("parcel", async (ctx, city: string) => {
+      const label = await ctx.stream("label", async function* () {
+        yield* city;
+      });
+      const { ok } = await ctx.suspend<{ ok: boolean }>("hand over");
+      return { to: label.join(""), ok };
+    });
+    const order = durable("order", async (ctx, cities: string[]) => {
+      const paid = await ctx.step("pay", () => ({ at: new Date(0) }), {
+        onUncertain: () => ({ status: "completed", value: { at: new Date(0) } }),
+      });
+      const sent = await ctx.map(cities, (c, city) => c.child(parcel, city), { key: (city) => city });
+      return {
+        paid,
+        sent,
+        large: await ctx.step("list", () => Array.from({ length: 900 }, (_, i) => i * i)),
+      };
+    });
+    const total = await explore(order, {
+      input: ["Rome", "Oslo"],
+      resume: { "hand over": { ok: true } },
+      seeds: 30,
+      expect: ({ paid, sent, large }) => {
+        expect(paid).toEqual({ at: new Date(0) });
+        expect(sent).toEqual([
+          { to: "Rome", ok: true },
+          { to: "Oslo", ok: true },
+        ]);
+        expect(large).toHaveLength(900);
+      },
+    });
+    expect(total.met.get("entry child.completed")).toBeGreaterThan(60);
+    expect(total.met.get("entry stream.chunks")).toBeGreaterThan(60);
+    expect(total.met.get("a blob")).toBeGreaterThan(30);
+    // One for each child, at least: their work is seen as that of their parent is.
+    expect(total.bodies).toBeGreaterThan(30 * 4);
+  });
+
   test("finds chance in the body of a workflow, and shows the shortest history", async () => {
     const flow = durable("chance", async (ctx) => {
       if (Math.random() < 0.5) await ctx.step("sometimes", () => 1);

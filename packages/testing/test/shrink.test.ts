@@ -1,7 +1,16 @@
 /** From a failure to the shortest history: on a sound engine, failures are made by a program that breaks a promise. */
 
 import { describe, expect, test } from "vitest";
-import { planOf, shrink, simulate, eventTable, describeTree, type Program } from "../src/sim/index.ts";
+import {
+  planOf,
+  shrink,
+  simulate,
+  eventTable,
+  describeTree,
+  type Program,
+  type Tree,
+} from "../src/sim/index.ts";
+import { smaller } from "../src/sim/shrink.ts";
 
 /** Asks for another step each time its function runs: chance that no journal knows of. */
 const fickle: Program = {
@@ -58,5 +67,73 @@ describe("shrink", () => {
     expect(text).toBe(
       'ctx.parallel\n  step "plan" 5 ms, fails 2 times\n  suspend "ask" (token mailed first, at most 20 ms, with a fallback)',
     );
+  });
+
+  test("so does one with children, streams and effects", () => {
+    const pay = {
+      kind: "step",
+      name: "suspend pay",
+      ms: 0,
+      fails: 0,
+      timeoutMs: null,
+      typed: false,
+    } as const;
+    const text = describeTree({
+      kind: "child",
+      name: "helper-1",
+      node: {
+        kind: "map",
+        name: "sides",
+        items: 2,
+        keyed: true,
+        concurrency: null,
+        node: {
+          kind: "sequence",
+          nodes: [
+            { kind: "stream", name: "feed", chunks: 3, ms: 30, fails: 1 },
+            { ...pay, onUncertain: "suspend", large: "text" },
+          ],
+        },
+      },
+    });
+    expect(text.split("\n")).toEqual([
+      'ctx.child "helper-1"',
+      "  ctx.map of 2 items with keys",
+      "    in sequence",
+      '      stream "feed" of 3 chunks, 30 ms each, fails 1 times',
+      '      step "suspend pay" 0 ms, gives much (text), onUncertain suspend',
+    ]);
+  });
+
+  test("a tree is cut down to the node that matters", () => {
+    const plan: Tree = {
+      kind: "step",
+      name: "plan",
+      ms: 5,
+      fails: 2,
+      timeoutMs: 9,
+      typed: false,
+      large: "list",
+    };
+    const pay: Tree = { ...plan, name: "retry pay", onUncertain: "retry" };
+    const feed: Tree = { kind: "stream", name: "feed", chunks: 6, ms: 30, fails: 1 };
+    const map = { kind: "map", name: "sides", items: 3, keyed: true, concurrency: null } as const;
+    const tree: Tree = {
+      kind: "child",
+      name: "helper-1",
+      node: { ...map, node: { kind: "sequence", nodes: [plan, feed, pay] } },
+    };
+    const cut = (matters: RegExp): string => {
+      let left: Tree = tree;
+      for (let less: Tree | undefined = tree; less !== undefined;) {
+        left = less;
+        less = smaller(left).find((candidate) => matters.test(describeTree(candidate)));
+      }
+      return describeTree(left);
+    };
+    expect(cut(/stream/)).toBe('stream "feed" of 1 chunks, 0 ms each');
+    expect(cut(/onUncertain/)).toBe('step "retry pay" 0 ms, onUncertain retry');
+    expect(cut(/child[^]*step "plan"/)).toBe('ctx.child "helper-1"\n  step "plan" 0 ms');
+    expect(cut(/map of/)).toBe('ctx.map of 1 items with keys\n  step "plan" 0 ms');
   });
 });

@@ -1,14 +1,14 @@
 /** Single faults, plans that once failed, and the simulator itself; seeds are swept in files of their own. */
 
 import { describe, expect, test } from "vitest";
-import { exhaust, planOf, simulate, type Plan } from "../src/sim/index.ts";
+import { describeTree, exhaust, planOf, simulate, type Plan, type Tree } from "../src/sim/index.ts";
 import { sizeOf } from "../src/sim/tree.ts";
 import regressions from "./sim-regressions.json" with { type: "json" };
 import { complaintOf } from "./support/sim-sweep.ts";
 
 test("H10 a single fault at every request of generated workflows", { timeout: 600_000 }, async () => {
   let cases = 0;
-  for (let seed = 1; seed <= 12; seed++) {
+  for (let seed = 1; seed <= 8; seed++) {
     const plan = planOf(seed * 1_000);
     const { failed, cases: done } = await exhaust({ ...plan, runs: plan.runs.slice(0, 1), workers: 2 });
     cases += done;
@@ -24,10 +24,30 @@ describe("plans that once failed", () => {
 });
 
 describe("a simulation", () => {
-  test("is the same every time for one seed", async () => {
-    const [one, two] = [await simulate({ seed: 77, trace: true }), await simulate({ seed: 77, trace: true })];
+  test("is the same every time for one seed, also where all is sealed, read along and kept warm", async () => {
+    const plan = { ...planOf(77), encrypted: true, warm: 2, readers: 1, records: 4 };
+    const [one, two] = [await simulate({ plan, trace: true }), await simulate({ plan, trace: true })];
     expect(one.events).toBeGreaterThan(100);
     expect(two.trace).toEqual(one.trace);
+  });
+
+  test("knows plans from before there were streams, children, readers and keys", async () => {
+    const { encrypted: _, warm: _w, readers: _r, records: _n, privateChildren: _p, ...plan } = planOf(77);
+    const tree: Tree = { kind: "step", name: "plan", ms: 5, fails: 1, timeoutMs: null, typed: true };
+    const old = { ...plan, flows: plan.flows.map(({ name }) => ({ name, tree, changed: tree })) };
+    const { violations, runs } = await simulate({ plan: old });
+    expect(violations).toEqual([]);
+    expect(runs).toBeGreaterThan(0);
+  });
+
+  test("every workflow has a stream, a child, a map or an effect", () => {
+    const plans = Array.from({ length: 300 }, (_, seed) => planOf(seed));
+    const trees = plans.flatMap(({ flows }) => flows.filter(({ name }) => name !== "killer"));
+    for (const { tree } of trees)
+      expect(describeTree(tree)).toMatch(/stream|ctx\.child|ctx\.map|onUncertain/);
+    const all = trees.map(({ tree }) => describeTree(tree)).join("\n");
+    for (const rule of ["retry", "suspend", "reconcile"]) expect(all).toContain(`onUncertain ${rule}`);
+    for (const large of ["list", "text", "fields"]) expect(all).toContain(`gives much (${large})`);
   });
 
   test("runs workflows of 5 to 40 nodes, or a few more", () => {

@@ -76,6 +76,7 @@ function resolutionOf({ kind, key: asked, value }: WrittenEntry, key: string): R
 interface Resolution {
   readonly status: string;
   readonly value?: unknown;
+  readonly comparable?: boolean;
 }
 
 /** Outcomes of a step that no body gave: what was answered, or found out. */

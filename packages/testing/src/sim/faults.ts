@@ -61,7 +61,9 @@ export function swarm(random: Random): Rates {
   for (const fault of Object.keys(befalls) as NetworkFault[]) {
     // A storage that lies breaks the promise of all others: rarely, and rarely beside them.
     const share = fault === "forget" ? 0.03 : 0.4;
-    if (random.chance(share)) rates[fault] = random.next() * scale;
+    // Whoever is asked to end must be at the right place to show anything.
+    const most = fault === "ask-to-end" ? scale * 3 : scale;
+    if (random.chance(share)) rates[fault] = random.next() * most;
   }
   return rates;
 }

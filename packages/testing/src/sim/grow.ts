@@ -84,7 +84,7 @@ function group(random: Random, kind: "parallel" | "race", calm: boolean, nodes: 
 
 function leaf(random: Random, { calm, depth = 0 }: TreeOptions): Tree {
   const name = random.pick(names);
-  switch (random.between(0, 10)) {
+  switch (random.between(0, 11)) {
     case 0:
     case 1:
       return { kind: "sleep", name: `nap ${name}`, ms: random.pick([0, 7, 300, 4_000, 50_000, 90_000]) };
@@ -97,6 +97,7 @@ function leaf(random: Random, { calm, depth = 0 }: TreeOptions): Tree {
         ? step(random, name, calm)
         : { kind: "fork", name: "branch off" };
     case 5:
+    case 6:
       return random.chance(0.4) ? stream(random, calm) : effect(random, calm);
     default:
       return step(random, name, calm);

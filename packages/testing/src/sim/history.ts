@@ -50,8 +50,10 @@ export interface Effect {
 export interface Decision {
   readonly run: RunLog | undefined;
   readonly key: string;
-  readonly status: "completed" | "retry" | "failed";
+  readonly status: string;
   readonly value?: unknown;
+  /** As of bodies. */
+  readonly comparable: boolean;
 }
 
 /** How a fork was asked for. */
@@ -70,6 +72,13 @@ export interface TraceLine {
   readonly at: number;
   readonly who: string;
   readonly what: string;
+}
+
+export interface HistoryOptions {
+  readonly traced: boolean;
+  readonly codeChanges: boolean;
+  /** Nothing that runs record may be read by whoever has the storage. */
+  readonly sealed: boolean;
 }
 
 export class History {
@@ -106,10 +115,12 @@ export class History {
   readonly met = new Map<string, number>();
   readonly trace: TraceLine[] | null;
   readonly #now: () => number;
+  readonly #sealed: boolean;
   #open = 0;
 
-  constructor(now: () => number, options: { readonly traced: boolean; readonly codeChanges: boolean }) {
+  constructor(now: () => number, options: HistoryOptions) {
     this.#now = now;
+    this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
   }
@@ -136,6 +147,11 @@ export class History {
   applied(process: string, request: AppendRequest): { run: RunLog; batch: AppliedBatch } {
     const { locator, position, batch, head, blobs = [] } = request;
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
+    if (
+      this.#sealed &&
+      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark) \d/.test(text ?? ""))
+    )
+      this.violate("I8", `run ${head.runId}: what should be sealed stands there in clear`);
     this.blobs.learn(blobs);
     const names = new Set(blobs.map(({ name }) => name));
     const entries = mayBeWrapped(batch) ? this.blobs.whole(raw.entries, head.runId, names) : raw.entries;

@@ -73,7 +73,7 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
   for (const { kind, key = "", value, attempt = 1 } of entries) {
     if (!/^(step\.(completed|failed)|attempt\.failed)$/.test(kind)) continue;
     const decided = decidedOutcomes(history, run, key).filter(({ status }) => kind === `step.${status}`);
-    if (decided.some((outcome) => kind === "step.failed" || isSame(outcome.value, value))) continue;
+    if (decided.some(({ comparable, value: said }) => comparable === false || isSame(said, value))) continue;
     const tries = bodies.filter((body) => body.key === key && body.attempt === attempt);
     if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded and never ran`);
     else if (

@@ -131,10 +131,10 @@ export function planOf(seed: number): Plan {
     actions: actions(random),
     healAt: random.pick([20_000, minute]),
     keepsCode: random.chance(0.5),
-    encrypted: random.chance(0.25),
+    encrypted: random.chance(0.15),
     warm: random.pick([0, 0, 1, 100]),
-    readers: random.pick([0, 1, 1]),
-    records: random.chance(0.25) ? random.between(2, 5) : 0,
+    readers: random.pick([0, 1]),
+    records: random.chance(0.2) ? random.between(2, 5) : 0,
     privateChildren: random.chance(0.3),
   };
 }

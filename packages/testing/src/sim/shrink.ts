@@ -92,7 +92,7 @@ async function smallerFlow(
 }
 
 /** Trees with one thing less: a node in place of what is around it, a child less, a simpler leaf. */
-function smaller(tree: Tree): Tree[] {
+export function smaller(tree: Tree): Tree[] {
   const children = childrenOf(tree);
   const inner = children.flatMap((child, at) => smaller(child).map((less) => withChild(tree, at, less)));
   const without =
@@ -109,7 +109,9 @@ function simplerLeaf(tree: Tree): Tree[] {
       const simpler: Tree[] = [];
       if (tree.ms > 0 || tree.fails > 0 || tree.timeoutMs !== null)
         simpler.push({ ...tree, ms: 0, fails: 0, timeoutMs: null });
-      return large === undefined && onUncertain === undefined ? simpler : [...simpler, plain];
+      if (large !== undefined) simpler.push(onUncertain === undefined ? plain : { ...plain, onUncertain });
+      if (onUncertain !== undefined) simpler.push(large === undefined ? plain : { ...plain, large });
+      return simpler;
     }
     case "stream":
       return tree.ms > 0 || tree.fails > 0 || tree.chunks > 1

@@ -61,6 +61,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   });
   const history = new History(() => scheduler.now, {
     traced: options.trace === true,
+    sealed: plan.encrypted === true,
     codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
   });
   const slackMs = slackOf(plan);

@@ -240,20 +240,16 @@ export class Town {
       fork: (runId, id) => this.fork(life, runId, { id }),
       workflow: (name) => life.flows.find((flow) => flow.name === name) as Workflow<unknown, unknown>,
       effect: (runId, info, value) => judgeEffect(this.history, this.history.run(runId), info, value),
-      lookUp: (runId, uncertain) => this.#lookUp(process, runId, uncertain),
+      lookUp: (uncertain) => this.#lookUp(process, uncertain),
     };
   }
 
   /** Asks the world outside what became of an effect; that may fail, too. */
-  async #lookUp(process: Process, runId: string, { key, idempotencyKey }: Uncertain): Promise<Resolution> {
-    const { history } = this;
+  async #lookUp(process: Process, { idempotencyKey }: Uncertain): Promise<Resolution> {
     await process.pause(20);
     if (!this.network.healed && process.random.chance(0.1)) throw new Error("The world outside is busy.");
-    const found = history.effects.find((effect) => effect.idempotencyKey === idempotencyKey);
-    const decision: Resolution =
-      found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
-    history.decisions.push({ run: history.run(runId), key, ...decision });
-    return decision;
+    const found = this.history.effects.find((effect) => effect.idempotencyKey === idempotencyKey);
+    return found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
   }
 
   /** Forks a run at one of the steps it has recorded; its id when there is none yet. */

@@ -77,10 +77,9 @@ function at(walk: Walk, index: number): Walk {
 }
 
 function inStep(node: Tree & { kind: "step" }, ctx: Context, walk: Walk): Promise<unknown> {
-  const { around, runId } = walk;
   const onUncertain =
     node.onUncertain === "reconcile"
-      ? (uncertain: Uncertain) => around.lookUp(runId, uncertain)
+      ? (uncertain: Uncertain) => walk.around.lookUp(uncertain)
       : node.onUncertain;
   return ctx.step(node.name, (info) => work(node, info, walk), {
     retry,

@@ -19,7 +19,7 @@ export interface Surroundings {
   /** Does something in the world outside. */
   effect(runId: string, info: StepInfo, value: unknown): void;
   /** Looks what was done there. */
-  lookUp(runId: string, uncertain: Uncertain): Promise<Resolution>;
+  lookUp(uncertain: Uncertain): Promise<Resolution>;
 }
 
 export interface Walk {

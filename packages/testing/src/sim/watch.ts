@@ -77,8 +77,32 @@ export function watch({ plan, process, code, program, runId, watchChild }: Watch
         throw error;
       }
     },
+    find: (key, work) => decided({ process, program, run, key }, () => perform(process, key, work)),
     child: (_key, workflow) => (history.watched.has(workflow.name) ? workflow : watchChild(workflow)),
   };
+}
+
+interface Deciding {
+  readonly process: Process;
+  readonly program: Program;
+  readonly run: RunLog | undefined;
+  readonly key: string;
+}
+
+/** Notes what is found out about an uncertain end; whoever cannot find out, often enough, has failed. */
+async function decided(
+  { process, program, run, key }: Deciding,
+  find: () => Promise<unknown>,
+): Promise<unknown> {
+  const about = { run, key, comparable: program.perform === undefined };
+  try {
+    const found = (await find()) as { readonly status: string; readonly value?: unknown };
+    process.history.decisions.push({ ...about, ...found });
+    return found;
+  } catch (error) {
+    process.history.decisions.push({ ...about, status: "failed" });
+    throw error;
+  }
 }
 
 function noteStream(history: History, run: RunLog | undefined, key: string): void {
