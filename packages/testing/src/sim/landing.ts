@@ -30,6 +30,8 @@ export function judgeBatch(
 ): void {
   noteMeetings(history, run, batch);
   judgeDriver(history, run, batch);
+  // A question is one whoever forgot what.
+  for (const entry of batch.entries) noteQuestion(history, run, entry);
   if (run.tainted) return;
   const where = `run ${run.runId}, batch ${run.batches.length}`;
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
@@ -51,7 +53,6 @@ export function judgeBatch(
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
     noteDecided(history, run, entry);
-    noteQuestion(history, run, entry);
   }
 }
 
