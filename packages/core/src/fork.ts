@@ -15,6 +15,7 @@ import { assertRunId, isWithin, nameOf } from "./keys.ts";
 import { limits } from "./limits.ts";
 import { encodeInput } from "./open.ts";
 import { isKept, isSettlement } from "./lineage.ts";
+import { scrub } from "./secret.ts";
 
 /** Where to go back to. Each key may be a bare name where that is unique. */
 export interface ForkOptions<Input = unknown> {
@@ -79,7 +80,8 @@ export async function createFork(
 
 function checkedLabel(label: string | undefined): string | null {
   if (label === undefined) return null;
-  if (typeof label === "string" && label.length <= limits.labelLength && !/\p{Cc}/u.test(label)) return label;
+  const text = typeof label === "string" ? scrub(label) : "\n";
+  if (text.length <= limits.labelLength && !/\p{Cc}/u.test(text)) return text;
   throw new DurableError(
     "invalid-options",
     `A fork's label is a line of at most ${limits.labelLength} characters.`,

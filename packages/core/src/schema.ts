@@ -45,7 +45,7 @@ export function toJsonSchema(schema: StandardSchema | undefined): unknown {
   try {
     const form = schema?.["~standard"].jsonSchema?.input?.({ target: "draft-2020-12" });
     // A library's own object may hold more than JSON, and it goes into an entry as it is.
-    return JSON.parse(JSON.stringify(form ?? null)) as unknown;
+    return JSON.parse(scrub(JSON.stringify(form ?? null))) as unknown;
   } catch {
     // A schema with a transform has no JSON form: the wait is then shown without a form.
     return null;

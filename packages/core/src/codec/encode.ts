@@ -70,7 +70,9 @@ class Encoder {
     } catch (error) {
       if (error instanceof DurableError) throw error;
       // A getter that throws, a detached buffer, a revoked proxy.
-      return this.#refuse(`something that cannot be read (${describeError(error)})`, { cause: error });
+      return this.#refuse(`something that cannot be read (${describeError(error)})`, {
+        cause: reduceThrown(error),
+      });
     }
   }
 

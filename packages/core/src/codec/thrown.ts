@@ -51,7 +51,7 @@ class Reducer {
         const field = fields[key];
         // Details are plain data of ours; they are needed whole.
         if (isSmall(field) || (key === "details" && copy.name === "DurableError"))
-          define(copy, key, field, true);
+          define(copy, scrub(key), clean(field), true);
       } catch {
         // A getter that throws: the error says enough without it.
       }
@@ -61,11 +61,15 @@ class Reducer {
 
 /** What is kept of a thing that is no error and hangs on one: a small primitive, or its small fields. */
 function reduced(value: unknown): unknown {
-  if (isSmall(value)) return value;
   if (typeof value === "string") return scrub(value).slice(0, longestText);
+  if (isSmall(value)) return value;
   if (typeof value !== "object" || value === null) return `(a ${typeof value} was left out)`;
   const fields = Object.entries(value).filter(([, field]) => isSmall(field));
-  return Object.fromEntries(fields.slice(0, mostParts));
+  return Object.fromEntries(fields.slice(0, mostParts).map(([key, field]) => [scrub(key), clean(field)]));
+}
+
+function clean(field: unknown): unknown {
+  return typeof field === "string" ? scrub(field) : field;
 }
 
 function isSmall(value: unknown): boolean {

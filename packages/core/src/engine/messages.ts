@@ -1,18 +1,21 @@
 /** What the engine tells people: each names the run, what was found, and the way out. */
 
+import { decode } from "../codec/decode.ts";
+import { encodeThrown } from "../codec/encode.ts";
 import { DurableError, describeError } from "../errors.ts";
 import { nameOf } from "../keys.ts";
 
 /** `thrown` is what ended the code before it could reach the wait, if anything did. */
 export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {
   const name = nameOf(key);
+  const where = `error of run ${runId}`;
   const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
   const end = thrown === undefined ? "came to its end" : `failed (${describeError(thrown.value)})`;
   return new DurableError(
     "diverged",
     `Run ${runId} does not fit this code: suspend point "${key}" is open, and the code ${end} without reaching it. The wait is kept. Put ctx.suspend("${name}") back${branch}, or fork the run; then advance it again.`,
     {
-      ...(thrown === undefined ? {} : { cause: thrown.value }),
+      ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
       details: { key, recorded: { kind: "suspend" }, asked: null },
     },
   );
