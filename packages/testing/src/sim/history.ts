@@ -5,7 +5,15 @@
 
 import type { AppendRequest } from "@durable/core";
 import type { Pass } from "./pass.ts";
-import { isOpen, statusAfter, wakeOf, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
+import {
+  bornAt,
+  isOpen,
+  statusAfter,
+  wakeOf,
+  type AppliedBatch,
+  type RunLog,
+  type WrittenEntry,
+} from "./records.ts";
 import { Blobs, mayBeWrapped } from "./values.ts";
 
 export interface Body {
@@ -160,8 +168,8 @@ export class History {
     const before = this.latest(locator);
     const run = known ?? this.#create(locator, head, entries[0]);
     for (const name of names) run.blobs.add(name);
-    // The same start once more, after its run was deleted: whoever drove it then drives it still.
-    if (known === undefined && before?.batches[0]?.text === batch) run.tainted = true;
+    // Begun at the same moment as the run of this id that was deleted: whoever drove that one cannot tell them apart.
+    if (known === undefined && before !== undefined && bornAt(before) === entries[0]?.at) run.tainted = true;
     const applied: AppliedBatch = {
       text: batch,
       by: raw.by,
@@ -210,6 +218,11 @@ export class History {
 
   run(runId: string): RunLog | undefined {
     return this.#byId.get(runId);
+  }
+
+  /** Of several runs that had this id, the one that was born then. */
+  runBorn(runId: string, at: number): RunLog | undefined {
+    return this.runs.findLast((run) => run.runId === runId && bornAt(run) === at) ?? this.run(runId);
   }
 
   deleted(run: RunLog): void {

@@ -12,6 +12,7 @@ import { judgeAnnounced, noteDecided } from "./effects.ts";
 import { judgeForm } from "./form.ts";
 import type { History } from "./history.ts";
 import {
+  bornAt,
   driverOf,
   isEnd,
   isSettlement,
@@ -117,8 +118,4 @@ function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
   const last = others.at(-1);
   if (last !== undefined && driverOf(last) !== writer && others.some((other) => driverOf(other) === writer))
     history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
-}
-
-function bornAt({ batches }: RunLog): number | undefined {
-  return batches[0]?.entries[0]?.at;
 }

@@ -94,6 +94,11 @@ export function isOpen({ status, deleted, workflow }: RunLog): boolean {
   return !deleted && workflow !== "" && (status === "running" || status === "suspended");
 }
 
+/** When its first entry was written: what tells two runs of one id apart. */
+export function bornAt({ batches }: RunLog): number | undefined {
+  return batches[0]?.entries[0]?.at;
+}
+
 /** The run at the top of a family: children are driven in the place of those above them. */
 export function topOf(run: RunLog): RunLog {
   return run.above === undefined ? run : topOf(run.above);

@@ -212,7 +212,8 @@ export class Town {
       return { name, definition: { ...definition, body: this.#watched(child, life) } };
     };
     return (ctx, input) => {
-      const observer = watch({ plan, process, code, program, runId: ctx.runId, watchChild });
+      const { runId } = ctx;
+      const observer = watch({ plan, process, code, program, runId, bornAt: ctx.now(), watchChild });
       return call(observed(ctx, observer), input as never);
     };
   }

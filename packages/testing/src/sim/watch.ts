@@ -19,14 +19,16 @@ export interface Watched {
   readonly code: Code;
   readonly program: Program;
   readonly runId: string;
+  /** The time at which its run began. */
+  readonly bornAt: number;
   /** Watches the workflow of a child that no program of the simulation is. */
   readonly watchChild: (workflow: AnyWorkflow) => AnyWorkflow;
 }
 
 /** Notes what one life of a workflow function is given. */
-export function watch({ plan, process, code, program, runId, watchChild }: Watched): Observer {
+export function watch({ plan, process, code, program, runId, bornAt, watchChild }: Watched): Observer {
   const { history } = process;
-  const run = history.run(runId);
+  const run = history.runBorn(runId, bornAt);
   const worker = !plan.sweeps && process.name.startsWith("worker");
   const pass = new Pass({ run, code, process: process.name, worker });
   history.passes.push(pass);
