@@ -85,7 +85,9 @@ export class Life implements Parked {
     this.#stopped = driving;
     try {
       const stop = await this.#settled(driving);
-      if (stop.kind === "suspended") this.#host.warm.keep(this);
+      // What came in with the reply to its park was told to a life that had stopped: replay tells it again.
+      const asleep = this.journal.state.summary.status === "suspended";
+      if (stop.kind === "suspended" && asleep) this.#host.warm.keep(this);
       return stop;
     } finally {
       if (lives.get(runId) === this) lives.delete(runId);
