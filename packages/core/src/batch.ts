@@ -48,6 +48,23 @@ const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "c
 const texts = ["key", "wait", "runId", "workflow", "parent", "child"];
 const lists = ["ancestry", "edits"];
 
+/** The value without which a fact says nothing. */
+const needed: Readonly<Record<string, string>> = {
+  "run.started": "input",
+  "run.completed": "output",
+  "run.failed": "error",
+  "step.completed": "value",
+  "step.failed": "error",
+  "attempt.failed": "error",
+  "stream.chunks": "chunks",
+  "stream.failed": "error",
+  "child.completed": "value",
+  "child.failed": "error",
+  "suspend.opened": "note",
+  "suspend.answered": "value",
+  "suspend.rejected": "issues",
+};
+
 function fits(raw: Raw): boolean {
   const are = (names: readonly string[], check: (field: unknown) => boolean): boolean =>
     names.every((name) => raw[name] === undefined || check(raw[name]));
@@ -55,6 +72,7 @@ function fits(raw: Raw): boolean {
   const called = !/^run\.|^suspend\.answered$/.test(kind as string);
   return (
     kinds.has(kind) &&
+    raw[needed[kind as string] ?? "kind"] !== undefined &&
     (!called || (key !== undefined && after !== undefined)) &&
     at !== undefined &&
     /^(parallel|race)/.test(kind as string) === (Number.isFinite(branches) || Array.isArray(branches)) &&

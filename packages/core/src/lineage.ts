@@ -93,12 +93,12 @@ function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
 
 /** An answer kept by reference is put in place, since the entry it points at is not inherited. */
 function materialize(entries: readonly Entry[]): Entry[] {
-  const answers = new Map<number, Json>();
+  const answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }>>();
   return entries.map((entry) => {
-    if (entry.kind === "suspend.answered") answers.set(entry.seq, entry.value);
-    if (entry.kind !== "suspend.resolved" || entry.answer === undefined || entry.value !== undefined)
-      return entry;
-    return { ...entry, value: answers.get(entry.answer) ?? null };
+    if (entry.kind === "suspend.answered") answers.set(entry.seq, entry);
+    if (entry.kind !== "suspend.resolved" || entry.value !== undefined) return entry;
+    const found = answers.get(entry.answer ?? 0);
+    return found?.wait === entry.wait ? { ...entry, value: found.value } : entry;
   });
 }
 

@@ -9,6 +9,7 @@
 
 import type { Json } from "../codec/tags.ts";
 import type { Entry } from "../entry.ts";
+import { DurableError } from "../errors.ts";
 import { isSettlement, type Settlement } from "../lineage.ts";
 
 export type { Settlement } from "../lineage.ts";
@@ -37,7 +38,7 @@ export interface Fact {
 
 export class Replay {
   readonly #facts = new Map<string, Fact>();
-  readonly #answers = new Map<number, Json>();
+  readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }>>();
   /** Waits with an answer that has no verdict yet: a time-out after it settles nothing. */
   readonly #unjudged = new Map<string, number>();
   readonly #queue: Settlement[] = [];
@@ -55,7 +56,7 @@ export class Replay {
     if (entry.kind === "run.started" || entry.kind === "run.forked") {
       this.clock = Math.max(this.clock, entry.at);
     } else if (entry.kind === "suspend.answered") {
-      this.#answers.set(entry.seq, entry.value);
+      this.#answers.set(entry.seq, entry);
       if (!this.#unjudged.has(entry.wait)) this.#unjudged.set(entry.wait, entry.seq);
     } else if ("key" in entry) {
       this.#learnCall(entry);
@@ -147,7 +148,13 @@ export class Replay {
   /** The encoded answer of a resolved suspend point, wherever it stands. */
   answer(entry: Extract<Entry, { kind: "suspend.resolved" }>): Json {
     if (entry.value !== undefined) return entry.value;
-    return entry.answer === undefined ? null : (this.#answers.get(entry.answer) ?? null);
+    const found = this.#answers.get(entry.answer ?? 0);
+    // What it points at is in clear, and may have been turned to what somebody said to another wait.
+    if (found?.wait === entry.wait) return found.value;
+    throw new DurableError(
+      "corrupt",
+      `Suspend point "${entry.key}" points at its answer, and there is none. Restore the journal from a backup.`,
+    );
   }
 }
 
