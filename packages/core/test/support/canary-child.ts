@@ -17,9 +17,10 @@ const say = (what: string, value: unknown): void => {
   console.error(what, value, JSON.stringify(value), String(value));
 };
 const storage = new SqliteStorage(path);
-const { flow, child } = leakyFlows(canary, (where) => {
+const stop = (where: string): void => {
   if (how === "killed" && where === "charge") process.kill(process.pid, "SIGKILL");
-});
+};
+const { flow, child } = leakyFlows(canary, { stop });
 const app = createApp({ workflows: [flow, child], storage, secret: "a secret for tokens", patience: "1m" });
 const tell = async (what: string, work: Promise<unknown>): Promise<unknown> => {
   const told = await work.catch((error: unknown) => error);

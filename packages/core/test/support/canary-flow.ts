@@ -35,8 +35,11 @@ export function leakyInput(text: string): Leaky {
   };
 }
 
-/** `stop` is called where a process may be made to end. */
-export function leakyFlows(text: string, stop: (where: string) => unknown = () => {}) {
+/** `stop` is called where a process may be made to end; `form` goes into a JSON Schema. */
+export function leakyFlows(
+  text: string,
+  { stop = () => {}, form = text }: { stop?: (where: string) => unknown; form?: string } = {},
+) {
   const quietly = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => error);
   const child = durable("child", async (ctx, given: { key: string; fails: boolean }) => {
     const used = await ctx.step("use", () => `child has ${given.key} and ${text}`);
@@ -77,7 +80,7 @@ export function leakyFlows(text: string, stop: (where: string) => unknown = () =
     await ctx.suspend("late", { timeout: 1, fallback: { text } });
     const schema = z.object({
       ok: z.literal(true, { error: () => `not ${text}` }),
-      hint: z.string().default(text),
+      hint: z.string().default(form),
     });
     const answer = await ctx.suspend("ask", { note: { use: text }, schema });
     stop("answered");
