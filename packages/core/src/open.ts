@@ -17,7 +17,11 @@ export async function openRun(host: Host, runId: string): Promise<Journal> {
   assertRunId(runId);
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return journal;
-  throw new DurableError(
+  throw notFound(runId);
+}
+
+export function notFound(runId: string): DurableError {
+  return new DurableError(
     "not-found",
     `There is no run ${runId} in this storage. Check the id and the storage.`,
   );

@@ -13,7 +13,7 @@ import { DurableError, describeError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
-import { openRun } from "./open.ts";
+import { notFound, openRun } from "./open.ts";
 
 /** What a reader sees: chunks, and a reset where a further attempt begins anew and earlier chunks count no more. */
 export type StreamEvent<T = unknown> =
@@ -59,8 +59,10 @@ export async function* readStream(
     }
     if (journal.state.end !== null) throw endedWithout(journal, name);
     if (signal?.aborted === true) return;
-    await host.changed(journal, null, signal);
+    // Nobody tells of a run that is deleted: it is looked for now and then.
+    await host.changed(journal, host.world.now() + host.leaseMs, signal);
     await journal.look();
+    if (journal.deleted) throw notFound(runId);
   }
 }
 
