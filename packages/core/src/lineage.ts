@@ -43,10 +43,10 @@ export function inherit(
       }
     }
     view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
+    // What the next of the line did not inherit, it began anew under the same keys.
+    view = whatSettled(view);
     seeds.push({ runId: ancestor.runId, upTo: ancestor.base + own.length });
   });
-  const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
-  view = view.filter((entry) => isInherited(entry, settled));
   if (forked.input !== undefined) input = forked.input;
   return { entries: applyEdits(view, forked, []), input, seeds };
 }
@@ -69,6 +69,11 @@ export type Settlement = Extract<Entry, { kind: (typeof settling)[number] }>;
 
 export function isSettlement(entry: Entry): entry is Settlement {
   return settlements.has(entry.kind);
+}
+
+function whatSettled(view: readonly Entry[]): Entry[] {
+  const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
+  return view.filter((entry) => isInherited(entry, settled));
 }
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
