@@ -140,7 +140,7 @@ export class Engine implements Edge {
 
   /** Nothing more begins here. */
   get ceasing(): boolean {
-    return this.#stop !== null || this.#blocked !== null || this.#leaving;
+    return this.#stop !== null || this.#blocked !== null || this.#leaving || this.journal.state.end !== null;
   }
 
   /** Takes in entries that came from outside, or our own that have become durable. */
