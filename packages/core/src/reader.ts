@@ -125,8 +125,16 @@ function keyOf(journal: Journal, name: string): string | null {
 function streamKeys(journal: Journal): Set<string> {
   const keys = new Set<string>();
   for (const entry of journal.entries)
-    if (entry.kind.startsWith("stream.") && "key" in entry) keys.add(entry.key);
+    if (isOfStream(entry)) keys.add(entry.key);
   return keys;
+}
+
+/** An attempt that failed before its first chunk is a record of its stream, too. */
+function isOfStream(entry: Entry): entry is Extract<Entry, { key: string }> {
+  return (
+    (entry.kind.startsWith("stream.") && "key" in entry) ||
+    (entry.kind === "attempt.failed" && entry.stream === true)
+  );
 }
 
 function endedWithout(journal: Journal, name: string): DurableError {
