@@ -12,13 +12,13 @@ export async function judgeBlobs({ history, disk }: Town): Promise<void> {
   const gone = new Map<string, RunLog>();
   for (const run of history.runs) {
     const read = history.runs.some((other) => other !== run && history.lineage(other).includes(run));
-    for (const name of run.blobs) {
+    for (const name of run.parts.names) {
       if (run.deleted && !read && !run.tainted) gone.set(name, run);
       else kept.add(name);
     }
-    if (run.deleted || run.tainted || run.blobs.size === 0) continue;
+    if (run.deleted || run.tainted || run.parts.names.size === 0) continue;
     const { blobs = {} } = await disk.read(run.locator, 0);
-    const missing = [...run.blobs].find((name) => blobs[name] === undefined);
+    const missing = [...run.parts.names].find((name) => blobs[name] === undefined);
     if (missing !== undefined)
       history.violate("I8", `run ${run.runId}: blob ${missing} does not come with its batches`);
   }

@@ -57,7 +57,7 @@ async function lastEntry(storage: MemoryStorage, run: RunLog): Promise<WrittenEn
   const known = new Blobs(() => {});
   known.learn(Object.entries(blobs).map(([name, body]) => ({ name, body })));
   const { entries = [] } = JSON.parse(batches.at(-1) ?? "{}") as { entries?: WrittenEntry[] };
-  return known.whole(entries.at(-1), run.runId, new Set());
+  return known.whole(entries.at(-1), run.runId, { names: new Set(), places: new Set() });
 }
 
 /** The same function, whose steps do nothing but say that they were asked. */

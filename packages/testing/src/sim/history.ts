@@ -161,15 +161,18 @@ export class History {
     )
       this.violate("I8", `run ${head.runId}: what should be sealed stands there in clear`);
     this.blobs.learn(blobs);
-    const names = new Set(blobs.map(({ name }) => name));
-    const entries = mayBeWrapped(batch) ? this.blobs.whole(raw.entries, head.runId, names) : raw.entries;
     // The id of a run that was deleted may be used again: that is another run.
     const known = position === 0 ? undefined : this.latest(locator);
     const before = this.latest(locator);
-    const run = known ?? this.#create(locator, head, entries[0]);
-    for (const name of names) run.blobs.add(name);
+    const run = known ?? this.#create(locator, head, raw.entries[0]);
     // Begun at the same moment as the run of this id that was deleted: whoever drove that one cannot tell them apart.
-    if (known === undefined && before !== undefined && bornAt(before) === entries[0]?.at) run.tainted = true;
+    if (known === undefined && before !== undefined && bornAt(before) === raw.entries[0]?.at)
+      run.tainted = true;
+    const again = blobs.find(({ name }) => run.parts.names.has(name));
+    if (again !== undefined && !run.tainted)
+      this.violate("I8", `run ${run.runId} names blob ${again.name} a second time`);
+    for (const { name } of blobs) run.parts.names.add(name);
+    const entries = mayBeWrapped(batch) ? this.blobs.whole(raw.entries, head.runId, run.parts) : raw.entries;
     const applied: AppliedBatch = {
       text: batch,
       by: raw.by,
@@ -198,7 +201,7 @@ export class History {
       childOf,
       above: childOf === null ? undefined : this.run(childOf.runId),
       family: childOf !== null,
-      blobs: new Set(),
+      parts: { names: new Set(), places: new Set() },
       batches: [],
       status: "running",
       deleted: false,

@@ -2,6 +2,8 @@
  * Journals as an onlooker reads them: a few lines of their own, so that the engine is not its own judge.
  */
 
+import type { Parts } from "./values.ts";
+
 /** One entry of a journal, as written: the fields a judge asks for. */
 export interface WrittenEntry {
   readonly kind: string;
@@ -61,8 +63,8 @@ export interface RunLog {
   readonly above: RunLog | undefined;
   /** It is a child, or has had one: then a process reads its journal on behalf of others, too. */
   family: boolean;
-  /** Names of the blobs its batches are made of. */
-  readonly blobs: Set<string>;
+  /** What its batches are made of. */
+  readonly parts: Parts;
   readonly batches: AppliedBatch[];
   status: "running" | "suspended" | "completed" | "failed" | "cancelled";
   deleted: boolean;

@@ -31,10 +31,10 @@ export function simCipher(current: SealingKey): Cipher {
   };
 }
 
-/** What was sealed, and for which run; null for what is no sealed text. */
-export function unseal(text: string): { readonly text: string; readonly runId: string; key: string } | null {
+/** What was sealed, and for which place; null for what is no sealed text. */
+export function unseal(text: string): (Place & { readonly text: string }) | null {
   const sealed = parse(text);
-  return sealed === null ? null : { text: decrypt(sealed), runId: sealed.place.runId, key: sealed.key };
+  return sealed === null ? null : { text: decrypt(sealed), ...sealed.place };
 }
 
 function keyOf(name: string): Buffer {

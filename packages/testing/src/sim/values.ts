@@ -9,11 +9,16 @@ import { unseal } from "./sealing.ts";
 
 type Tagged = { readonly $?: unknown; readonly v?: unknown };
 
+/** Names of blobs, and places that values were sealed for. */
+export interface Parts {
+  readonly names: Set<string>;
+  readonly places: Set<string>;
+}
+
 /** What blobs hold, by name, whoever named them. */
 export class Blobs {
   readonly #texts = new Map<string, string>();
   readonly #values = new Map<string, unknown>();
-  /** Blobs that were sealed, and the keys they were sealed with. */
   readonly #wrong: (message: string) => void;
 
   constructor(wrong: (message: string) => void) {
@@ -27,60 +32,65 @@ export class Blobs {
         if (!this.#texts.has(name)) this.#wrong(`blob ${name} is named, and was never sent`);
         continue;
       }
-      const text = body.startsWith('{"$":"sealed"') ? this.#opened(JSON.parse(body) as Tagged, "") : body;
+      const text = body.startsWith('{"$":"sealed"')
+        ? this.#opened(JSON.parse(body) as Tagged, "", new Set())
+        : body;
       if ((this.#texts.get(name) ?? text) !== text) this.#wrong(`blob ${name} stands for two contents`);
       this.#texts.set(name, text);
     }
   }
 
-  /** The entries of a batch, whole and in clear; `names` gathers the blobs they are made of. */
-  whole<T>(value: T, runId: string, names: Set<string>): T {
-    return this.#whole(value, runId, names) as T;
+  /** The entries of a batch, whole and in clear; `parts` gathers what they are made of. */
+  whole<T>(value: T, runId: string, parts: Parts): T {
+    return this.#whole(value, runId, parts) as T;
   }
 
-  #whole(value: unknown, runId: string, names: Set<string>): unknown {
+  #whole(value: unknown, runId: string, parts: Parts): unknown {
     if (value === null || typeof value !== "object") return value;
-    if (Array.isArray(value)) return this.#items(value, runId, names);
+    if (Array.isArray(value)) return this.#items(value, runId, parts);
     const { $: tag, v } = value as Tagged;
     if (tag === "sealed") {
-      const text = this.#opened(value, runId);
-      return this.#whole(JSON.parse(text), runId, names);
+      const text = this.#opened(value, runId, parts.places);
+      return this.#whole(JSON.parse(text), runId, parts);
     }
-    if (typeof tag === "string" && tag.startsWith("@")) return this.#find(tag.slice(1), names);
+    if (typeof tag === "string" && tag.startsWith("@")) return this.#find(tag.slice(1), parts);
     if (typeof tag === "string" && tag.startsWith("+")) {
-      const rest = this.#whole(v ?? "", runId, names);
-      return [...namesIn(tag).map((name) => this.#find(name, names)), rest].flat().join("");
+      const rest = this.#whole(v ?? "", runId, parts);
+      return [...namesIn(tag).map((name) => this.#find(name, parts)), rest].flat().join("");
     }
-    if (tag === "=") return Object.fromEntries(this.#whole(v, runId, names) as [string, unknown][]);
+    if (tag === "=") return Object.fromEntries(this.#whole(v, runId, parts) as [string, unknown][]);
     return Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [key, this.#whole(inner, runId, names)]),
+      Object.entries(value).map(([key, inner]) => [key, this.#whole(inner, runId, parts)]),
     );
   }
 
-  #items(items: readonly unknown[], runId: string, names: Set<string>): unknown[] {
+  #items(items: readonly unknown[], runId: string, parts: Parts): unknown[] {
     return items.flatMap((item) => {
       const tag = (item as Tagged | null)?.$;
       return typeof tag === "string" && tag.startsWith("*")
-        ? namesIn(tag).flatMap((name) => this.#find(name, names))
-        : [this.#whole(item, runId, names)];
+        ? namesIn(tag).flatMap((name) => this.#find(name, parts))
+        : [this.#whole(item, runId, parts)];
     });
   }
 
-  #find(name: string, names: Set<string>): unknown {
+  #find(name: string, parts: Parts): unknown {
     const text = this.#texts.get(name);
     if (text === undefined) {
       this.#wrong(`blob ${name} is pointed at, and was never sent`);
       return [];
     }
-    names.add(name);
+    parts.names.add(name);
     // Blobs point at blobs.
-    const value: unknown = this.#values.get(name) ?? this.#whole(JSON.parse(text), "", names);
+    const value: unknown = this.#values.get(name) ?? this.#whole(JSON.parse(text), "", parts);
     if (!hasBlobs(text)) this.#values.set(name, value);
     return value;
   }
 
-  #opened({ v }: Tagged, runId: string): string {
+  #opened({ v }: Tagged, runId: string, places: Set<string>): string {
     const opened = unseal(String(v));
+    if (opened !== null && places.has(opened.at))
+      this.#wrong(`two values of run ${runId} were sealed for one place`);
+    places.add(opened?.at ?? "");
     if (opened === null || opened.runId !== runId)
       this.#wrong(`what run ${runId} keeps was sealed for ${opened?.runId ?? "nobody"}`);
     return opened?.text ?? "null";

@@ -36,7 +36,7 @@ async function visit(node: Tree, ctx: Context, walk: Walk): Promise<unknown> {
     case "stream":
       return ctx.stream(node.name, (info) => chunksOf(node, info, walk), { retry });
     case "child":
-      return ctx.child(walk.around.workflow(node.name), walk.place);
+      return ctx.child(walk.around.workflow(node.name), node.name);
     case "map":
       return overItems(node, ctx, walk);
     case "sleep":
