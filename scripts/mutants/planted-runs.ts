@@ -60,7 +60,7 @@ const streams: readonly PlantedBug[] = [
     name: "reader-takes-the-lead",
     breaks: "X3",
     file: "reader.ts",
-    find: "    await host.changed(journal, null, signal);\n",
+    find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
     replace: "    await host.world.turn();\n",
     why: "A reader that waits asks the storage over and over.",
     seenBy: {

@@ -16,7 +16,8 @@ async function twice(
       await body(ctx);
       await ctx.suspend("again");
     },
-    { storage: new MemoryStorage(), secret: "a secret for tests, of no worth at all" },
+    // Cold, so that an answer replays: what comes from the journal is what is listened for.
+    { storage: new MemoryStorage(), secret: "a secret for tests, of no worth at all", warm: 0 },
   );
   const parked = await flow.run(undefined, { id: "one" });
   if (parked.status !== "suspended") throw new Error(JSON.stringify(parked));

@@ -116,7 +116,7 @@ describe("H50 what cannot be kept", () => {
         throw boom;
       },
     };
-    expect((failureOf(() => encode(value, where)) as Error).cause).toBe(boom);
+    expect((failureOf(() => encode(value, where)) as Error).cause).toEqual(boom);
   });
 });
 

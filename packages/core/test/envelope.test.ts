@@ -86,13 +86,17 @@ describe("H68 a sealed journal", () => {
     ["of another run", (own, other) => (entryOf(own, "a")["value"] = entryOf(other, "a")["value"])],
     ["under another key", (own) => (entryOf(own, "a").key = "c")],
     ["under another kind", (own) => (entryOf(own, "ask", "suspend.opened").kind = "suspend.expired")],
-    ["in another field", (own) => move(entryOf(own, "ask", "suspend.opened"), "note", "value")],
     [
       "of chunks, in a step",
       (own) => (entryOf(own, "a")["value"] = entryOf(own, "s", "stream.chunks")["chunks"]),
     ],
   ])("V1 with a value %s is `tampered`", async (_, change) => {
     expect(await verdictOn(await recorded(), change)).toBe("tampered");
+  });
+
+  test("V1 with a value in another field is no fact of ours", async () => {
+    const change = (own: Batch[]): void => move(entryOf(own, "ask", "suspend.opened"), "note", "value");
+    expect(await verdictOn(await recorded(), change)).toBe("corrupt");
   });
 
   test("V1 with its batches in another order is `tampered`", async () => {
