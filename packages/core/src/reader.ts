@@ -124,8 +124,7 @@ function keyOf(journal: Journal, name: string): string | null {
 
 function streamKeys(journal: Journal): Set<string> {
   const keys = new Set<string>();
-  for (const entry of journal.entries)
-    if (isOfStream(entry)) keys.add(entry.key);
+  for (const entry of journal.entries) if (isOfStream(entry)) keys.add(entry.key);
   return keys;
 }
 
