@@ -6,6 +6,7 @@ import { virtualWorld } from "@durable/testing";
 import { createApp, createWorker, durable } from "../src/index.ts";
 import type { RunEntry } from "../src/run-entry.ts";
 import { SqliteStorage } from "../src/sqlite/index.ts";
+import { textOf } from "./support/blobs-flow.ts";
 import { Child, killChildren } from "./support/sqlite-child.ts";
 import { request } from "./support/sqlite-samples.ts";
 import { spyOnDatabases, type DatabaseSpy } from "./support/sqlite-spy.ts";
@@ -34,7 +35,8 @@ function mounts(size: string, folder: string): string {
   return `mount -t tmpfs -o size=${size} none ${folder}`;
 }
 
-const large = "x".repeat(200_000);
+/** Takes as much space as it is long: what repeats in a value is stored once. */
+const large = textOf(1, 200_000);
 
 function settledSteps(entries: readonly RunEntry[]): string[] {
   return entries.flatMap((entry) => (entry.kind === "step.completed" ? [entry.key] : []));
@@ -79,75 +81,74 @@ describe("a full disk (H73)", () => {
   it("parks a workflow's append until there is space; the step is not run again", async () => {
     const storage = new SqliteStorage(temp.path);
     let calls = 0;
+    let whileFull = -1;
     const flow = durable(
       "full",
       (ctx) =>
         ctx.step("call", () => {
           calls += 1;
           allow(0);
-          setTimeout(() => allow(null), 100);
+          setTimeout(() => {
+            whileFull = Number(spy.last.prepare("SELECT count(*) AS n FROM batches").get()?.["n"]);
+            allow(null);
+          }, 100);
           return large;
         }),
       { storage },
     );
     expect(await flow.run()).toMatchObject({ status: "completed", output: large });
     expect(calls).toBe(1);
+    expect(whileFull, "the run's first entry, and nothing of the step").toBe(1);
     await storage.close();
   });
 
-  // Only when asked for, until it fills the disk whatever runs share: what they have in common is stored once.
-  it.runIf(process.env["DURABLE_FULL_DISK"] === "1")(
-    "for five minutes leaves runs parked and readable, and a worker ends them all unaided",
-    async () => {
-      const world = virtualWorld();
-      const storage = new SqliteStorage({ path: temp.path, now: () => world.now() });
-      const pause = (ms: number): Promise<void> => new Promise((resolve) => void world.timer(ms, resolve));
-      const bodies: string[] = [];
-      const flow = durable("filled", async (ctx) => {
-        const done: number[] = [];
-        for (const name of ["before", "during", "after"]) {
-          const text = await ctx.step(name, async () => {
-            bodies.push(`${ctx.runId} ${name}`);
-            await pause(1_000);
-            return `${name} ${"x".repeat(20_000)}`;
-          });
-          done.push(text.length);
-        }
-        return done;
-      });
-      const app = createApp({ storage, world, workflows: [flow] });
-      const ids = ["a", "b", "c", "d", "e"];
-      const bound = flow.with({ storage, world });
-      const starts = ids.map((id) => bound.start(undefined, { id }));
-      await world.run(Promise.all(starts));
-      await world.advance(1_500);
-      const worker = createWorker(app);
-
-      allow(0);
-      await world.advance(300_000);
-      const before = await Promise.all(ids.map((id) => app.get(id).entries()));
-      expect(before.map(settledSteps), "what was recorded can be read").toEqual(ids.map(() => ["before"]));
-      expect((await app.list({ status: "running" })).runs).toHaveLength(5);
-
-      allow(null);
-      await world.advance(300_000);
-      for (const id of ids)
-        expect(await app.get(id).outcome()).toMatchObject({
-          status: "completed",
-          output: [20_007, 20_007, 20_006],
+  it("for five minutes leaves runs parked and readable, and a worker ends them all unaided", async () => {
+    const world = virtualWorld();
+    const storage = new SqliteStorage({ path: temp.path, now: () => world.now() });
+    const pause = (ms: number): Promise<void> => new Promise((resolve) => void world.timer(ms, resolve));
+    const bodies: string[] = [];
+    const flow = durable("filled", async (ctx) => {
+      const done: number[] = [];
+      for (const name of ["before", "during", "after"]) {
+        const text = await ctx.step(name, async () => {
+          bodies.push(`${ctx.runId} ${name}`);
+          await pause(1_000);
+          return textOf(bodies.length, 20_000);
         });
-      const after = await Promise.all(ids.map((id) => app.get(id).entries()));
-      expect(after.map(settledSteps), "one record each").toEqual(
-        ids.map(() => ["before", "during", "after"]),
-      );
-      expect(
-        bodies.filter((body) => body.endsWith("before")),
-        "what was recorded was not run again",
-      ).toHaveLength(5);
-      await world.run(worker.stop());
-      await storage.close();
-    },
-  );
+        done.push(text.length);
+      }
+      return done;
+    });
+    const app = createApp({ storage, world, workflows: [flow] });
+    const ids = ["a", "b", "c", "d", "e"];
+    const bound = flow.with({ storage, world });
+    const starts = ids.map((id) => bound.start(undefined, { id }));
+    await world.run(Promise.all(starts));
+    await world.advance(1_500);
+    const worker = createWorker(app);
+
+    allow(0);
+    await world.advance(300_000);
+    const before = await Promise.all(ids.map((id) => app.get(id).entries()));
+    expect(before.map(settledSteps), "what was recorded can be read").toEqual(ids.map(() => ["before"]));
+    expect((await app.list({ status: "running" })).runs).toHaveLength(5);
+
+    allow(null);
+    await world.advance(300_000);
+    for (const id of ids)
+      expect(await app.get(id).outcome()).toMatchObject({
+        status: "completed",
+        output: [20_000, 20_000, 20_000],
+      });
+    const after = await Promise.all(ids.map((id) => app.get(id).entries()));
+    expect(after.map(settledSteps), "one record each").toEqual(ids.map(() => ["before", "during", "after"]));
+    expect(
+      bodies.filter((body) => body.endsWith("before")),
+      "what was recorded was not run again",
+    ).toHaveLength(5);
+    await world.run(worker.stop());
+    await storage.close();
+  });
 
   // A mount of its own, seen by the child alone, which goes when the child does.
   const under = ["unshare", "--map-root-user", "--mount", "sh", "-c"];

@@ -91,6 +91,11 @@ export class Engine implements Edge {
   /** Makes a call known to the loop. */
   add(call: Call, name: string): void {
     this.calls.add(call, name);
+    this.queue(call);
+  }
+
+  /** The call begins when the loop comes to it, here or wherever the run is driven next. */
+  queue(call: Call): void {
     this.#fresh.push(call);
     if (!this.#inTurn) this.kick();
   }

@@ -135,7 +135,8 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
 
   protected override prepare(): void {
     if (this.parts.onUncertain === undefined) return super.prepare();
-    if (this.engine.ceasing) return;
+    // Still to be done, whether or not the workflow waits for it: the run does not end without it.
+    if (this.engine.ceasing) return this.engine.queue(this);
     this.#announced = (this.engine.replay.fact(this.key)?.starts ?? 0) + 1;
     this.#announce(this.nextAttempt());
   }

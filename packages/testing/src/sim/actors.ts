@@ -2,7 +2,7 @@
 
 import { createWorker, type Outcome } from "@durable/core";
 import { answerer } from "./answers.ts";
-import { judgeFailure, judgeOutcome } from "./outcomes.ts";
+import { judgeFailure, judgeOutcome, noteWarning } from "./outcomes.ts";
 import type { RunPlan } from "./plan.ts";
 import { reader } from "./readers.ts";
 import { recorder } from "./recorders.ts";
@@ -10,6 +10,7 @@ import { forever, startOfTime, type Actor, type Life, type Town } from "./town.t
 
 export function actorsOf(town: Town): Actor[] {
   const { workers, readers = 0, records = 0 } = town.plan;
+  town.onWarning = (message) => noteWarning(town, message);
   return [
     ...Array.from({ length: workers }, (_, i) => worker(town, `worker-${i + 1}`)),
     starter(town),

@@ -143,7 +143,7 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     history.meet("work reused by a fork");
     // It may have been recorded by an ancestor that died before its code was given it.
     const [mark] = /(nonce|said) \d+/.exec(what) ?? [];
-    const known = mark !== undefined && recorded.includes(`"${mark}"`);
+    const known = recorded.includes(mark === undefined ? what : `"${mark}"`);
     if (!values.has(what) && !known)
       history.violate(
         "I7",

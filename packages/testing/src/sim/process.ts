@@ -19,6 +19,8 @@ export interface ProcessParts {
   readonly skewMs: number;
   readonly priority: number;
   readonly died: () => void;
+  /** Hears what the library warns of. */
+  readonly warned: (message: string) => void;
 }
 
 export class Process implements Owner {
@@ -61,6 +63,7 @@ export class Process implements Owner {
       turn: () => new Promise((resolve) => void scheduler.after(0, this, resolve)),
       warn: (message) => {
         this.history.say(this.name, `warns: ${message}`);
+        parts.warned(message);
       },
       onTerminate: (stop) => {
         this.#terminate = stop;

@@ -90,6 +90,8 @@ export class Town {
   readonly marks = new Set<string>();
   /** Hears of a token as it is sent out. */
   onMail: (token: string) => void = () => {};
+  /** Hears what the library warns of, in whatever process. */
+  onWarning: (message: string) => void = () => {};
   /** Another version of the code is live; new lives begin with it. */
   deployed = false;
   rotated = false;
@@ -139,6 +141,7 @@ export class Town {
       faults: streamOf(seed, `${name} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
+      warned: (message) => this.onWarning(message),
       died: () => {
         const ms = random.pick([20, 1_000, 8_000]);
         this.scheduler.after(ms, null, () => this.#begin(index));

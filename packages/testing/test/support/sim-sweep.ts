@@ -8,14 +8,6 @@ export function complaintOf({ plan, violations }: Simulation): string {
     : `npm run sim -- --seed ${plan.seed}\n${describeViolations(violations)}`;
 }
 
-/** Seeds that are known to fail, and why they are left out until that is understood: see docs/simulation.md. */
-const open: ReadonlySet<number> = new Set([
-  // A fork made inside a step, whose own fork is judged to have been given another value than its ancestors recorded.
-  1_092,
-  // A parent and two children that wake each other without end.
-  101_228,
-]);
-
 /** Tests of one file run one after the other, files side by side: a sweep is cut into files. */
 export function sweep(first: number, count: number): void {
   test(
@@ -26,7 +18,6 @@ export function sweep(first: number, count: number): void {
     async () => {
       const met = new Map<string, number>();
       for (let seed = first; seed < first + count; seed++) {
-        if (open.has(seed)) continue;
         const simulation = await simulate({ seed });
         tally(met, simulation.met);
         expect(complaintOf(simulation)).toBe("");
