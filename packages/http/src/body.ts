@@ -90,27 +90,35 @@ export async function readBytes(request: Request, limits: Limits): Promise<Uint8
   return request.body === null ? new Uint8Array() : readAll(request.body.getReader(), limits);
 }
 
+/** Into one growing block: a body that comes byte by byte takes no more room than another. */
 async function readAll(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   limits: Limits,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Uint8Array[] = [];
+  let block = new Uint8Array(4_096);
   let length = 0;
-  const late = lateness(limits.readMs);
+  let late = false;
+  // Nobody waits for the sender to understand. A read that waits ends with it.
+  const stop = (): void => void reader.cancel().catch(() => {});
+  const timer = setTimeout(() => {
+    late = true;
+    stop();
+  }, limits.readMs);
   try {
     for (;;) {
-      const { done, value } = await Promise.race([read(reader), late.passed]);
-      if (done) return joined(chunks, length);
+      const { done, value } = await read(reader);
+      if (late) throw tooSlow(limits);
+      if (done) return block.slice(0, length);
+      if (length + value.byteLength > limits.bytes) throw tooLarge(limits);
+      if (length + value.byteLength > block.length) block = grown(block, length + value.byteLength);
+      block.set(value, length);
       length += value.byteLength;
-      if (length > limits.bytes) throw tooLarge(limits);
-      chunks.push(value);
     }
   } catch (error) {
-    // Nobody waits for the sender to understand.
-    void reader.cancel(error).catch(() => {});
+    stop();
     throw error;
   } finally {
-    late.cancel();
+    clearTimeout(timer);
   }
 }
 
@@ -124,28 +132,16 @@ async function read(
   }
 }
 
-function lateness(ms: number): { readonly passed: Promise<never>; cancel(): void } {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () =>
-      reject(
-        new HttpError("body-too-slow", `The body took longer than ${ms} ms.`, { details: { limit: ms } }),
-      ),
-    ms,
-  );
-  // The race may be over before it is lost.
-  promise.catch(() => {});
-  return { passed: promise, cancel: () => clearTimeout(timer) };
+function grown(block: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.max(length, block.length * 2));
+  larger.set(block);
+  return larger;
 }
 
-function joined(chunks: readonly Uint8Array[], length: number): Uint8Array<ArrayBuffer> {
-  const all = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return all;
+function tooSlow({ readMs }: Limits): HttpError {
+  return new HttpError("body-too-slow", `The body took longer than ${readMs} ms.`, {
+    details: { limit: readMs },
+  });
 }
 
 function tooLarge({ bytes }: Limits): HttpError {

@@ -1,5 +1,5 @@
 export { createHandler } from "./handler.ts";
-export type { Action, ActionType, Authorize, Handler, HandlerOptions } from "./handler.ts";
+export type { Action, ActionType, Authorize, Handler, HandlerOptions } from "./options.ts";
 export { HttpError, errorResponse } from "./errors.ts";
 export type { HttpErrorCode } from "./errors.ts";
 export { readForm, readJson } from "./body.ts";
@@ -12,4 +12,10 @@ export { toJson } from "./to-json.ts";
 export { verifyWebhook, webhook, webhookRunId } from "./webhook.ts";
 export type { Webhook, WebhookHandle, WebhookOptions } from "./webhook.ts";
 export { github, slack, standardWebhooks, stripe } from "./profiles.ts";
-export type { ProfileOptions, StandardWebhooksOptions, WebhookProfile } from "./profiles.ts";
+export type {
+  ProfileOptions,
+  Received,
+  StandardWebhooksOptions,
+  Verified,
+  WebhookProfile,
+} from "./profiles.ts";

@@ -5,9 +5,13 @@
  *     journal itself remembers it, for ever, in the same write as the effect: a replay finds it there.
  */
 
-import type { Handler } from "./handler.ts";
-import type { Limits } from "./limits.ts";
+import { assertType, parseJson, readBytes } from "./body.ts";
+import { errorResponse, HttpError, json } from "./errors.ts";
+import { sha256Hex, utf8 } from "./hmac.ts";
+import { type Limits, limitsOf } from "./limits.ts";
+import type { Handler } from "./options.ts";
 import type { Verified, WebhookProfile } from "./profiles.ts";
+import { toJson } from "./to-json.ts";
 
 export interface WebhookOptions {
   readonly profile: WebhookProfile;
@@ -32,16 +36,40 @@ export interface Webhook extends Verified {
 export type WebhookHandle = (event: Webhook, request: Request) => unknown;
 
 /** Reads and verifies a request. Rejects with an HttpError, which `errorResponse` turns into an answer. */
-export function verifyWebhook(_request: Request, _options: WebhookOptions): Promise<Webhook> {
-  throw new Error("to come");
+export async function verifyWebhook(request: Request, options: WebhookOptions): Promise<Webhook> {
+  const { profile, now = Date.now } = options;
+  const limits = limitsOf(options.limits);
+  if (request.method !== "POST")
+    throw new HttpError("method-not-allowed", "This address takes POST.", { headers: { allow: "POST" } });
+  assertType(request, profile.types);
+  const bytes = await readBytes(request, limits);
+  const verified = await profile.verify({ headers: request.headers, bytes, now: now(), limits });
+  return {
+    ...verified,
+    runId: await webhookRunId(profile.name, verified.id),
+    bytes,
+    text: () => new TextDecoder().decode(bytes),
+    json: () => parseJson(bytes, limits),
+  };
 }
 
 /** A handler of its own for one sender. */
-export function webhook(_options: WebhookOptions, _handle: WebhookHandle): Handler {
-  throw new Error("to come");
+export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler {
+  return async (request) => {
+    try {
+      const event = await verifyWebhook(request, options);
+      const result = await handle(event, request);
+      if (result instanceof Response) return result;
+      return json(202, result === undefined ? { status: "accepted" } : toJson(result));
+    } catch (error) {
+      return errorResponse(error, options.onError ?? console.error);
+    }
+  };
 }
 
-/** A run id that is the same for every delivery of one message. */
-export function webhookRunId(_name: string, _id: string): Promise<string> {
-  throw new Error("to come");
+/** A run id that is the same for every delivery of one message, and no other sender's. */
+export async function webhookRunId(name: string, id: string): Promise<string> {
+  // Each part carries its length, so that no two pairs give the same text.
+  const hash = await sha256Hex(utf8(`durable webhook ${name.length}:${name}${id.length}:${id}`));
+  return `${name}-${hash.slice(0, 40)}`;
 }
