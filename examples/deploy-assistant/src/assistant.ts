@@ -12,7 +12,7 @@ import type { LanguageModel, ModelMessage } from "ai";
 import type { Release } from "./catalogue.ts";
 import { versionOf, type Health, type Site } from "./deployment.ts";
 import { addressIn, headerId, type Email } from "./email.ts";
-import type { Mailer, Sent } from "./mailer.ts";
+import type { Mailer } from "./mailer.ts";
 import * as messages from "./messages.ts";
 import { propose, type Plan, type Proposal } from "./plan.ts";
 import { decide, ownWords } from "./reply.ts";
@@ -45,6 +45,7 @@ export const workflowName = "deploy-assistant";
 
 const maxRounds = 10;
 const maxPauses = 60;
+const longestThread = 20;
 
 export function createAssistant(parts: AssistantParts): Workflow<Email, Ending> {
   const { model, releases, timeout, watch = (ctx) => ctx } = parts;
@@ -143,13 +144,13 @@ class Post {
     this.heard(messageId);
   }
 
-  /** A mail of theirs is part of the thread, if its id is fit for a header. */
+  /** A mail, theirs or ours, is part of the thread, if its id is fit for a header. */
   heard(messageId: string): void {
     const id = headerId(messageId);
     if (id !== null) this.#thread.push(id);
   }
 
-  async send({ kind, text }: messages.Text): Promise<Sent> {
+  async send({ kind, text }: messages.Text): Promise<void> {
     const at = this.#ctx.now();
     const message = {
       kind,
@@ -158,12 +159,14 @@ class Post {
       to: this.#to,
       subject: this.#subject,
       token: this.token,
-      thread: [...this.#thread],
+      thread: this.#thread.slice(-longestThread),
     };
-    return this.#ctx.step("mail", ({ idempotencyKey }) => this.#mailer.send(message, idempotencyKey), {
-      retry: { attempts: 8, delay: "1s", factor: 2, maxDelay: "1 minute" },
-      timeout: "1m",
-    });
+    const sent = await this.#ctx.step(
+      "mail",
+      ({ idempotencyKey }) => this.#mailer.send(message, idempotencyKey),
+      { retry: { attempts: 8, delay: "1s", factor: 2, maxDelay: "1 minute" }, timeout: "1m" },
+    );
+    this.heard(sent.messageId);
   }
 
   async end(text: messages.Text, ending: Ending): Promise<Ending> {

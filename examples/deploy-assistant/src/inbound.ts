@@ -35,9 +35,16 @@ export function sourcesIn(email: Email, mailbox: string): Source[] {
 
 /** Tags of this mailbox, whatever they say; of another's, only what has the looks of a token. */
 function tagsIn(to: readonly string[], mailbox: string): string[] {
-  const tags = [...to.join(", ").matchAll(/([^\s<>,;:"@+]{0,64})\+([^\s<>,;:"@]{0,128})"?@/g)];
-  return tags.flatMap(([, local = "", tag = ""]) => {
-    const ours = local.toLowerCase().endsWith(mailbox.toLowerCase());
+  const addresses = to
+    .join(" ")
+    .replaceAll('"', "")
+    .split(/[\s<>,;:]+/);
+  return addresses.flatMap((address) => {
+    const [local = ""] = address.split("@", 1);
+    const plus = local.indexOf("+");
+    if (plus === -1 || local === address) return [];
+    const tag = local.slice(plus + 1);
+    const ours = local.slice(0, plus).toLowerCase().endsWith(mailbox.toLowerCase());
     return ours || /^[a-z0-9]{32,}$/i.test(tag) ? tag : [];
   });
 }

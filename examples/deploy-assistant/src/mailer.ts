@@ -10,6 +10,7 @@ import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { FatalError } from "@durable/core";
 import { createTransport, type SendMailOptions } from "nodemailer";
+import { wrapped } from "example-llm";
 import { oneLine } from "./email.ts";
 import { footerName } from "./inbound.ts";
 
@@ -68,12 +69,21 @@ function compose(
     messageId: `<${key}.${token}@${own.domain}>`,
     ...(inReplyTo === undefined ? {} : { inReplyTo, references: [...thread] }),
     date: new Date(at),
-    text: `${text}\n\n-- \n[${footerName}: ${token}]\n`,
+    text: `${short(text)}\n\n-- \n[${footerName}: ${token}]\n`,
     // Out-of-office programs that keep to the rules do not answer this.
     headers: { "Auto-Submitted": "auto-replied", "X-Auto-Response-Suppress": "All" },
     disableFileAccess: true,
     disableUrlAccess: true,
   };
+}
+
+/** Short lines need no encoding: what is in the file is what is read. */
+function short(text: string): string {
+  const width = 72;
+  return text
+    .split("\n")
+    .flatMap((line) => (line.length > width ? wrapped(line, width) : line))
+    .join("\n");
 }
 
 /** Messages as `.eml` files in a folder. */

@@ -33,7 +33,7 @@ export interface WebhookParts {
 /** More of a mail is not kept. */
 const longestBody = 64 * 1024;
 
-const eventSchema = z.object({ type: z.string().min(1).max(200), email: z.unknown() });
+const eventSchema = z.object({ type: z.string().min(1).max(200), email: z.unknown().optional() });
 
 export function createWebhook(parts: WebhookParts): (request: Request) => Promise<Response> {
   const { secrets, onError } = parts;
@@ -57,13 +57,13 @@ export function createWebhook(parts: WebhookParts): (request: Request) => Promis
   };
 }
 
-/** A page in the user's browser can reach this machine, too, under a name of its own. */
+/** A page in the user's browser can reach this machine, too, under a name of its own: that name is in Host. */
 function assertLocal(request: Request): void {
-  const { hostname } = new URL(request.url);
-  if (isLoopback(hostname)) return;
+  const named = `http://${request.headers.get("host") ?? new URL(request.url).host}`;
+  if (URL.canParse(named) && isLoopback(new URL(named).hostname)) return;
   throw new HttpError(
     "forbidden",
-    "Unsigned requests are taken under the name localhost only. Set WEBHOOK_SECRET.",
+    "Unsigned requests are taken under the name localhost only. Set WEBHOOK_SECRET, and sign them.",
   );
 }
 

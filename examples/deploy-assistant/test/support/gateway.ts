@@ -26,15 +26,13 @@ export const manglings: Readonly<Record<string, Mangle>> = {
   "upper case": (text) => text.toUpperCase(),
   "lower case": (text) => text.toLowerCase(),
   "mixed case": (text, random) =>
-    [...text]
-      .map((character) => (random.chance(0.5) ? character.toUpperCase() : character.toLowerCase()))
-      .join(""),
+    text.replaceAll(/\w/g, (one) => (random.chance(0.5) ? one.toUpperCase() : one.toLowerCase())),
   "line ends of another system": (text) => text.replaceAll("\n", "\r\n"),
   "all on one line": (text) => text.replaceAll("\n", " "),
   "white space doubled": (text) => text.replaceAll(" ", "  "),
   "spaces that do not break": (text) => text.replaceAll(" ", "\u00A0"),
   "characters nobody sees": (text, random) =>
-    [...text].map((character) => (random.chance(0.2) ? `${character}\u200B` : character)).join(""),
+    text.replaceAll(/\w/g, (one) => (random.chance(0.2) ? `${one}\u200B` : one)),
   "escaped for HTML": (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"),
   "brackets as entities": (text) => text.replaceAll("[", "&#91;").replaceAll("]", "&#x5D;"),
   "made a page": (text) =>
