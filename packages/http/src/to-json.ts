@@ -58,11 +58,10 @@ class Converter {
     return this.#members(Object.entries(value));
   }
 
-  /** Without its stack: that is for logs. */
+  /** Without its stack, and without further fields: these are for logs. */
   #error(error: Error): Json {
-    const fields = Object.entries(error).filter(([key]) => key !== "stack");
-    const { name, message, cause } = error;
-    return this.#members([["name", name], ["message", message], ["cause", cause], ...fields]);
+    const { name, message, code, cause, errors } = error as Error & { code?: unknown; errors?: unknown };
+    return this.#members(Object.entries({ name, message, code, cause, errors }));
   }
 
   #members(entries: readonly (readonly [string, unknown])[]): Json {
