@@ -10,7 +10,7 @@
 import { durable, type Context, type Duration, type Workflow } from "@durable/core";
 import type { LanguageModel, ModelMessage } from "ai";
 import type { Release } from "./catalogue.ts";
-import { versionOf, type Health, type Site } from "./deployment.ts";
+import { versionOf, type Deploys, type Health } from "./deployment.ts";
 import { addressIn, headerId, type Email } from "./email.ts";
 import type { Mailer } from "./mailer.ts";
 import * as messages from "./messages.ts";
@@ -20,7 +20,7 @@ import { decide, ownWords } from "./reply.ts";
 export interface AssistantParts {
   readonly model: LanguageModel;
   readonly mailer: Mailer;
-  readonly site: Site;
+  readonly site: Deploys;
   readonly releases: readonly Release[];
   /** How long an approval is waited for. */
   readonly timeout: Duration;

@@ -35,6 +35,9 @@ export interface Health {
   readonly detail: string;
 }
 
+/** What the workflow needs of a site. */
+export type Deploys = Pick<Site, "takeTurn" | "giveTurn" | "live" | "copy" | "point" | "check">;
+
 /** Longer than any deployment takes. */
 const turnMs = 10 * 60_000;
 const startMs = 30_000;

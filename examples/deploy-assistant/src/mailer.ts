@@ -69,7 +69,7 @@ function compose(
     messageId: `<${key}.${token}@${own.domain}>`,
     ...(inReplyTo === undefined ? {} : { inReplyTo, references: [...thread] }),
     date: new Date(at),
-    text: `${short(text)}\n\n-- \n[${footerName}: ${token}]\n`,
+    text: `${plain(text)}\n\n-- \n[${footerName}: ${token}]\n`,
     // Out-of-office programs that keep to the rules do not answer this.
     headers: { "Auto-Submitted": "auto-replied", "X-Auto-Response-Suppress": "All" },
     disableFileAccess: true,
@@ -77,10 +77,13 @@ function compose(
   };
 }
 
-/** Short lines need no encoding: what is in the file is what is read. */
-function short(text: string): string {
+/** Plain text in short lines, which need no encoding: what is in the file is what is read. */
+function plain(text: string): string {
   const width = 72;
   return text
+    .toWellFormed()
+    .replaceAll(/\r\n?|[\u2028\u2029]/g, "\n")
+    .replaceAll(/[^\P{Cc}\n]/gu, "")
     .split("\n")
     .flatMap((line) => (line.length > width ? wrapped(line, width) : line))
     .join("\n");

@@ -1,24 +1,12 @@
 import "example-llm/sources";
 import { afterEach, describe, expect, test } from "vitest";
-import { Desk, type Given } from "./support/desk.ts";
+import { closeDesks, openDesk } from "./support/desk.ts";
 
-const desks: Desk[] = [];
-const open = (given?: Given): Desk => {
-  const desk = new Desk(given);
-  desks.push(desk);
-  return desk;
-};
-
-afterEach(() => {
-  for (const desk of desks.splice(0)) {
-    desk.close();
-    expect(desk.errors).toEqual([]);
-  }
-});
+afterEach(closeDesks);
 
 describe("a conversation", () => {
   test("approved: the release is live, and every mail is in one thread to one person", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { runId, address, token } = await desk.ask("Please put 1.1.0 on staging.");
     expect(desk.site.live("staging")).toBeNull();
     expect(await desk.mail("approve", { to: address })).toEqual({ code: 202, status: "resumed", runId });
@@ -33,7 +21,7 @@ describe("a conversation", () => {
   });
 
   test("rejected: nothing is deployed", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { runId, address } = await desk.ask("Please put 1.1.0 on staging.");
     expect((await desk.mail("reject", { to: address })).status).toBe("resumed");
     expect(await desk.stops(runId)).toMatchObject({ status: "completed", output: { status: "rejected" } });
@@ -42,7 +30,7 @@ describe("a conversation", () => {
   });
 
   test("changed: another turn of the model and another wait, and the last plan is the one", async () => {
-    const desk = open();
+    const desk = openDesk();
     const first = await desk.ask("Please put 2.0.0 on staging.");
     await desk.mail("2.0.0 is not signed off. Take 1.1.0, please.", { to: first.address });
     await desk.stops(first.runId);
@@ -61,7 +49,7 @@ describe("a conversation", () => {
   });
 
   test("an unhealthy release is rolled back to what was live, or to nothing", async () => {
-    const desk = open();
+    const desk = openDesk();
     const deploy = async (version: string): Promise<unknown> => {
       const { runId, address } = await desk.ask(`Please put ${version} on staging.`);
       await desk.mail("approve", { to: address });
@@ -78,7 +66,7 @@ describe("a conversation", () => {
   });
 
   test("a request that is not clear is asked about; a yes to that is no approval", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { runId, address } = await desk.ask("Please deploy something nice.");
     expect(desk.kinds()).toEqual(["1-question"]);
     await desk.mail("yes", { to: address });
@@ -90,7 +78,7 @@ describe("a conversation", () => {
   });
 
   test("two robots that write to each other come to an end", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { runId } = await desk.ask("Please put 1.1.0 on staging.");
     let outcome = await desk.stops(runId);
     for (let round = 1; outcome.status === "suspended"; round++) {
@@ -105,7 +93,7 @@ describe("a conversation", () => {
 
 describe("two deployments to one place", () => {
   test("one waits for the other, and each is checked by itself", async () => {
-    const desk = open({ parts: { pause: 20 } });
+    const desk = openDesk({ parts: { pause: 20 } });
     const asked = [];
     for (const version of ["1.0.0", "1.1.0", "2.0.0"])
       asked.push(await desk.ask(`Please put ${version} on staging.`));
@@ -120,7 +108,7 @@ describe("two deployments to one place", () => {
   });
 
   test("one that never ends is not waited for, for ever", async () => {
-    const desk = open({ parts: { pause: 0 } });
+    const desk = openDesk({ parts: { pause: 0 } });
     expect(desk.site.takeTurn("staging", "another-run")).toBe(true);
     const { runId, address } = await desk.ask("Please put 1.1.0 on staging.");
     await desk.mail("approve", { to: address });

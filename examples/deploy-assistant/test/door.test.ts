@@ -5,28 +5,16 @@ import { createHmac, randomBytes } from "node:crypto";
 import { seeded } from "@durable/testing";
 import { serve } from "@durable/http/node";
 import { afterEach, describe, expect, test } from "vitest";
-import { Desk, email, type Given, type Posted } from "./support/desk.ts";
+import { closeDesks, type Desk, email, openDesk, type Posted } from "./support/desk.ts";
 import { forged, shot } from "./support/fuzz.ts";
 
-const desks: Desk[] = [];
-const open = (given?: Given): Desk => {
-  const desk = new Desk(given);
-  desks.push(desk);
-  return desk;
-};
-
-afterEach(() => {
-  for (const desk of desks.splice(0)) {
-    desk.close();
-    expect(desk.errors).toEqual([]);
-  }
-});
+afterEach(closeDesks);
 
 const runs = async (desk: Desk): Promise<number> => (await desk.app.list()).runs.length;
 
 describe("answers", () => {
   test("no token: started; the same messageId again: duplicate, one run, whatever else has changed", async () => {
-    const desk = open();
+    const desk = openDesk();
     const one = { messageId: "<one@example.com>" };
     const started = await desk.mail("Please put 1.1.0 on staging.", one);
     expect(started).toEqual({ code: 202, status: "started", runId: started.runId });
@@ -42,7 +30,7 @@ describe("answers", () => {
   });
 
   test("forged, cut off, of another key, of another storage: ignored, and nothing starts", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { token } = await desk.ask("Please put 1.1.0 on staging.");
     const random = seeded(7);
     const bad = Array.from({ length: 300 }, () => forged(random, [token]));
@@ -56,7 +44,7 @@ describe("answers", () => {
       if (tag !== "" && !tag.startsWith(token))
         expect(await desk.mail(quoted), tag).toEqual({ code: 202, status: "ignored" });
     }
-    const elsewhere = open();
+    const elsewhere = openDesk();
     expect(await elsewhere.mail("approve", { to: `deploy+${token}@localhost` })).toEqual({
       code: 202,
       status: "ignored",
@@ -66,7 +54,7 @@ describe("answers", () => {
   });
 
   test("another type is ignored, with or without an email", async () => {
-    const desk = open();
+    const desk = openDesk();
     for (const type of ["email.bounced", "email.receive", "EMAIL.RECEIVED", "email.received ", "x"])
       for (const given of [email("x"), undefined, null, 1])
         expect(await desk.post({ type, email: given }), type).toEqual({ code: 202, status: "ignored" });
@@ -74,7 +62,7 @@ describe("answers", () => {
   });
 
   test("a mail from the assistant itself is ignored", async () => {
-    const desk = open();
+    const desk = openDesk();
     expect((await desk.mail("x", { from: "Deploy <DEPLOY@localhost>" })).status).toBe("ignored");
     expect(await runs(desk)).toBe(0);
   });
@@ -107,7 +95,7 @@ describe("malformed", () => {
   ];
 
   test("an event with a field that is missing or wrong is 400 and says which", async () => {
-    const desk = open();
+    const desk = openDesk();
     for (const [field, event] of wrong) {
       const { code, error } = await desk.post(event);
       expect({ code, error: error?.code }, JSON.stringify(event)).toEqual({
@@ -120,7 +108,7 @@ describe("malformed", () => {
   });
 
   test("bodies, types and methods have codes of their own", async () => {
-    const desk = open();
+    const desk = openDesk();
     const json = { "content-type": "application/json" };
     const good = JSON.stringify({ type: "email.received", email: email("x") });
     const seen = async (body: string, headers: Record<string, string>): Promise<unknown> => {
@@ -149,7 +137,7 @@ describe("malformed", () => {
   });
 
   test("4,000 requests made up by chance (seed 11): no 5xx, nothing resumed, and a good one right after is answered", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { runId, token } = await desk.ask("Please put 1.1.0 on staging.");
     const random = seeded(11);
     const counts = new Map<number, number>();
@@ -166,7 +154,7 @@ describe("malformed", () => {
       if (response.status === 202) expect(told.status).toMatch(/^(?:started|duplicate|ignored)$/);
       else expect(told.error?.code).toMatch(/^[a-z-]+$/);
     }
-    expect([...counts.keys()].toSorted()).toEqual([202, 400, 404, 405, 413, 415]);
+    expect(new Set(counts.keys())).toEqual(new Set([202, 400, 404, 405, 413, 415]));
     expect((await desk.app.get(runId).outcome()).status).toBe("suspended");
     expect((await desk.mail("reject", { to: `deploy+${token}@localhost` })).status).toBe("resumed");
     expect(desk.site.live("staging")).toBeNull();
@@ -175,7 +163,7 @@ describe("malformed", () => {
 
 describe("who may", () => {
   test("unsigned requests are taken under names of this machine only", async () => {
-    const desk = open();
+    const desk = openDesk();
     const event = { type: "x" };
     for (const host of ["localhost", "localhost:8000", "127.0.0.1:8000", "[::1]:8000"])
       expect((await desk.post(event, { host })).code, host).toBe(202);
@@ -210,7 +198,7 @@ describe("who may", () => {
   };
 
   test("with WEBHOOK_SECRET, only signed ones, by either of two secrets, over the bytes as they were sent", async () => {
-    const desk = open({ secrets });
+    const desk = openDesk({ secrets });
     const text = `{ "type": "email.received",  "email": ${JSON.stringify(email("Please put 1.1.0 on staging."))} }`;
     const refused = { code: 401, error: { code: "bad-signature" } };
     expect(await desk.send(text, { "content-type": "application/json" })).toMatchObject(refused);
@@ -228,7 +216,7 @@ describe("who may", () => {
 });
 
 test("over a real socket: 500 of the same, and a good one after them", async () => {
-  const desk = open();
+  const desk = openDesk();
   const server = await serve(desk.handler, { onError: (error) => desk.errors.push(error) });
   try {
     const random = seeded(12);

@@ -4,22 +4,10 @@ import "example-llm/sources";
 import { MemoryStorage } from "@durable/core";
 import { seeded, virtualWorld } from "@durable/testing";
 import { afterEach, describe, expect, test } from "vitest";
-import { Desk, type Given, type Posted } from "./support/desk.ts";
+import { closeDesks, type Desk, openDesk, type Posted } from "./support/desk.ts";
 import { manglings } from "./support/gateway.ts";
 
-const desks: Desk[] = [];
-const open = (given?: Given): Desk => {
-  const desk = new Desk(given);
-  desks.push(desk);
-  return desk;
-};
-
-afterEach(() => {
-  for (const desk of desks.splice(0)) {
-    desk.close();
-    expect(desk.errors).toEqual([]);
-  }
-});
+afterEach(closeDesks);
 
 const request = "Please put 1.1.0 on preview-x.";
 const deployed = { status: "completed", output: { status: "deployed" } };
@@ -27,7 +15,7 @@ const deployed = { status: "completed", output: { status: "deployed" } };
 describe("H27 a reply at every instant", () => {
   test("before the outbound mail is recorded: kept, and used when the wait is reached", async () => {
     const answers: Posted[] = [];
-    const desk: Desk = open({
+    const desk: Desk = openDesk({
       // The mail is out, and its step is not over: the reply is faster than the record.
       onMail: async ({ kind, token }) => {
         if (kind === "1-plan") answers.push(await desk.mail("approve", { to: `deploy+${token}@localhost` }));
@@ -46,7 +34,7 @@ describe("H27 a reply at every instant", () => {
     const storage = new MemoryStorage({ now: () => now.now() });
     const sent = Promise.withResolvers<string>();
     // A process that dies while its mail is on the way: the step never ends, and no more is heard of it.
-    const dead = open({
+    const dead = openDesk({
       storage,
       world: past,
       onMail: ({ token }) => (sent.resolve(token), new Promise(() => {})),
@@ -54,7 +42,7 @@ describe("H27 a reply at every instant", () => {
     const { runId = "" } = await dead.mail(request);
     const token = await sent.promise;
     now = world;
-    const alive = open({ storage, world });
+    const alive = openDesk({ storage, world });
     expect(await alive.mail("approve", { to: `deploy+${token}@localhost` })).toMatchObject({
       status: "resumed",
       runId,
@@ -69,7 +57,7 @@ describe("H27 a reply at every instant", () => {
 
   test("while the deployment runs, and after the end of the run: a duplicate, and nothing happens twice", async () => {
     const answers: Posted[] = [];
-    const desk: Desk = open({
+    const desk: Desk = openDesk({
       onMail: async ({ kind, token }) => {
         if (kind === "started") answers.push(await desk.mail("reject", { to: `deploy+${token}@localhost` }));
       },
@@ -78,14 +66,14 @@ describe("H27 a reply at every instant", () => {
     await desk.mail("approve", { to: address });
     expect(await desk.stops(runId)).toMatchObject(deployed);
     answers.push(await desk.mail("approve", { to: address }), await desk.mail("Thanks!", { to: address }));
-    expect(answers).toEqual(Array(3).fill({ code: 202, status: "duplicate", runId }));
+    expect(answers).toEqual([1, 2, 3].map(() => ({ code: 202, status: "duplicate", runId })));
     expect(desk.kinds()).toEqual(["1-plan", "started", "deployed"]);
     expect((await desk.app.list()).runs).toHaveLength(1);
   });
 
   test("late: ignored, and the run has ended without it", async () => {
     const world = virtualWorld();
-    const desk = open({ world, parts: { timeout: "3 days" } });
+    const desk = openDesk({ world, parts: { timeout: "3 days" } });
     const { runId, address } = await desk.ask(request);
     await world.advance(3 * 86_400_000 + 1);
     // Its time is over, whether or not anybody has looked at the run since.
@@ -98,7 +86,7 @@ describe("H27 a reply at every instant", () => {
   });
 
   test("to a run that was cancelled: ignored", async () => {
-    const desk = open();
+    const desk = openDesk();
     const { runId, address } = await desk.ask(request);
     await desk.app.cancel(runId);
     expect(await desk.mail("approve", { to: address })).toEqual({ code: 202, status: "ignored" });
@@ -106,7 +94,7 @@ describe("H27 a reply at every instant", () => {
 });
 
 test("H28 a reply that nobody drove on is found by a sweep", async () => {
-  const desk = open();
+  const desk = openDesk();
   const { runId, token } = await desk.ask(request);
   await desk.app.deliver(token, { from: "a@b", body: "approve", messageId: "<x@y>" });
   expect((await desk.app.get(runId).outcome()).status).toBe("running");
@@ -115,7 +103,7 @@ test("H28 a reply that nobody drove on is found by a sweep", async () => {
 });
 
 test("H29 H30 the same reply 20 times, and 20 others with it: one is taken", async () => {
-  const desk = open();
+  const desk = openDesk();
   const { runId, address } = await desk.ask(request);
   const posts = Array.from({ length: 40 }, (_, at) =>
     desk.mail("approve", { to: address, ...(at < 20 ? { messageId: "<same@example.com>" } : {}) }),
@@ -128,7 +116,7 @@ test("H29 H30 the same reply 20 times, and 20 others with it: one is taken", asy
 });
 
 test("H33 two conversations: each reply goes to its own, also when the mails are mixed up", async () => {
-  const desk = open();
+  const desk = openDesk();
   const one = await desk.ask("Please put 1.0.0 on preview-one.");
   const two = await desk.ask("Please put 1.1.0 on preview-two.");
   // The address decides, whatever the text quotes.
@@ -144,7 +132,7 @@ test("H33 two conversations: each reply goes to its own, also when the mails are
 
 describe("H33 a token that went through a mail gateway", () => {
   test.each(Object.keys(manglings))("%s", async (name) => {
-    const desk = open();
+    const desk = openDesk();
     const { runId, token } = await desk.ask(request);
     const quoted = manglings[name]!(`Hello,\n\n-- \n[deploy-assistant: ${token}]\n`, seeded(5));
     const reply = `reject\n\nOn Sunday, Deploy assistant wrote:\n${quoted}`;
@@ -153,7 +141,7 @@ describe("H33 a token that went through a mail gateway", () => {
   });
 
   test("a tag in capitals, a bad tag with a good thread, a thread of three", async () => {
-    const desk = open();
+    const desk = openDesk();
     const ask = async (given: (token: string) => Record<string, unknown>): Promise<Posted> => {
       const { token } = await desk.ask(request);
       return desk.mail("reject", given(token));
@@ -168,7 +156,7 @@ describe("H33 a token that went through a mail gateway", () => {
   });
 
   test("an older question that is quoted below the open one does not get in its way", async () => {
-    const desk = open();
+    const desk = openDesk();
     const first = await desk.ask("Please put 2.0.0 on preview-x.");
     await desk.mail("Take 1.1.0", { to: first.address });
     await desk.stops(first.runId);
@@ -185,7 +173,7 @@ describe("H33 a token that went through a mail gateway", () => {
 });
 
 test("H34 a reply that says nothing useful is asked about again, and harms nothing", async () => {
-  const desk = open();
+  const desk = openDesk();
   const { runId, address } = await desk.ask(request);
   await desk.mail("", { to: address });
   await desk.stops(runId);
@@ -196,15 +184,13 @@ test("H34 a reply that says nothing useful is asked about again, and harms nothi
 });
 
 test("H35 a reply while the model is thinking about the last one waits its turn", async () => {
-  const desk = open();
+  const desk = openDesk();
   const { runId, address } = await desk.ask("Please put 2.0.0 on preview-x.");
   // Nobody waits in between: the second reply meets a run that is busy with the first.
   const change = desk.mail("Take 1.1.0", { to: address });
   const again = desk.mail("Take 1.0.0", { to: address });
-  expect((await Promise.all([change, again])).map(({ status }) => status).toSorted()).toEqual([
-    "duplicate",
-    "resumed",
-  ]);
+  const statuses = (await Promise.all([change, again])).map(({ status }) => status);
+  expect(new Set(statuses)).toEqual(new Set(["resumed", "duplicate"]));
   expect((await desk.stops(runId)).status).toBe("suspended");
   expect(desk.turns).toBe(2);
 });

@@ -124,6 +124,22 @@ export class Desk {
   }
 }
 
+const desks: Desk[] = [];
+
+export function openDesk(given?: Given): Desk {
+  const desk = new Desk(given);
+  desks.push(desk);
+  return desk;
+}
+
+/** After each test. What the server would have logged as its own fault fails the test. */
+export function closeDesks(): void {
+  const closed = desks.splice(0);
+  for (const desk of closed) desk.close();
+  const errors = closed.flatMap((desk) => desk.errors);
+  if (errors.length > 0) throw new AggregateError(errors, `${errors.length} answers of 5xx`);
+}
+
 export function email(body: string, given: Record<string, unknown> = {}): Record<string, unknown> {
   const messageId = `<${process.pid}.${(count += 1)}@example.com>`;
   return {

@@ -115,7 +115,7 @@ export function forged(random: Random, tokens: readonly string[]): string {
   if (tokens.length === 0 || random.chance(0.3)) return any(random.pick([55, 55, 54, 56, 1, 200]));
   const token = random.pick(tokens);
   const at = random.between(0, token.length - 1);
-  const other = [...letters.replace(token[at] ?? "", "")][random.between(0, 30)];
+  const other = letters.replace(token[at] ?? "", "")[random.between(0, 30)];
   return `${token.slice(0, at)}${other}${token.slice(at + 1)}`;
 }
 
