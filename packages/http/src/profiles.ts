@@ -98,12 +98,13 @@ export function stripe(options: ProfileOptions): WebhookProfile {
     verify: async ({ headers, bytes, now, limits }) => {
       const items = single(headers, "stripe-signature")
         .split(",")
-        .map((item) => item.split("=", 2));
-      const times = items.filter(([key]) => key === "t").map(([, value]) => value ?? "");
+        .map((item) => /^([a-z]\w*)=([^=\s]+)$/.exec(item) ?? []);
+      if (items.some(([item]) => item === undefined)) throw bad("the header is not a list");
+      const times = items.filter(([, key]) => key === "t").map(([, , value = ""]) => value);
       const [time = ""] = times;
       if (times.length !== 1) throw bad("there is not one time");
       const at = timeOf(time, { now, toleranceMs });
-      const signatures = items.filter(([key]) => key === "v1").map(([, value = ""]) => fromHex(value));
+      const signatures = items.filter(([, key]) => key === "v1").map(([, , value = ""]) => fromHex(value));
       await assertHolds(holds, signatures, prefixed(`${time}.`, bytes));
       return { id: memberOf(bytes, "id", limits) ?? (await hashed(bytes)), at };
     },
