@@ -29,7 +29,7 @@ export interface Config {
 export function readConfig(env: Environment): Config {
   const folder = env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url));
   const hostname = env["HOST"] || "127.0.0.1";
-  const secrets = (env["WEBHOOK_SECRET"] ?? "").split(/[\s,]+/).filter((secret) => secret !== "");
+  const secrets = (env["WEBHOOK_SECRET"] ?? "").split(/[\s,]+/).flatMap(secretOf);
   if (secrets.length === 0 && !isLoopback(hostname))
     throw new ConfigError(
       `HOST is "${hostname}", which others can reach, and WEBHOOK_SECRET is not set. Set it, or listen on 127.0.0.1.`,
@@ -43,15 +43,29 @@ export function readConfig(env: Environment): Config {
     outbox: env["OUTBOX_DIR"] || join(folder, "outbox"),
     site: env["SITE_DIR"] || join(folder, "site"),
     journal: join(folder, "journal.db"),
-    approvalTimeout: env["APPROVAL_TIMEOUT"] || "3 days",
+    approvalTimeout: timeoutOf(env["APPROVAL_TIMEOUT"] || "3 days"),
     pace: paceOf(env["DEMO_PACE"]),
   };
+}
+
+/** `whsec_` and base64, as Standard Webhooks has it. Other texts are taken as they are, and as base64 if they are that. */
+function secretOf(text: string): string[] {
+  if (text === "" || text.startsWith("whsec_")) return text === "" ? [] : [text];
+  const asText = `whsec_${Buffer.from(text).toString("base64")}`;
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? [text, asText] : [asText];
 }
 
 function portOf(value: string | undefined): number {
   const port = Number(value || 8000);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new ConfigError(`PORT is "${value}". Use a number from 0 to 65535; 0 is any free port.`);
+}
+
+/** The library would say so, too, but only when the first run waits. */
+function timeoutOf(value: string): string {
+  if (/^\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)$/.test(value))
+    return value;
+  throw new ConfigError(`APPROVAL_TIMEOUT is "${value}". Write a time such as "30s", "2 hours" or "3 days".`);
 }
 
 /** The part before the @ has 64 octets, and the token takes 56 of them. */

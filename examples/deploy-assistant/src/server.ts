@@ -92,7 +92,7 @@ interface Head {
 function showHead(out: Terminal, { url, model, mailer, config }: Head): void {
   const trust =
     config.secrets.length > 0
-      ? `signed requests only (WEBHOOK_SECRET, ${config.secrets.length === 1 ? "1 secret" : `${config.secrets.length} secrets`})`
+      ? "signed requests only (WEBHOOK_SECRET)"
       : "unsigned requests are taken, from this machine only (no WEBHOOK_SECRET)";
   const facts = [
     ["webhook", `${url}/webhook`],

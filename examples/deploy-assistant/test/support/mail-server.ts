@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { SMTPServer } from "smtp-server";
 
-interface Taken {
+export interface Taken {
   readonly from: string;
   readonly to: readonly string[];
   readonly raw: string;
@@ -15,6 +15,8 @@ export interface MailServerOptions {
   readonly breakOff?: number;
   /** A code, and how many messages are refused with it. */
   readonly refuse?: readonly [code: number, times: number];
+  /** Hears of a message before its sender is told that it was taken. */
+  readonly onMail?: (mail: Taken) => unknown;
   readonly user?: string;
   readonly password?: string;
 }
@@ -42,16 +44,24 @@ export async function openMailServer(options: MailServerOptions = {}): Promise<M
       callback(right ? null : new Error("wrong"), right ? { user } : undefined);
     },
     onData: (stream, session, reply) => {
-      void text(stream).then((raw) => {
+      const take = async (raw: string): Promise<void> => {
         if (refused < times) {
           refused += 1;
           return reply(Object.assign(new Error("not now"), { responseCode: code }));
         }
         const { mailFrom, rcptTo } = session.envelope;
-        taken.push({ from: mailFrom ? mailFrom.address : "", to: rcptTo.map(({ address }) => address), raw });
+        const mail = {
+          from: mailFrom ? mailFrom.address : "",
+          to: rcptTo.map(({ address }) => address),
+          raw,
+        };
+        taken.push(mail);
+        await options.onMail?.(mail);
         if (taken.length > (options.breakOff ?? 0)) return reply();
         for (const socket of sockets) socket.destroy();
-      });
+      };
+      // A sender that dies in the middle has sent nothing.
+      void text(stream).then(take, () => {});
     },
   });
   // A client that broke off, or that we did.
