@@ -7,7 +7,7 @@
  * A3. Every round has a wait of its own; there are at most `maxRounds`, so two robots do not write to each other for ever.
  */
 
-import { durable, type Context, type Duration, type Workflow } from "@durable/core";
+import { durable, type Context, type Duration, type StepInfo, type Workflow } from "@durable/core";
 import type { LanguageModel, ModelMessage } from "ai";
 import type { Release } from "./catalogue.ts";
 import { versionOf, type Deploys, type Health } from "./deployment.ts";
@@ -55,32 +55,21 @@ export function createAssistant(parts: AssistantParts): Workflow<Email, Ending> 
     const said: ModelMessage[] = [
       { role: "user", content: `${request.subject}\n\n${ownWords(request.body)}` },
     ];
+    const think = ({ signal }: StepInfo): Promise<Proposal> =>
+      propose({ model, releases, messages: said, signal });
     for (let round = 1; round <= maxRounds; round++) {
-      const proposal = await ctx.step(
-        "plan",
-        ({ signal }) => propose({ model, releases, messages: said, signal }),
-        {
-          timeout: "2m",
-        },
-      );
-      const approval = ctx.suspend<Reply | null>("approval", {
-        timeout,
-        fallback: null,
-        note: proposal.plan,
-      });
-      post.token = approval.token;
+      const proposal = await ctx.step("plan", think, { timeout: "2m" });
+      const { plan } = proposal;
+      const approval = ctx.suspend<Reply | null>("approval", { timeout, fallback: null, note: plan });
+      post.token = approval.token; // known before the mail goes out, and the same after a crash
       await post.send(messages.question(request, proposal, round));
-      const reply = await approval;
+      const reply = await approval; // the process may end here
       if (reply === null) return post.end(messages.expired(), { status: "expired" });
       post.heard(reply.messageId);
-      const decision = await ctx.step("decide", () => decide(reply.body));
-      if (decision.kind === "reject") return post.end(messages.rejected(), { status: "rejected" });
-      if (decision.kind === "approve" && proposal.plan !== null)
-        return deploy(ctx, parts, proposal.plan, post);
-      said.push(
-        { role: "assistant", content: answerOf(proposal) },
-        { role: "user", content: decision.text || "(no text)" },
-      );
+      const { kind, text } = await ctx.step("decide", () => decide(reply.body));
+      if (kind === "reject") return post.end(messages.rejected(), { status: "rejected" });
+      if (kind === "approve" && plan !== null) return deploy(ctx, parts, plan, post);
+      said.push({ role: "assistant", content: answerOf(proposal) }, { role: "user", content: text || "..." });
     }
     return post.end(messages.gaveUp(), { status: "gave-up" });
   });

@@ -12,10 +12,8 @@ export function describe(key: string, value: unknown): string {
       const { plan } = value as Proposal;
       return plan === null ? "asks what is missing" : `proposes ${plan.version} to ${plan.environment}`;
     }
-    case "mail": {
-      const { to, via } = value as Sent;
-      return `to ${to}, ${via}`;
-    }
+    case "mail":
+      return (value as Sent).via;
     case "decide":
       return (value as Decision).kind;
     case "take-turn":

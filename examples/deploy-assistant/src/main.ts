@@ -14,6 +14,8 @@ try {
   // Requests and steps under way are let end. After a kill -9, which does not ask, all is as well.
   for (const signal of ["SIGINT", "SIGTERM"] as const)
     process.once(signal, () => void server.close().finally(() => process.exit(0)));
+  // Whoever plays with this server, as the demo does, holds its input: when they have gone, so has it.
+  if (process.env["ENDS_WITH_INPUT"] === "1") process.stdin.on("end", () => process.exit(0)).resume();
 } catch (error) {
   console.error(isForUsers(error) ? error.message : error);
   process.exitCode = 1;
