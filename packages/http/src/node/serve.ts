@@ -151,6 +151,8 @@ class Exchange {
   /** A client that is still sending gets a moment to read its answer, and is then cut off. */
   #letGo(): void {
     const { socket } = this.#request;
+    // A client that keeps the connection would keep the server.
+    if (this.#leaving) socket.end();
     if (this.#request.complete || socket.destroyed) return;
     this.#request.resume();
     setTimeout(() => socket.destroy(), lingerMs).unref();

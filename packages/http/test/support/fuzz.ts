@@ -1,0 +1,117 @@
+/** Malformed requests against a server in a process of its own. Short in a test, long in `npm run soak:http`. */
+
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { seeded } from "@durable/testing";
+import { malformed } from "./malformed.ts";
+
+export interface Fuzzed {
+  /** Requests that were refused, or cut off. */
+  readonly malformed: number;
+  /** Requests that turned out to be good ones all the same. */
+  readonly harmless: number;
+  /** Answers by status; "none" where the connection was closed without one. */
+  readonly answers: Readonly<Record<string, number>>;
+  readonly serverErrors: number;
+  /** Connections that were still open, without an answer, after the time for it. */
+  readonly hanging: number;
+  /** What the server heard of through onError. */
+  readonly faults: number;
+  readonly memoryGrowth: number;
+  /** A proper answer right after all that, to a run that was waiting all along. */
+  readonly goodAfter: boolean;
+}
+
+export async function fuzz(options: {
+  readonly requests: number;
+  readonly seed: number;
+  /** Requests before memory is looked at first. */
+  readonly warmUp: number;
+  readonly progress?: (count: number, growth: number) => void;
+}): Promise<Fuzzed> {
+  const child = fork(new URL("fuzz-server.ts", import.meta.url), {
+    execArgv: ["--conditions=source", "--expose-gc", "--disable-warning=ExperimentalWarning"],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  try {
+    const [{ port, token }] = (await once(child, "message")) as [{ port: number; token: string }];
+    const random = seeded(options.seed);
+    const counts = { malformed: 0, harmless: 0, hanging: 0, answers: {} as Record<string, number> };
+    const send = async (): Promise<void> => {
+      const statuses = await exchange(port, malformed(random));
+      if (statuses === null) counts.hanging += 1;
+      const [status = "none"] = statuses ?? [];
+      counts.answers[status] = (counts.answers[status] ?? 0) + 1;
+      if (/^[23]/.test(status)) counts.harmless += 1;
+      else counts.malformed += 1;
+      for (const later of statuses?.slice(1) ?? [])
+        if (later.startsWith("5")) counts.answers[later] = (counts.answers[later] ?? 0) + 1;
+    };
+    const until = async (count: number): Promise<void> => {
+      const one = async (): Promise<void> => {
+        while (counts.malformed < count) await send();
+      };
+      await Promise.all(Array.from({ length: 16 }, one));
+    };
+    await until(options.warmUp);
+    const before = await ask(child);
+    let last = before;
+    for (let next = options.warmUp; next < options.requests;) {
+      next = Math.min(options.requests, next + 5_000);
+      await until(next);
+      last = await ask(child);
+      options.progress?.(counts.malformed, last.rss - before.rss);
+    }
+    const serverErrors = Object.entries(counts.answers)
+      .filter(([status]) => status.startsWith("5"))
+      .reduce((sum, [, count]) => sum + count, 0);
+    const goodAfter = await answered(port, token);
+    return { ...counts, serverErrors, faults: last.faults, memoryGrowth: last.rss - before.rss, goodAfter };
+  } finally {
+    child.kill("SIGKILL");
+  }
+}
+
+async function ask(child: ChildProcess): Promise<{ rss: number; faults: number }> {
+  child.send("memory");
+  const [told] = (await once(child, "message")) as [{ rss: number; faults: number }];
+  return told;
+}
+
+/** Sends bytes and ends; the statuses that came back, or `null` when nothing did and nobody hung up. */
+function exchange(port: number, bytes: Uint8Array): Promise<string[] | null> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1" });
+    let text = "";
+    const done = (statuses: string[] | null): void => {
+      clearTimeout(late);
+      // Without the minute a closed connection would take up its port.
+      socket.resetAndDestroy();
+      resolve(statuses);
+    };
+    const found = (): string[] =>
+      [...text.matchAll(/^HTTP\/1\.1 ([2-5]\d\d) /gm)].map(([, status = ""]) => status);
+    const late = setTimeout(() => done(text === "" ? null : found()), 10_000);
+    socket.on("data", (data) => {
+      text += data.toString("latin1");
+      // A stream goes on: its head is the answer.
+      if (text.includes("text/event-stream")) done(found());
+    });
+    socket.on("error", () => {});
+    socket.on("close", () => done(found()));
+    socket.end(bytes);
+  });
+}
+
+async function answered(port: number, token: string): Promise<boolean> {
+  const url = `http://127.0.0.1:${port}`;
+  const init = {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: '{"value":{"approved":true}}',
+  };
+  const taken = await fetch(`${url}/resume/${token}`, init);
+  const read = (await (await fetch(`${url}/runs/kept`)).json()) as { status: string };
+  return taken.status === 200 && read.status === "completed";
+}
