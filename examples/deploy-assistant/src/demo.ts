@@ -9,7 +9,11 @@ import { fileURLToPath } from "node:url";
 import { wrapped, type Terminal } from "example-llm";
 import { DemoServer } from "./demo-server.ts";
 
-const folder = fileURLToPath(new URL("../.durable/demo", import.meta.url));
+/** A folder of its own, which is begun anew each time. */
+const folder = join(
+  process.env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url)),
+  "demo",
+);
 const outbox = join(folder, "outbox");
 
 interface Letter {

@@ -55,7 +55,7 @@ test.each([
     /^HOST is "0\.0\.0\.0", which others can reach, and WEBHOOK_SECRET is not set\..*\n$/,
   ],
   [{ HOST: "::" }, /^HOST is "::", .*\n$/],
-  [{ WEBHOOK_SECRET: "whsec_no" }, /^[^\n]*secret[^\n]*\n$/i],
+  [{ WEBHOOK_SECRET: "whsec_!!" }, /^[^\n]*secret[^\n]*\n$/i],
   [{ PORT: "80000" }, /^PORT is "80000"\..*\n$/],
   [{ MAIL_ADDRESS: "assistant@example.com" }, /^MAIL_ADDRESS is .*at most 8 characters.*\n$/],
   [{ SMTP_URL: "mail.example.com" }, /^SMTP_URL is not a URL .*\n$/],
