@@ -9,6 +9,7 @@ export { openApi } from "./openapi.ts";
 export { startOnce } from "./start-once.ts";
 export type { StartedOnce } from "./start-once.ts";
 export { toJson } from "./to-json.ts";
+export type { Json } from "./to-json.ts";
 export { verifyWebhook, webhook, webhookRunId } from "./webhook.ts";
 export type { Webhook, WebhookHandle, WebhookOptions } from "./webhook.ts";
 export { github, slack, standardWebhooks, stripe } from "./profiles.ts";
