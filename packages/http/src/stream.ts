@@ -83,7 +83,8 @@ interface SendingParts {
   readonly first: Next;
   readonly place: Place;
   readonly abort: AbortController;
-  readonly client: AbortSignal;
+  /** Not every host has one. */
+  readonly client: AbortSignal | undefined;
 }
 
 class Sending {
@@ -102,8 +103,8 @@ class Sending {
     // It may fail before anybody reads it.
     parts.first.catch(() => {});
     service.streams.open += 1;
-    if (parts.client.aborted) this.#stop();
-    else parts.client.addEventListener("abort", this.#stop, { once: true });
+    if (parts.client?.aborted === true) this.#stop();
+    else parts.client?.addEventListener("abort", this.#stop, { once: true });
   }
 
   body(): ReadableStream<Uint8Array> {
@@ -117,7 +118,7 @@ class Sending {
     if (this.#over) return;
     this.#over = true;
     this.#service.streams.open -= 1;
-    this.#parts.client.removeEventListener("abort", this.#stop);
+    this.#parts.client?.removeEventListener("abort", this.#stop);
     this.#parts.abort.abort();
   };
 
