@@ -196,7 +196,7 @@ const hashed = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => `sha25
 function memberOf(bytes: Uint8Array, name: string, limits: Limits): string | null {
   try {
     const body = parseJson(bytes, limits) as Record<string, unknown> | null;
-    const value = typeof body === "object" && body !== null && Object.hasOwn(body, name) ? body[name] : null;
+    const value = typeof body === "object" && body !== null ? body[name] : null;
     return typeof value === "string" && value !== "" ? value : null;
   } catch {
     return null;

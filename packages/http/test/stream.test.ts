@@ -1,6 +1,6 @@
 /** Streams as server-sent events: from any place on, live and recorded. */
 
-import { type App, createApp, durable, MemoryStorage } from "@durable/core";
+import { type App, createApp, durable, DurableError, MemoryStorage, type Run } from "@durable/core";
 import { createHandler } from "@durable/http";
 import { expect, test } from "vitest";
 import { eventsIn, eventsOf, type SentEvent } from "./support/events.ts";
@@ -185,20 +185,12 @@ test("S3 nothing is read ahead for a client that does not take it", async () => 
       { id: "w" },
     )
   ).result();
-  const counted: App = {
-    ...app,
-    get: (id) => {
-      const run = app.get(id);
-      const stream = run.stream.bind(run);
-      run.stream = async function* (...args: Parameters<typeof stream>) {
-        for await (const event of stream(...args)) {
-          given += 1;
-          yield event as never;
-        }
-      };
-      return run;
-    },
-  };
+  const counted = streaming(app, async function* (signal) {
+    for await (const event of app.get("w").stream("say", { signal })) {
+      given += 1;
+      yield event;
+    }
+  });
   const response = await createHandler(counted, { authorize: () => true })(
     new Request(`${origin}/runs/w/streams/say`),
   );
@@ -235,29 +227,57 @@ test("a run that was cancelled cuts its stream, by name", async () => {
   expect((await events.next()).done).toBe(true);
 });
 
-test("a storage that fails on the way ends the connection without an end, and is told to us", async () => {
-  const { app, open, go } = waitingStream();
-  await open;
-  const errors: unknown[] = [];
-  const broken: App = {
+/** The app, with `run.stream` replaced. */
+function streaming(app: App, stream: (signal: AbortSignal | undefined) => ReturnType<Run["stream"]>): App {
+  return {
     ...app,
     get: (id) => {
       const run = app.get(id);
-      run.stream = async function* () {
-        yield { type: "chunk", attempt: 1, index: 0, value: 1 as never };
-        throw new Error("/srv/private is gone");
-      };
+      run.stream = ((_name, options) => stream(options?.signal)) as Run["stream"];
       return run;
     },
   };
-  const handler = createHandler(broken, { authorize: () => true, onError: (error) => errors.push(error) });
-  const text = await (await handler(new Request(`${origin}/runs/h/streams/say`))).text();
-  expect(eventsIn(text)).toMatchObject([
-    { event: "chunk" },
-    { event: "error", id: "", data: { code: "internal" } },
-  ]);
-  expect(text).not.toContain("private");
-  expect(errors.length).toBe(1);
+}
+
+test.each([
+  ["internal", new Error("/srv/private is gone")],
+  ["storage-failed", new DurableError("storage-failed", "/srv/private is gone")],
+])(
+  "what fails on the way (%s) ends the connection without an end, and is told to us",
+  async (code, error) => {
+    const { app, open, go } = waitingStream();
+    await open;
+    const errors: unknown[] = [];
+    const broken = streaming(app, async function* () {
+      yield { type: "chunk", attempt: 1, index: 0, value: 1 };
+      throw error;
+    });
+    const handler = createHandler(broken, { authorize: () => true, onError: (one) => errors.push(one) });
+    const text = await (await handler(new Request(`${origin}/runs/h/streams/say`))).text();
+    expect(eventsIn(text)).toMatchObject([{ event: "chunk" }, { event: "error", id: "", data: { code } }]);
+    expect(text).not.toContain("private");
+    expect(errors).toEqual([error]);
+    go();
+  },
+);
+
+test("a reading that nobody wants any more is called off", async () => {
+  const { app, open, go } = waitingStream();
+  await open;
+  const signals: (AbortSignal | undefined)[] = [];
+  const watched = streaming(app, (signal) => {
+    signals.push(signal);
+    return app.get("h").stream("say", { signal });
+  });
+  const handler = createHandler(watched, { authorize: () => true });
+  const abort = new AbortController();
+  const first = await handler(new Request(`${origin}/runs/h/streams/say`, { signal: abort.signal }));
+  const second = await handler(new Request(`${origin}/runs/h/streams/say`));
+  expect(signals.map((signal) => signal?.aborted)).toEqual([false, false]);
+  abort.abort();
+  await second.body?.cancel();
+  expect(signals.map((signal) => signal?.aborted)).toEqual([true, true]);
+  expect(await first.text()).toBe("");
   go();
 });
 
