@@ -156,10 +156,9 @@ export class Demo {
     if (step.includes(".eml") && from === "ran") this.#counts.mails += 1;
     const style = from === "ran" ? "green" : from === "journal" ? "cyan" : "red";
     const who = this.#out.paint("dim", `server ${this.#lives}`);
-    // What comes before the step takes 21 characters, escape codes not counted.
-    this.#out.line(
-      `  ${who}  ${this.#out.paint(style, from.padEnd(8))} ${step.slice(0, this.#out.width - 22)}`,
-    );
+    // Files begin with their time, which says little here. What comes before takes 21 characters on the screen.
+    const shown = step.replace(/\d{8}-\d{6}\.\d{3}-/, "*-").slice(0, this.#out.width - 22);
+    this.#out.line(`  ${who}  ${this.#out.paint(style, from.padEnd(8))} ${shown}`);
   }
 
   #letter(style: "green" | "cyan", headers: readonly string[], body: string): void {

@@ -55,7 +55,6 @@ export async function openServer(config: Config, env: Environment, out: Terminal
     close: async () => {
       await server.close();
       await worker.stop();
-      await storage.close();
     },
   };
 }

@@ -95,7 +95,11 @@ async function route({ app, own, onError }: WebhookParts, email: Email): Promise
     return { status: "ignored" };
   const sources = sourcesIn(email, own.mailbox);
   if (sources.length === 0) return start(app, email);
-  const reply: Reply = { from: email.from, body: kept(email.body), messageId: email.messageId };
+  const reply: Reply = {
+    from: email.from,
+    body: email.body.slice(0, longestBody),
+    messageId: email.messageId,
+  };
   for (const source of sources) {
     const result = await offer(app, source, reply);
     if (result === null) continue;
@@ -110,7 +114,11 @@ async function route({ app, own, onError }: WebhookParts, email: Email): Promise
 
 function start(app: App, email: Email): Promise<Answer> {
   const id = `deploy-${createHash("sha256").update(bareId(email.messageId)).digest("hex").slice(0, 32)}`;
-  return startOnce(app, { workflow: workflowName, input: { ...email, body: kept(email.body) }, id });
+  return startOnce(app, {
+    workflow: workflowName,
+    input: { ...email, body: email.body.slice(0, longestBody) },
+    id,
+  });
 }
 
 /** How the waits behind a source's tokens take the reply; `null` when none of them is genuine. */
@@ -125,8 +133,4 @@ async function offer(app: App, { place, candidates }: Source, reply: Reply): Pro
     first ??= result;
   }
   return first;
-}
-
-function kept(body: string): string {
-  return body.slice(0, longestBody).toWellFormed();
 }

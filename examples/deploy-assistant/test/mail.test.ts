@@ -120,6 +120,8 @@ describe("an outbox of files", () => {
       ]);
       expect(parsed.replyTo?.[0]).toMatchObject({ address: `deploy+${token}@localhost` });
       expect(parsed.text).toContain(`[deploy-assistant: ${token}]`);
+      expect(parsed.text?.replaceAll("\n", "") + (parsed.subject ?? "")).not.toMatch(/\p{Cc}/u);
+      expect(parsed.subject?.length ?? 0).toBeLessThanOrEqual(200);
     }
   });
 });
