@@ -16,6 +16,13 @@ const folder = join(
 );
 const outbox = join(folder, "outbox");
 
+/** Settings of a server that others reach: none of them is for this one. */
+const unset = Object.fromEntries(
+  ["HOST", "WEBHOOK_SECRET", "SMTP_URL", "MAIL_ADDRESS", "OUTBOX_DIR", "SITE_DIR", "APPROVAL_TIMEOUT"].map(
+    (name) => [name, ""],
+  ),
+);
+
 interface Letter {
   readonly to: string;
   readonly subject: string;
@@ -75,6 +82,7 @@ export class Demo {
 
   async #start(): Promise<void> {
     this.#server = new DemoServer({
+      ...unset,
       DURABLE_DIR: folder,
       PORT: process.env["PORT"] || "0",
       DEMO_PACE: process.env["DEMO_PACE"] || "0.3",
