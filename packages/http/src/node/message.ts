@@ -2,18 +2,26 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+export interface Incoming {
+  readonly request: Request;
+  /** The handler let go of the body, or never asked for it. */
+  isUnwanted(): boolean;
+}
+
 /** A request of fetch; throws what fetch has no word for. `origin` stands for the server: Host is the client's word. */
-export function toRequest(message: IncomingMessage, origin: string, signal: AbortSignal): Request {
+export function toRequest(message: IncomingMessage, origin: string, signal: AbortSignal): Incoming {
   const { method = "GET" } = message;
   const hasBody = method !== "GET" && method !== "HEAD" && isLong(message);
+  const body = hasBody ? bodyOf(message) : null;
   // The body of a request that may not have one is let go by.
-  if (!hasBody) message.resume();
-  return new Request(urlOf(message, origin), {
+  if (body === null) message.resume();
+  const request = new Request(urlOf(message, origin), {
     method,
     headers: headersOf(message.rawHeaders),
     signal,
-    ...(hasBody ? { body: bodyOf(message), duplex: "half" } : {}),
+    ...(body === null ? {} : { body: body.stream, duplex: "half" }),
   });
+  return { request, isUnwanted: () => !request.bodyUsed || body?.isCancelled() === true };
 }
 
 function isLong({ headers }: IncomingMessage): boolean {
@@ -37,13 +45,14 @@ function headersOf(raw: readonly string[]): Headers {
   return headers;
 }
 
-function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array> {
+function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>; isCancelled(): boolean } {
   let over = false;
+  let cancelled = false;
   const finish = (last: () => void): void => {
     if (!over) last();
     over = true;
   };
-  return new ReadableStream<Uint8Array>(
+  const stream = new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
         message.pause();
@@ -58,10 +67,30 @@ function bodyOf(message: IncomingMessage): ReadableStream<Uint8Array> {
         message.on("close", () => finish(() => controller.error(new Error("The client went away."))));
       },
       pull: () => void message.resume(),
-      cancel: () => finish(() => {}),
+      cancel: () => {
+        cancelled = true;
+        finish(() => {});
+      },
     },
     { highWaterMark: 0 },
   );
+  return { stream, isCancelled: () => cancelled };
+}
+
+/** Lets the rest of a body go by: settles at its end, when the client goes, or after a while. */
+export function letBy(message: IncomingMessage, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      message.off("end", done);
+      message.off("close", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    message.on("end", done);
+    message.on("close", done);
+    message.resume();
+  });
 }
 
 /** Sends a response, as fast as the client takes it, until it ends or the client goes. */

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { send, toRequest } from "./message.ts";
+import { type Incoming, letBy, send, toRequest } from "./message.ts";
 
 /** Any fetch handler: ours, or a framework's. */
 type FetchHandler = (request: Request) => Promise<Response> | Response;
@@ -125,7 +125,8 @@ class Exchange {
       if (!this.#request.complete || this.#leaving) this.#response.setHeader("connection", "close");
       if (this.#streaming && this.#leaving) this.abort();
       await send(response, this.#response);
-      this.#letGo();
+      // A client that keeps the connection would keep the server.
+      if (this.#leaving) this.#request.socket.end();
     } catch (error) {
       // The head is out: all that is left to say is that it was not complete.
       onError(error);
@@ -134,31 +135,25 @@ class Exchange {
   }
 
   async #answer(handler: FetchHandler, origin: string, onError: (error: unknown) => void): Promise<Response> {
-    let request: Request;
+    let incoming: Incoming;
     try {
-      request = toRequest(this.#request, origin, this.#gone.signal);
+      incoming = toRequest(this.#request, origin, this.#gone.signal);
     } catch {
       return plain(400, "invalid-request", "This is not a request that can be answered.");
     }
     try {
-      return await handler(request);
+      const response = await handler(incoming.request);
+      // Who is still sending when the connection ends may not hear the answer.
+      if (!this.#request.complete && incoming.isUnwanted()) await letBy(this.#request, lingerMs);
+      return response;
     } catch (error) {
       onError(error);
       return plain(500, "internal", "This request failed here. The reason is in the server's log.");
     }
   }
-
-  /** A client that is still sending gets a moment to read its answer, and is then cut off. */
-  #letGo(): void {
-    const { socket } = this.#request;
-    // A client that keeps the connection would keep the server.
-    if (this.#leaving) socket.end();
-    if (this.#request.complete || socket.destroyed) return;
-    this.#request.resume();
-    setTimeout(() => socket.destroy(), lingerMs).unref();
-  }
 }
 
+/** How long the rest of a body that nobody wants may take, in milliseconds. */
 const lingerMs = 500;
 
 function plain(status: number, code: string, message: string): Response {

@@ -1,6 +1,6 @@
 /** Malformed requests against a server in a process of its own. Short in a test, long in `npm run soak:http`. */
 
-import { type ChildProcess, fork } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { seeded } from "@durable/testing";
@@ -23,6 +23,33 @@ export interface Fuzzed {
   readonly goodAfter: boolean;
 }
 
+interface FuzzServer {
+  readonly port: number;
+  /** Of a run that waits, `kept`. */
+  readonly token: string;
+  /** What the process holds after a collection, and how many faults of its own it heard of. */
+  memory(): Promise<{ rss: number; faults: number }>;
+  stop(): void;
+}
+
+/** A server in a process of its own, so that its memory is its own. */
+export async function fuzzServer(): Promise<FuzzServer> {
+  const child = fork(new URL("fuzz-server.ts", import.meta.url), {
+    execArgv: ["--conditions=source", "--expose-gc", "--disable-warning=ExperimentalWarning"],
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  const [told] = (await once(child, "message")) as [{ port: number; token: string }];
+  return {
+    ...told,
+    memory: async () => {
+      child.send("memory");
+      const [found] = (await once(child, "message")) as [{ rss: number; faults: number }];
+      return found;
+    },
+    stop: () => void child.kill("SIGKILL"),
+  };
+}
+
 export async function fuzz(options: {
   readonly requests: number;
   readonly seed: number;
@@ -30,12 +57,9 @@ export async function fuzz(options: {
   readonly warmUp: number;
   readonly progress?: (count: number, growth: number) => void;
 }): Promise<Fuzzed> {
-  const child = fork(new URL("fuzz-server.ts", import.meta.url), {
-    execArgv: ["--conditions=source", "--expose-gc", "--disable-warning=ExperimentalWarning"],
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
+  const server = await fuzzServer();
   try {
-    const [{ port, token }] = (await once(child, "message")) as [{ port: number; token: string }];
+    const { port, token } = server;
     const random = seeded(options.seed);
     const counts = { malformed: 0, harmless: 0, hanging: 0, answers: {} as Record<string, number> };
     const send = async (): Promise<void> => {
@@ -55,12 +79,12 @@ export async function fuzz(options: {
       await Promise.all(Array.from({ length: 64 }, one));
     };
     await until(options.warmUp);
-    const before = await ask(child);
+    const before = await server.memory();
     let last = before;
     for (let next = options.warmUp; next < options.requests;) {
       next = Math.min(options.requests, next + 5_000);
       await until(next);
-      last = await ask(child);
+      last = await server.memory();
       options.progress?.(counts.malformed, last.rss - before.rss);
     }
     const serverErrors = Object.entries(counts.answers)
@@ -69,14 +93,8 @@ export async function fuzz(options: {
     const goodAfter = await answered(port, token);
     return { ...counts, serverErrors, faults: last.faults, memoryGrowth: last.rss - before.rss, goodAfter };
   } finally {
-    child.kill("SIGKILL");
+    server.stop();
   }
-}
-
-async function ask(child: ChildProcess): Promise<{ rss: number; faults: number }> {
-  child.send("memory");
-  const [told] = (await once(child, "message")) as [{ rss: number; faults: number }];
-  return told;
 }
 
 /**
@@ -97,7 +115,7 @@ function exchange(port: number, bytes: Uint8Array): Promise<string[] | null> {
     };
     const found = (): string[] =>
       [...text.matchAll(/^HTTP\/1\.1 ([2-5]\d\d) /gm)].map(([, status = ""]) => status);
-    const late = setTimeout(() => done(text === "" ? null : found()), 10_000);
+    const late = setTimeout(() => done(text === "" ? null : found()), 30_000);
     socket.on("data", (data) => {
       text += data.toString("latin1");
       // A connection may be kept for more, and a stream goes on: what comes in a moment is the answer.
