@@ -1,0 +1,165 @@
+/**
+ * The whole conversation as one workflow: read, propose, ask, wait; then deploy, check, and roll back if need be.
+ *
+ * A1. The wait has its token before the mail goes out, and the mail's step is its own record: a crash between the
+ *     two sends the same mail again, never one under another token.
+ * A2. A reply may be faster than the record of the mail it answers: the journal keeps it until the wait is reached.
+ * A3. Every round has a wait of its own; there are at most `maxRounds`, so two robots do not write to each other for ever.
+ */
+
+import { durable, type Context, type Duration, type StepInfo, type Workflow } from "@durable/core";
+import type { LanguageModel, ModelMessage } from "ai";
+import type { Release } from "./catalogue.ts";
+import { versionOf, type Deploys, type Health } from "./deployment.ts";
+import { addressIn, headerId, type Email } from "./email.ts";
+import type { Mailer } from "./mailer.ts";
+import * as messages from "./messages.ts";
+import { propose, type Plan, type Proposal } from "./plan.ts";
+import { decide, ownWords } from "./reply.ts";
+
+export interface AssistantParts {
+  readonly model: LanguageModel;
+  readonly mailer: Mailer;
+  readonly site: Deploys;
+  readonly releases: readonly Release[];
+  /** How long an approval is waited for. */
+  readonly timeout: Duration;
+  /** How long to wait for another deployment to the same place, once. */
+  readonly pause?: Duration;
+  /** Lets a printer hear of the steps. */
+  readonly watch?: (ctx: Context) => Context;
+}
+
+/** What a reply brings to the wait. */
+export interface Reply {
+  readonly from: string;
+  readonly body: string;
+  readonly messageId: string;
+}
+
+export type Ending =
+  | ({ readonly status: "deployed" | "rolled-back" | "busy" } & Plan)
+  | { readonly status: "rejected" | "expired" | "gave-up" };
+
+export const workflowName = "deploy-assistant";
+
+const maxRounds = 10;
+const maxPauses = 60;
+const longestThread = 20;
+
+export function createAssistant(parts: AssistantParts): Workflow<Email, Ending> {
+  const { model, releases, timeout, watch = (ctx) => ctx } = parts;
+  return durable(workflowName, async (context, request: Email) => {
+    const ctx = watch(context);
+    const post = new Post(ctx, parts.mailer, request);
+    const said: ModelMessage[] = [
+      { role: "user", content: `${request.subject}\n\n${ownWords(request.body)}` },
+    ];
+    const think = ({ signal }: StepInfo): Promise<Proposal> =>
+      propose({ model, releases, messages: said, signal });
+    for (let round = 1; round <= maxRounds; round++) {
+      const proposal = await ctx.step("plan", think, { timeout: "2m" });
+      const { plan } = proposal;
+      const approval = ctx.suspend<Reply | null>("approval", { timeout, fallback: null, note: plan });
+      post.token = approval.token; // known before the mail goes out, and the same after a crash
+      await post.send(messages.question(request, proposal, round));
+      const reply = await approval; // the process may end here
+      if (reply === null) return post.end(messages.expired(), { status: "expired" });
+      post.heard(reply.messageId);
+      const { kind, text } = await ctx.step("decide", () => decide(reply.body));
+      if (kind === "reject") return post.end(messages.rejected(), { status: "rejected" });
+      if (kind === "approve" && plan !== null) return deploy(ctx, parts, plan, post);
+      said.push({ role: "assistant", content: answerOf(proposal) }, { role: "user", content: text || "..." });
+    }
+    return post.end(messages.gaveUp(), { status: "gave-up" });
+  });
+}
+
+/** The model's own words, as it is to remember them. */
+function answerOf({ message, plan, risks }: Proposal): string {
+  return JSON.stringify({
+    message,
+    version: plan?.version ?? null,
+    environment: plan?.environment ?? null,
+    risks,
+  });
+}
+
+async function deploy(
+  ctx: Context,
+  { site, pause = "1s" }: AssistantParts,
+  plan: Plan,
+  post: Post,
+): Promise<Ending> {
+  const { version, environment } = plan;
+  await post.send(messages.started(plan));
+  for (let tries = 1; !(await ctx.step("take-turn", () => site.takeTurn(environment, ctx.runId))); tries++) {
+    if (tries === maxPauses) return post.end(messages.busy(plan), { status: "busy", ...plan });
+    await ctx.sleep(pause);
+  }
+  let health: Health;
+  const live = await ctx.step("look", () => site.live(environment));
+  try {
+    const name = await ctx.step("copy", ({ idempotencyKey }) =>
+      site.copy(environment, version, idempotencyKey),
+    );
+    await ctx.step("switch", () => site.point(environment, name));
+    health = await ctx.step("check", ({ signal }) => site.check(environment, version, signal), {
+      timeout: "2m",
+    });
+    if (!health.healthy) await ctx.step("roll-back", () => site.point(environment, live));
+  } finally {
+    await ctx.step("give-turn", () => site.giveTurn(environment, ctx.runId));
+  }
+  return health.healthy
+    ? post.end(messages.deployed(plan, health), { status: "deployed", ...plan })
+    : post.end(messages.rolledBack(plan, health, versionOf(live)), { status: "rolled-back", ...plan });
+}
+
+/** The outbound side of the conversation: one recipient, one thread, the token of the last wait. */
+class Post {
+  token = "";
+  readonly #ctx: Context;
+  readonly #mailer: Mailer;
+  readonly #to: string;
+  readonly #subject: string;
+  readonly #thread: string[] = [];
+
+  constructor(ctx: Context, mailer: Mailer, { from, subject, messageId }: Email) {
+    this.#ctx = ctx;
+    this.#mailer = mailer;
+    this.#to = addressIn(from) ?? "";
+    this.#subject = /^re:/i.test(subject.trim()) ? subject : `Re: ${subject}`;
+    this.heard(messageId);
+  }
+
+  /** A mail, theirs or ours, is part of the thread, if its id is fit for a header. */
+  heard(messageId: string): void {
+    const id = headerId(messageId);
+    if (id !== null) this.#thread.push(id);
+  }
+
+  async send({ kind, text }: messages.Text): Promise<void> {
+    const at = this.#ctx.now();
+    const message = {
+      kind,
+      text,
+      at,
+      to: this.#to,
+      subject: this.#subject,
+      token: this.token,
+      thread: this.#thread.slice(-longestThread),
+    };
+    const sent = await this.#ctx.step(
+      "mail",
+      ({ idempotencyKey }) => this.#mailer.send(message, idempotencyKey),
+      { retry: { attempts: 8, delay: "1s", factor: 2, maxDelay: "1 minute" }, timeout: "1m" },
+    );
+    this.heard(sent.messageId);
+  }
+
+  async end(text: messages.Text, ending: Ending): Promise<Ending> {
+    await this.send(text);
+    return ending;
+  }
+}

@@ -1,0 +1,25 @@
+/** What can be deployed, and where to. A plan names entries of these lists: never a path, never a command. */
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export interface Release {
+  readonly version: string;
+  readonly notes: string;
+}
+
+/** The bundled app's releases, oldest first. */
+export function readReleases(bundle: string): Release[] {
+  const files = readdirSync(join(bundle, "releases")).filter((file) => file.endsWith(".json"));
+  return files
+    .map((file) => JSON.parse(readFileSync(join(bundle, "releases", file), "utf8")) as Release)
+    .map(({ version, notes }) => ({ version, notes }))
+    .toSorted((a, b) => a.version.localeCompare(b.version, "en", { numeric: true }));
+}
+
+export const environments = "staging, production, or preview-<name>";
+
+/** Fit to be the name of a folder, too. */
+export function isEnvironment(name: string): boolean {
+  return /^(?:staging|production|preview-[a-z0-9][a-z0-9-]{0,30})$/.test(name);
+}

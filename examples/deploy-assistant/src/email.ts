@@ -1,0 +1,68 @@
+/** An e-mail as the webhook brings it. All of it was written by somebody else: it is data, never an instruction. */
+
+import { z } from "zod";
+
+/** Longest texts that are taken; the door has counted the bytes of the whole body before. */
+const longest = { address: 320, addresses: 20_000, line: 998, ids: 20_000 };
+
+const addressShape = /^[^\s\p{C}@<>(),;:"\\]+@[^\s\p{C}@<>(),;:"\\]+$/u;
+
+/** The bare address of `Ada <ada@example.com>` or `ada@example.com`; `null` when it is neither, or several. */
+export function addressIn(text: string): string | null {
+  const [, angled] = /^[^<>]*<([^<>]*)>\s*$/.exec(text) ?? [];
+  const address = (angled ?? text).trim();
+  return address.length <= longest.address && addressShape.test(address) ? address : null;
+}
+
+/** The name before the address, for a greeting; the mailbox when there is none. */
+export function nameIn(text: string): string {
+  const [, name = ""] = /^\s*"?([^"<>]*?)"?\s*<[^<>]*>\s*$/.exec(text) ?? [];
+  const [mailbox = ""] = (addressIn(text) ?? "").split("@");
+  return oneLine(name, 60) || mailbox;
+}
+
+/** Without line breaks and other controls, and not longer than `most`: fit for a header. */
+export function oneLine(text: string, most: number): string {
+  const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, " ").trim();
+  return line.length <= most ? line : `${line.slice(0, most - 3).trimEnd()}...`;
+}
+
+const oneOrMore = z.union([z.string(), z.array(z.string()).max(100)]).transform((given) => [given].flat());
+const recipients = oneOrMore
+  .refine((list) => list.join().length <= longest.addresses, "is too long")
+  .refine((list) => list.some((text) => text.includes("@")), "holds no address");
+const messageIds = oneOrMore.refine((list) => list.join().length <= longest.ids, "is too long");
+
+/** What providers call these two; a body without them is well-formed. */
+const optional = { inReplyTo: messageIds.nullish(), references: messageIds.nullish() };
+
+export const emailSchema = z.object({
+  from: z
+    .string()
+    .max(longest.line)
+    .refine((text) => addressIn(text) !== null, "is not one e-mail address"),
+  to: recipients,
+  subject: z.string().max(longest.line),
+  body: z.string(),
+  messageId: z
+    .string()
+    .max(longest.line)
+    .refine((text) => bareId(text) !== "", "is empty"),
+  ...optional,
+});
+
+export type Email = z.output<typeof emailSchema>;
+
+/** A message id without its brackets: gateways add and drop them. */
+export function bareId(messageId: string): string {
+  return messageId
+    .trim()
+    .replace(/^<(.*)>$/, "$1")
+    .trim();
+}
+
+/** A message id as a header may carry it; `null` when the sender's is not fit for one. */
+export function headerId(messageId: string): string | null {
+  const id = bareId(messageId);
+  return /^[\x21-\x3b\x3d\x3f-\x7e]{1,250}$/.test(id) ? `<${id}>` : null;
+}

@@ -1,0 +1,96 @@
+/**
+ * Where a reply goes: the token it carries, found in what a mail gateway left of it. There is no table to look
+ * in; the token itself names the run and the wait, and the library checks its signature.
+ *
+ * I1. The address comes first, then the thread headers, then the footer in the body: most to least exact.
+ * I2. White space, quote marks, soft line breaks, HTML and the case of letters do not matter.
+ * I3. Whatever was meant as a token, and is none, still counts as one: such a mail starts nothing.
+ */
+
+import type { Email } from "./email.ts";
+
+/** What stands before the token in the last line of every mail. */
+export const footerName = "deploy-assistant";
+
+/** A place in the mail, with the texts in it that may be a token, in the order in which they are tried. */
+export interface Source {
+  readonly place: "address" | "thread" | "footer";
+  readonly candidates: readonly string[];
+}
+
+/** A mail's text quotes every mail before it. More than this nobody sends in good faith. */
+const most = 20;
+
+/** No sources: the mail is no reply. A source without a genuine token: it pretends to be one. */
+export function sourcesIn(email: Email, mailbox: string): Source[] {
+  const sources: Source[] = [
+    { place: "address", candidates: tagsIn(email.to, mailbox) },
+    { place: "thread", candidates: [...idsIn(email.inReplyTo), ...idsIn(email.references).toReversed()] },
+    { place: "footer", candidates: footersIn(email.body) },
+  ];
+  return sources
+    .map(({ place, candidates }) => ({ place, candidates: [...new Set(candidates)].slice(0, most) }))
+    .filter(({ candidates }) => candidates.length > 0);
+}
+
+/** Tags of this mailbox, whatever they say; of another's, only what has the looks of a token. */
+function tagsIn(to: readonly string[], mailbox: string): string[] {
+  const addresses = to
+    .join(" ")
+    .replaceAll('"', "")
+    .split(/[\s<>,;:]+/);
+  return addresses.flatMap((address) => {
+    const [local = ""] = address.split("@", 1);
+    const plus = local.indexOf("+");
+    if (plus === -1 || local === address) return [];
+    const tag = local.slice(plus + 1);
+    const ours = local.slice(0, plus).toLowerCase().endsWith(mailbox.toLowerCase());
+    return ours || /^[a-z0-9]{32,}$/i.test(tag) ? tag : [];
+  });
+}
+
+/** Our Message-IDs end in the token; nobody else's are of its length. */
+function idsIn(ids: readonly string[] | null | undefined): string[] {
+  const found = (ids ?? []).join(" ").matchAll(/(?:^|[^a-z2-7])([a-z2-7]{55})@/gi);
+  return [...found].map(([, token = ""]) => token);
+}
+
+function footersIn(body: string): string[] {
+  const found = squeezed(body).matchAll(new RegExp(`\\[${footerName}:([a-z0-9]{1,80})`, "gi"));
+  return [...found].map(([, token = ""]) => token.slice(0, 55));
+}
+
+const entities: Readonly<Record<string, string>> = {
+  gt: ">",
+  lt: "<",
+  amp: "&",
+  nbsp: " ",
+  lsqb: "[",
+  rsqb: "]",
+};
+
+/** Some gateways escape what another has escaped before. */
+const layers = 3;
+
+/** The text without everything a gateway may put between two characters of it. */
+function squeezed(body: string): string {
+  let text = body.replaceAll(/[\u00AD\u200B-\u200F\u2060\uFEFF]+/g, "");
+  for (let layer = 1; layer <= layers; layer++) {
+    const before = text;
+    text = text
+      .replaceAll(/<\/?[a-z][^<>]{0,2000}>/gi, "")
+      .replaceAll(
+        /&(?:#(\d{1,6})|#x([\da-f]{1,5})|([a-z]{2,5}));/gi,
+        (whole: string, ...[decimal, hex, name]: (string | undefined)[]) => entity(whole, decimal, hex, name),
+      );
+    if (text === before) break;
+  }
+  // White space and soft line breaks, quote marks, emphasis.
+  return text.replaceAll(/[\s>|=*_\u200B]+/g, "");
+}
+
+function entity(whole: string, ...[decimal, hex, name]: readonly (string | undefined)[]): string {
+  if (decimal !== undefined) return String.fromCodePoint(Math.min(Number(decimal), 0x10ffff));
+  if (hex !== undefined) return String.fromCodePoint(Number.parseInt(hex, 16));
+  return entities[(name ?? "").toLowerCase()] ?? whole;
+}

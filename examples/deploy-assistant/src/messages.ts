@@ -1,0 +1,77 @@
+/** What the assistant writes. Texts only: who gets them, and under which token, is the workflow's business. */
+
+import type { Health } from "./deployment.ts";
+import { nameIn, type Email } from "./email.ts";
+import type { Plan, Proposal } from "./plan.ts";
+
+export interface Text {
+  readonly kind: string;
+  readonly text: string;
+}
+
+const how = `Reply to this mail:
+
+    approve   to go ahead
+    reject    to call it off
+    or say in your own words what should be different.
+
+Nothing happens until then.`;
+
+/** The plan, or what is missing for one. The only message that wants an answer. */
+export function question(request: Email, { message, plan, risks }: Proposal, round: number): Text {
+  const lines = [`Hello ${nameIn(request.from)},`, message];
+  if (plan === null)
+    return {
+      kind: `${round}-question`,
+      text: [...lines, "Reply to this mail with what is missing, or with: reject"].join("\n\n"),
+    };
+  const facts = [
+    ["app", "tide-board"],
+    ["release", plan.version],
+    ["to", plan.environment],
+    ["then", "health check over HTTP; roll back if it fails"],
+    ...risks.map((risk) => ["risk", risk]),
+  ];
+  const table = facts.map(([name = "", value = ""]) => `    ${name.padEnd(10)}${value}`).join("\n");
+  return { kind: `${round}-plan`, text: [...lines, table, how].join("\n\n") };
+}
+
+export function started({ version, environment }: Plan): Text {
+  return { kind: "started", text: `Approved. tide-board ${version} goes to ${environment} now.` };
+}
+
+export function deployed({ version, environment }: Plan, health: Health): Text {
+  return {
+    kind: "deployed",
+    text: `Done: tide-board ${version} is on ${environment}, and healthy (${health.detail}).\n\n${over}`,
+  };
+}
+
+export function rolledBack({ version, environment }: Plan, health: Health, live: string | null): Text {
+  const now = live === null ? "Nothing is deployed there, as before." : `${live} is back in its place.`;
+  return {
+    kind: "rolled-back",
+    text: `tide-board ${version} was on ${environment} for a moment, and failed its health check: ${health.detail}.\n\nI rolled back. ${now}\n\n${over}`,
+  };
+}
+
+export function rejected(): Text {
+  return { kind: "rejected", text: `Called off: nothing was deployed.\n\n${over}` };
+}
+
+export function expired(): Text {
+  return { kind: "expired", text: `Nobody answered in time: nothing was deployed.\n\n${over}` };
+}
+
+export function busy({ environment }: Plan): Text {
+  return {
+    kind: "busy",
+    text: `Another deployment to ${environment} is under way and does not end. Nothing was deployed.\n\n${over}`,
+  };
+}
+
+export function gaveUp(): Text {
+  return { kind: "gave-up", text: `We do not seem to get any further. Nothing was deployed.\n\n${over}` };
+}
+
+const over = "This conversation is over. For another deployment, please write a new mail.";

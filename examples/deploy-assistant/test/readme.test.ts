@@ -1,0 +1,86 @@
+/** What the README says is what happens: its code is the code, its curl lines are run as they stand. */
+
+import "example-llm/sources";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { afterEach, expect, test } from "vitest";
+import type { Posted } from "./support/desk.ts";
+import { killServers, Place, ServerProcess } from "./support/server-process.ts";
+
+const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
+const readme = read("../README.md");
+const [start = "", address = "", reply = ""] = [...readme.matchAll(/```sh\n([^]*?)```/g)].map(
+  ([, block]) => block,
+);
+
+const places: Place[] = [];
+afterEach(async () => {
+  killServers();
+  for (const place of places.splice(0)) await place.remove();
+});
+
+/** A shell in which port and folder are those of the test, and all else is as it stands on the page. */
+async function shell(script: string, { place, url }: { place: Place; url: string }): Promise<string> {
+  const text = script
+    .replaceAll("localhost:8000", new URL(url).host)
+    .replaceAll("examples/deploy-assistant/.durable", place.folder);
+  const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", text]);
+  return stdout;
+}
+
+const open = (): Place => {
+  const place = new Place();
+  places.push(place);
+  return place;
+};
+
+test("the code in the README is the code", () => {
+  const lines = (text: string): string =>
+    text
+      .split("\n")
+      .map((line) => line.trim())
+      .join("\n");
+  const [, block = ""] = /```ts\n([^]*?)```/.exec(readme) ?? [];
+  expect(block.split("\n").length).toBeGreaterThan(10);
+  expect(lines(read("../src/assistant.ts"))).toContain(lines(block));
+});
+
+test("one curl starts a run, a second resumes it, with a kill -9 in between", async () => {
+  const place = open();
+  const first = new ServerProcess(place);
+  const started = JSON.parse(await shell(start, { place, url: await first.url() })) as Posted;
+  expect(started).toEqual({ status: "started", runId: started.runId });
+  await place.mail("-plan.eml");
+  await first.kill();
+
+  const second = new ServerProcess(place);
+  const at = { place, url: await second.url() };
+  const [to = "", answer = ""] = (await shell(`${address}\n${reply}`, at)).split("\n");
+  expect(to).toMatch(/^deploy\+[a-z2-7]{55}@localhost$/);
+  expect(JSON.parse(answer)).toEqual({ status: "resumed", runId: started.runId });
+  expect(await place.mail("-deployed.eml")).toContain("1.1.0 is on staging");
+  // The second process found the work of the first in the journal.
+  const { out } = await second.kill();
+  expect(out).toMatch(/ journal +plan /);
+  expect(out).not.toMatch(/ ran +plan /);
+
+  const third = new ServerProcess(place);
+  const again = { place, url: await third.url() };
+  const told = (await shell(`${start}\necho\n${address}\n${reply}`, again)).split("\n");
+  const duplicate = { status: "duplicate", runId: started.runId };
+  expect([JSON.parse(told[0] ?? ""), JSON.parse(told[2] ?? "")]).toEqual([duplicate, duplicate]);
+  expect(place.mails()).toHaveLength(3);
+});
+
+test("H33 the two requests reach two processes, which run at the same time", async () => {
+  const place = open();
+  const [one, two] = [new ServerProcess(place), new ServerProcess(place)];
+  const { runId } = JSON.parse(await shell(start, { place, url: await one.url() })) as Posted;
+  await place.mail("-plan.eml");
+  const at = { place, url: await two.url() };
+  const [, answer = ""] = (await shell(`${address}\n${reply}`, at)).split("\n");
+  expect(JSON.parse(answer)).toEqual({ status: "resumed", runId });
+  expect(await place.mail("-deployed.eml")).toContain("1.1.0 is on staging");
+  expect(place.mails()).toHaveLength(3);
+});

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { decide, ownWords } from "../src/reply.ts";
+
+describe("what a reply says", () => {
+  test.each([
+    ["approve", "approve"],
+    ["Approved.", "approve"],
+    ["  APPROVE!  \n\nAda", "approve"],
+    ["Yes, please", "approve"],
+    ["lgtm, thanks!", "approve"],
+    ["Ship it\n\n> approve   to go ahead", "approve"],
+    ["Go ahead.\n\nBest wishes\nAda", "approve"],
+    ["*approve*", "approve"],
+    ["reject", "reject"],
+    ["Reject: there is a freeze until Monday", "reject"],
+    ["No.", "reject"],
+    ["Stop!", "reject"],
+    ["Don’t deploy", "reject"],
+    ["cancel, please", "reject"],
+  ])("%j is %s", (body, kind) => {
+    expect(decide(body).kind).toBe(kind);
+  });
+
+  test.each([
+    "yes, but on production",
+    "Approve\n\nbut use 1.1.0",
+    "approve 1.1.0 instead",
+    "Approved. Wait for Bob first.\n",
+    "ok\n\nnot before noon",
+    "no, take 1.1.0",
+    "No\n\n1.1.0 instead please",
+    "Is that the one with the evening tides?",
+    "disapprove",
+    "I do not approve",
+    "approve or reject, I do not care",
+    "",
+    "> approve",
+    "&gt; approve",
+    "-- \napprove",
+    "On Sunday somebody wrote:\napprove",
+  ])("%j is not a yes", (body) => {
+    expect(decide(body).kind).not.toBe("approve");
+  });
+});
+
+describe("own words", () => {
+  test.each([
+    [
+      "approve\r\n\r\nOn Sun, 15 Nov 2026 at 09:00, Deploy assistant <deploy@localhost> wrote:\r\n> reject",
+      "approve",
+    ],
+    ["approve\n\n-----Original Message-----\nFrom: x", "approve"],
+    ["approve\n________________________________\nFrom: Deploy", "approve"],
+    ["approve\nFrom: Deploy <deploy@localhost>\nSent: now", "approve"],
+    ["first\n> quoted\nsecond", "first\nsecond"],
+    ["text\n[deploy-assistant: abc]\nmore", "text"],
+    ["", ""],
+  ])("%j", (body, own) => {
+    expect(ownWords(body)).toBe(own);
+  });
+
+  test("a text made to be slow is not, and comes out short", () => {
+    const texts = [
+      "On ".repeat(300_000),
+      `On${" wrote: ".repeat(100_000)}x`,
+      " ".repeat(1_000_000),
+      "_".repeat(1_000_000),
+    ];
+    for (const text of [...texts, "-".repeat(1_000_000), "a\n\n\n".repeat(250_000)])
+      expect(decide(text).text.length).toBeLessThanOrEqual(8_000);
+  });
+});

@@ -1,0 +1,79 @@
+/** The command as a user starts it. */
+
+import "example-llm/sources";
+import { randomBytes } from "node:crypto";
+import { createServer, type AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { email } from "./support/desk.ts";
+import { killServers, Place, ServerProcess, type Ended } from "./support/server-process.ts";
+
+const places: Place[] = [];
+const place = (): Place => {
+  const made = new Place();
+  places.push(made);
+  return made;
+};
+
+afterEach(async () => {
+  killServers();
+  for (const made of places.splice(0)) await made.remove();
+});
+
+async function post(url: string): Promise<number> {
+  const body = JSON.stringify({ type: "email.received", email: email("Please put 1.1.0 on staging.") });
+  const headers = { "content-type": "application/json" };
+  const response = await fetch(`${url}/webhook`, { method: "POST", headers, body });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+test("says whom it trusts, serves, and ends on SIGTERM", async () => {
+  const server = new ServerProcess(place());
+  expect(await post(await server.url())).toBe(202);
+  server.signal("SIGTERM");
+  const { code, out, err } = await server.ended;
+  expect({ code, err }).toEqual({ code: 0, err: "" });
+  expect(out).toMatch(/^webhook +http:\/\/127\.0\.0\.1:\d+\/webhook$/m);
+  expect(out).toMatch(/^trust +unsigned requests are taken, from this machine only \(no WEBHOOK_SECRET\)$/m);
+  expect(out).toMatch(/^model +scripted, offline/m);
+  expect(out).toMatch(/^mail +\.eml files in /m);
+});
+
+test("WEBHOOK_SECRET lets it bind elsewhere, and turns unsigned requests away", async () => {
+  const secret = `whsec_${randomBytes(32).toString("base64")}`;
+  const server = new ServerProcess(place(), { HOST: "0.0.0.0", WEBHOOK_SECRET: secret });
+  const { port } = new URL(await server.url());
+  expect(await post(`http://127.0.0.1:${port}`)).toBe(401);
+  const { out } = await server.kill();
+  expect(out).toMatch(/^trust +signed requests only \(WEBHOOK_SECRET\)$/m);
+  expect(out).not.toContain(secret.slice(6, 20));
+});
+
+test.each([
+  [
+    { HOST: "0.0.0.0" },
+    /^HOST is "0\.0\.0\.0", which others can reach, and WEBHOOK_SECRET is not set\..*\n$/,
+  ],
+  [{ HOST: "::" }, /^HOST is "::", .*\n$/],
+  [{ WEBHOOK_SECRET: "whsec_!!" }, /^[^\n]*secret[^\n]*\n$/i],
+  [{ PORT: "80000" }, /^PORT is "80000"\..*\n$/],
+  [{ MAIL_ADDRESS: "assistant@example.com" }, /^MAIL_ADDRESS is .*at most 8 characters.*\n$/],
+  [{ SMTP_URL: "mail.example.com" }, /^SMTP_URL is not a URL .*\n$/],
+  [{ APPROVAL_TIMEOUT: "soon" }, /^APPROVAL_TIMEOUT is "soon"\..*\n$/],
+  [{ LLM_PROVIDER: "opnai" }, /^LLM_PROVIDER is "opnai"\..*\n$/],
+  [{ DEMO_PACE: "fast" }, /^DEMO_PACE is "fast"\..*\n$/],
+])("%o is one line and exit code 1", async (env: Record<string, string>, line) => {
+  const { code, out, err }: Ended = await new ServerProcess(place(), env).ended;
+  expect(err).toMatch(line);
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+});
+
+test("a port that is taken is one line and exit code 1", async () => {
+  const other = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => other.once("listening", resolve));
+  const { port } = other.address() as AddressInfo;
+  const { code, err } = await new ServerProcess(place(), { PORT: String(port) }).ended;
+  other.close();
+  expect(code).toBe(1);
+  expect(err).toMatch(/^[^\n]*EADDRINUSE[^\n]*\n$/);
+});

@@ -1,0 +1,173 @@
+/**
+ * What goes wrong, as an answer: `{ error: { code, message, details? } }` with an HTTP status.
+ *
+ * R1. An error of the library has the status of the table in docs/errors.md; a test keeps the two equal.
+ * R2. What is our own fault (5xx) is answered with its code and a general sentence: paths, keys and causes are
+ *     for `onError` alone.
+ * R3. Every answer is JSON that no browser takes for a page and no cache keeps.
+ */
+
+import { DurableError, type ErrorCode } from "@durable/core";
+
+/** What only this package says. The rest are codes of the library. */
+export type HttpErrorCode =
+  | "forbidden"
+  | "cross-site"
+  | "no-route"
+  | "method-not-allowed"
+  | "invalid-path"
+  | "invalid-query"
+  | "invalid-body"
+  | "invalid-json"
+  | "incomplete-body"
+  | "body-too-large"
+  | "body-too-deep"
+  | "body-too-slow"
+  | "too-many-keys"
+  | "string-too-long"
+  | "unsupported-type"
+  | "unsupported-encoding"
+  | "too-many-streams"
+  | "bad-signature"
+  | "body-used"
+  | "internal";
+
+const httpStatus: Readonly<Record<HttpErrorCode, number>> = {
+  forbidden: 403,
+  "cross-site": 403,
+  "no-route": 404,
+  "method-not-allowed": 405,
+  "invalid-path": 400,
+  "invalid-query": 400,
+  "invalid-body": 400,
+  "invalid-json": 400,
+  "incomplete-body": 400,
+  "body-too-large": 413,
+  "body-too-deep": 413,
+  "body-too-slow": 408,
+  "too-many-keys": 413,
+  "string-too-long": 413,
+  "unsupported-type": 415,
+  "unsupported-encoding": 415,
+  "too-many-streams": 429,
+  "bad-signature": 401,
+  "body-used": 500,
+  internal: 500,
+};
+
+const libraryStatus: Readonly<Record<ErrorCode, number>> = {
+  "invalid-name": 500,
+  "invalid-id": 400,
+  "invalid-options": 400,
+  "invalid-input": 422,
+  "input-mismatch": 409,
+  "workflow-mismatch": 409,
+  "unknown-workflow": 404,
+  "unknown-step": 404,
+  "not-found": 404,
+  "no-storage": 500,
+  "no-secret": 500,
+  "not-serializable": 500,
+  "too-large": 413,
+  "too-deep": 413,
+  limit: 422,
+  corrupt: 500,
+  "newer-format": 500,
+  "no-key": 500,
+  tampered: 500,
+  conflict: 409,
+  diverged: 409,
+  "foreign-await": 409,
+  "journal-regressed": 500,
+  poison: 500,
+  "step-failed": 500,
+  "step-timeout": 504,
+  "invalid-output": 502,
+  "suspend-expired": 410,
+  suspended: 409,
+  cancelled: 409,
+  "run-failed": 500,
+  "storage-busy": 503,
+  "storage-full": 507,
+  "storage-readonly": 500,
+  "storage-closed": 503,
+  "storage-failed": 503,
+};
+
+/** A request that is refused. `message` is sent to whoever made it, `cause` is not. */
+export class HttpError extends Error {
+  readonly code: HttpErrorCode;
+  readonly status: number;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(
+    code: HttpErrorCode,
+    message: string,
+    options: {
+      cause?: unknown;
+      details?: Readonly<Record<string, unknown>>;
+      headers?: Readonly<Record<string, string>>;
+    } = {},
+  ) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.name = "HttpError";
+    this.code = code;
+    this.status = httpStatus[code];
+    this.details = options.details ?? {};
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** The HTTP status that goes with a code of the library. */
+export const statusOf = (code: string): number => (libraryStatus as Record<string, number>)[code] ?? 500;
+
+/** Any error as an answer; what is not the client's fault goes to `onError` as it is. */
+export function errorResponse(error: unknown, onError?: (error: unknown) => void): Response {
+  const told = errorOf(error);
+  if (told.status >= 500) onError?.(error);
+  const { status, code, message, details = {}, headers = {} } = told;
+  const body = { error: { code, message, ...(Object.keys(details).length === 0 ? {} : { details }) } };
+  return json(status, body, headers);
+}
+
+interface Told {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function errorOf(error: unknown): Told {
+  if (error instanceof HttpError) return error;
+  const code = DurableError.is(error) ? error.code : "internal";
+  const status = DurableError.is(error) ? statusOf(code) : 500;
+  if (DurableError.is(error) && status < 500) return { status, code, message: error.message };
+  return status === 503
+    ? {
+        status,
+        code,
+        message: "The storage cannot be used now. Try again later.",
+        headers: { "retry-after": "5" },
+      }
+    : { status, code, message: "This request failed here. The reason is in the server's log." };
+}
+
+/** Said with everything that is sent. */
+export const safeHeaders: Readonly<Record<string, string>> = {
+  "cache-control": "no-store",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+export function json(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { ...safeHeaders, "content-type": "application/json", ...headers },
+  });
+}

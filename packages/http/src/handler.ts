@@ -1,0 +1,27 @@
+/** One fetch handler over an app: `(Request) => Promise<Response>`, for any server that speaks them. */
+
+import type { App } from "@durable/core";
+import { errorResponse } from "./errors.ts";
+import { type Handler, type HandlerOptions, serviceOf } from "./options.ts";
+import { routeOf } from "./routes.ts";
+
+/** Start, read, list, stream, fork and cancel runs, and answer suspend points by token. */
+export function createHandler(app: App, options: HandlerOptions = {}): Handler {
+  const service = serviceOf(app, options);
+  return async (request) => {
+    const response = await answer();
+    // What a link scanner asks for has no body; a stream would go on for nobody.
+    if (request.method !== "HEAD" || response.body === null) return response;
+    void response.body.cancel().catch(() => {});
+    return new Response(null, response);
+
+    async function answer(): Promise<Response> {
+      try {
+        const { act, call } = routeOf(service, request);
+        return await act(service, call);
+      } catch (error) {
+        return errorResponse(error, service.onError);
+      }
+    }
+  };
+}

@@ -1,0 +1,161 @@
+/**
+ * A fetch handler on node:http: streaming bodies both ways, abort on disconnect, limits, graceful close.
+ * Whatever a client sends is answered with 4xx at worst; a handler that throws is our own fault.
+ */
+
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type Incoming, letBy, send, toRequest } from "./message.ts";
+
+/** Any fetch handler: ours, or a framework's. */
+type FetchHandler = (request: Request) => Promise<Response> | Response;
+
+export interface ServeOptions {
+  /** 0, a free one, by default. */
+  readonly port?: number;
+  /** "127.0.0.1" by default: nobody outside this machine. */
+  readonly hostname?: string;
+  /** Connections at the same time; 1,000 by default. */
+  readonly maxConnections?: number;
+  /** Milliseconds a request may take to arrive, its body included; 30,000 by default. */
+  readonly requestMs?: number;
+  /** Milliseconds `close` waits for requests under way; 10,000 by default. */
+  readonly closeMs?: number;
+  /** Hears of handlers that threw. By default it is written to stderr. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface Server {
+  readonly port: number;
+  readonly hostname: string;
+  /** "http://127.0.0.1:8000" */
+  readonly url: string;
+  /** Takes no more requests, lets those under way end, and cuts streams: their clients connect again elsewhere. */
+  close(): Promise<void>;
+}
+
+/** Serves until it is closed. */
+export async function serve(handler: FetchHandler, options: ServeOptions = {}): Promise<Server> {
+  const { port = 0, hostname = "127.0.0.1", requestMs = 30_000, onError = console.error } = options;
+  const open = new Set<Exchange>();
+  let origin = "http://localhost";
+  const server = createServer(
+    {
+      maxHeaderSize: 16 * 1024,
+      headersTimeout: Math.min(10_000, requestMs),
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: Math.min(1_000, requestMs),
+    },
+    (request, response) => {
+      const exchange = new Exchange(request, response);
+      open.add(exchange);
+      void exchange.run(handler, origin, onError).finally(() => open.delete(exchange));
+    },
+  );
+  server.maxConnections = options.maxConnections ?? 1_000;
+  server.listen(port, hostname);
+  // Rejects when the port is taken.
+  await once(server, "listening");
+  server.on("error", onError);
+  const bound = (server.address() as AddressInfo).port;
+  origin = `http://${hostname.includes(":") ? `[${hostname}]` : hostname}:${bound}`;
+  const close = async (): Promise<void> => {
+    const closed = new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
+    server.closeIdleConnections();
+    for (const exchange of open) exchange.leave();
+    const cut = setTimeout(() => {
+      for (const exchange of open) exchange.abort();
+      server.closeAllConnections();
+    }, options.closeMs ?? 10_000);
+    await closed;
+    clearTimeout(cut);
+  };
+  return { port: bound, hostname, url: origin, close };
+}
+
+/** The handler for what speaks Node's own requests: `http.createServer`, Express, Fastify's `raw`. */
+export function nodeListener(
+  handler: FetchHandler,
+  { onError = console.error }: Pick<ServeOptions, "onError"> = {},
+): (request: IncomingMessage, response: ServerResponse) => void {
+  return (request, response) => {
+    void new Exchange(request, response).run(handler, "http://localhost", onError);
+  };
+}
+
+/** One request and its response. */
+class Exchange {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #gone = new AbortController();
+  #streaming = false;
+  #leaving = false;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.#request = request;
+    this.#response = response;
+    response.once("close", () => {
+      if (!response.writableFinished) this.abort();
+    });
+    // A client that goes away is no fault; its going is heard through the signal.
+    request.on("error", () => {});
+    response.on("error", () => {});
+  }
+
+  abort(): void {
+    this.#gone.abort();
+  }
+
+  /** The server is closing: what would go on for ever ends now. */
+  leave(): void {
+    this.#leaving = true;
+    if (!this.#response.headersSent) this.#response.setHeader("connection", "close");
+    if (this.#streaming) this.abort();
+  }
+
+  async run(handler: FetchHandler, origin: string, onError: (error: unknown) => void): Promise<void> {
+    try {
+      const response = await this.#answer(handler, origin, onError);
+      if (this.#response.destroyed) return await response.body?.cancel();
+      this.#streaming = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
+      // The rest of a body that nobody wants is not waited for.
+      if (!this.#request.complete || this.#leaving) this.#response.setHeader("connection", "close");
+      if (this.#streaming && this.#leaving) this.abort();
+      await send(response, this.#response);
+      // A client that keeps the connection would keep the server.
+      if (this.#leaving) this.#request.socket.end();
+    } catch (error) {
+      // The head is out: all that is left to say is that it was not complete.
+      onError(error);
+      this.#response.destroy();
+    }
+  }
+
+  async #answer(handler: FetchHandler, origin: string, onError: (error: unknown) => void): Promise<Response> {
+    let incoming: Incoming;
+    try {
+      incoming = toRequest(this.#request, origin, this.#gone.signal);
+    } catch {
+      return plain(400, "invalid-request", "This is not a request that can be answered.");
+    }
+    try {
+      const response = await handler(incoming.request);
+      // Who is still sending when the connection ends may not hear the answer.
+      if (!this.#request.complete && incoming.isUnwanted()) await letBy(this.#request, lingerMs);
+      return response;
+    } catch (error) {
+      onError(error);
+      return plain(500, "internal", "This request failed here. The reason is in the server's log.");
+    }
+  }
+}
+
+/** How long the rest of a body that nobody wants may take, in milliseconds. */
+const lingerMs = 500;
+
+function plain(status: number, code: string, message: string): Response {
+  return Response.json({ error: { code, message } }, { status, headers: { "cache-control": "no-store" } });
+}

@@ -1,0 +1,96 @@
+/** The shapes of requests and answers, as JSON Schema. */
+
+type Part = Readonly<Record<string, unknown>>;
+
+const text = { type: "string" } as const;
+const whole = { type: "integer" } as const;
+const time = { type: "integer", description: "Milliseconds since 1970" } as const;
+const orNull = (schema: Part & { readonly type: string }): Part => ({
+  ...schema,
+  type: [schema.type, "null"],
+});
+const is = (value: string): Part => ({ type: "string", const: value });
+const any = {} as const;
+const keys = { oneOf: [text, { type: "array", items: text }] } as const;
+
+/** An object with just these members, all of them there but those that are named optional. */
+function object(properties: Readonly<Record<string, Part>>, optional: readonly string[] = []): Part {
+  const required = Object.keys(properties).filter((name) => !optional.includes(name));
+  return { type: "object", properties, required, additionalProperties: false };
+}
+
+const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
+const runStatus = ["running", "suspended", "completed", "failed", "cancelled"];
+const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
+
+const suspendPoint = object(
+  { key: text, name: text, note: any, schema: any, expiresAt: orNull(time), token: text },
+  ["token"],
+);
+
+const outcome = {
+  oneOf: [
+    object({ runId, status: is("completed"), output: any }),
+    object({ runId, status: is("failed"), error: problem }),
+    object({ runId, status: is("blocked"), error: problem }),
+    object({
+      runId,
+      status: is("suspended"),
+      waiting: { type: "array", items: suspendPoint },
+      wakeAt: orNull(time),
+    }),
+    object({ runId, status: is("cancelled") }),
+    object({ runId, status: is("running") }),
+  ],
+} as const;
+
+const runHead = object({
+  runId,
+  workflow: text,
+  status: { $ref: "#/components/schemas/RunStatus" },
+  createdAt: time,
+  updatedAt: time,
+  wakeAt: orNull(time),
+  steps: whole,
+  label: orNull(text),
+  parent: orNull(text),
+});
+
+const entry = {
+  type: "object",
+  properties: { kind: text, seq: whole, at: time, outside: { type: "boolean" } },
+  required: ["kind", "seq", "at", "outside"],
+} as const;
+
+const resumed = object(
+  {
+    status: { type: "string", enum: ["accepted", "duplicate", "expired", "invalid", "unknown"] },
+    runId,
+    issues: text,
+    error: problem,
+  },
+  ["runId", "issues", "error"],
+);
+
+export const schemas: Part = {
+  RunStatus: { type: "string", enum: runStatus },
+  Error: object({ error: problem }),
+  StartRequest: object({ workflow: text, input: any, id: runId }, ["input", "id"]),
+  Started: object({
+    runId,
+    status: { type: "string", enum: [...runStatus, "blocked"] },
+    created: { type: "boolean", description: "False when there was a run of this id" },
+  }),
+  RunPage: object({ runs: { type: "array", items: runHead }, next: orNull(text) }),
+  Outcome: outcome,
+  EntryPage: object({ entries: { type: "array", items: entry }, next: orNull(whole) }),
+  ForkRequest: object(
+    { from: keys, after: keys, edit: { type: "object" }, input: any, label: text, id: runId },
+    ["from", "after", "edit", "input", "label", "id"],
+  ),
+  Forked: object({ runId, status: is("running") }),
+  CancelRequest: object({ reason: text }, ["reason"]),
+  ResumeRequest: object({ value: any, id: text }, ["id"]),
+  ResumeForm: object({ value: text, id: text }, ["id"]),
+  Resumed: resumed,
+};

@@ -1,0 +1,172 @@
+/** The OpenAPI 3.1 description of the handler: what it is asked, and what it answers. */
+
+import { schemas } from "./openapi-schemas.ts";
+
+type Part = Readonly<Record<string, unknown>>;
+
+/** Describes a handler that is mounted at `basePath`. */
+export function openApi({ basePath = "" }: { readonly basePath?: string } = {}): Part {
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Durable runs",
+      version: "0.1.0",
+      description:
+        "Start, read, stream, fork and cancel runs, and answer their suspend points. Everything but an answer by token needs leave, which is the server's to define. Values are JSON; what JSON cannot say is turned into what comes nearest.",
+    },
+    servers: [{ url: basePath === "" ? "/" : basePath }],
+    paths: {
+      "/runs": { get: listRuns, post: startRun },
+      "/runs/{runId}": { parameters: [runId], get: readRun },
+      "/runs/{runId}/entries": { parameters: [runId], get: readEntries },
+      "/runs/{runId}/streams/{name}": {
+        parameters: [runId, inPath("name", "The stream's key, or its name")],
+        get: stream,
+      },
+      "/runs/{runId}/fork": { parameters: [runId], post: forkRun },
+      "/runs/{runId}/cancel": { parameters: [runId], post: cancelRun },
+      "/resume/{token}": { parameters: [inPath("token", "The resume token")], get: confirm, post: resume },
+      "/openapi.json": { get: describe },
+    },
+    components: { schemas, responses: { Error: errorAnswer } },
+  };
+}
+
+const ref = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });
+const jsonOf = (name: string): Part => ({ content: { "application/json": { schema: ref(name) } } });
+const answer = (description: string, name: string): Part => ({ description, ...jsonOf(name) });
+const html = { "text/html": { schema: { type: "string" } } } as const;
+
+const errorAnswer = answer("Refused, or failed: `error.code` says why", "Error");
+const errors = { default: { $ref: "#/components/responses/Error" } } as const;
+
+function inPath(name: string, description: string): Part {
+  return { name, in: "path", required: true, description, schema: { type: "string" } };
+}
+
+function inQuery(name: string, description: string, schema: Part): Part {
+  return { name, in: "query", description, schema };
+}
+
+const runId = inPath("runId", "The run's id");
+const whole = (minimum: number, maximum?: number): Part => ({
+  type: "integer",
+  minimum,
+  ...(maximum === undefined ? {} : { maximum }),
+});
+
+const startRun = {
+  operationId: "startRun",
+  summary: "Record a run and drive it in the background. With an id that exists, that run goes on",
+  requestBody: { required: true, ...jsonOf("StartRequest") },
+  responses: { 202: answer("The run is recorded", "Started"), ...errors },
+};
+
+const listRuns = {
+  operationId: "listRuns",
+  summary: "Runs, newest first",
+  parameters: [
+    inQuery("workflow", "Only runs of this workflow", { type: "string" }),
+    inQuery("status", "Only runs that stand so", ref("RunStatus")),
+    inQuery("parent", "Only forks of this run", { type: "string" }),
+    inQuery("limit", "Runs on a page; 50 by default", whole(1, 1_000)),
+    inQuery("cursor", "`next` of the page before", { type: "string" }),
+  ],
+  responses: { 200: answer("A page", "RunPage"), ...errors },
+};
+
+const readRun = {
+  operationId: "readRun",
+  summary: "Where a run stands. Tokens of open waits are there for those who may see them",
+  responses: { 200: answer("Its outcome", "Outcome"), ...errors },
+};
+
+const readEntries = {
+  operationId: "readEntries",
+  summary: "The facts of a run's journal, oldest first",
+  parameters: [
+    inQuery("after", "Only entries with a higher seq", whole(0)),
+    inQuery("limit", "Entries on a page; 100 by default", whole(1, 1_000)),
+  ],
+  responses: { 200: answer("A page", "EntryPage"), ...errors },
+};
+
+const stream = {
+  operationId: "streamRun",
+  summary: "A stream of the run as server-sent events: what is recorded, then what comes, until its end",
+  parameters: [
+    inQuery("from", "The index to begin at; 0 by default", whole(0)),
+    inQuery("attempt", "The attempt that index belongs to; 1 by default", whole(1)),
+    {
+      name: "Last-Event-ID",
+      in: "header",
+      description: "The last id seen, `<attempt>:<index>`: goes on right after it",
+      schema: { type: "string" },
+    },
+  ],
+  responses: {
+    200: {
+      description:
+        "Events `chunk` (data is the value), `reset` (forget the chunks so far), `end` and `error`",
+      content: { "text/event-stream": { schema: { type: "string" } } },
+    },
+    204: { description: "There is nothing after that id: do not connect again" },
+    ...errors,
+  },
+};
+
+const forkRun = {
+  operationId: "forkRun",
+  summary: "A new run that begins with recorded work of this one",
+  requestBody: { required: true, ...jsonOf("ForkRequest") },
+  responses: { 202: answer("The fork is recorded", "Forked"), ...errors },
+};
+
+const cancelRun = {
+  operationId: "cancelRun",
+  summary: "End a run, and every run below it",
+  requestBody: { required: false, ...jsonOf("CancelRequest") },
+  responses: { 200: answer("How it stands now", "Outcome"), ...errors },
+};
+
+const confirm = {
+  operationId: "confirmAnswer",
+  summary: "A page that asks for the answer. It looks nothing up and changes nothing",
+  parameters: [inQuery("value", "The answer to confirm", { type: "string", maxLength: 4_096 })],
+  responses: { 200: { description: "The page, the same for every token", content: html }, ...errors },
+};
+
+/** As JSON, or as a page for a browser that sent a form. */
+const resumed = (description: string): Part => ({
+  description,
+  content: { "application/json": { schema: ref("Resumed") }, ...html },
+});
+
+const resume = {
+  operationId: "answer",
+  summary: "Answer the suspend point that the token stands for",
+  requestBody: {
+    required: true,
+    content: {
+      "application/json": { schema: ref("ResumeRequest") },
+      "application/x-www-form-urlencoded": { schema: ref("ResumeForm") },
+    },
+  },
+  responses: {
+    200: resumed("Taken. The same `id` again is taken again, and counts once"),
+    404: resumed("Nothing waits under this token"),
+    409: resumed("Answered before"),
+    410: resumed("Too late"),
+    422: resumed("The answer does not fit: `issues` says why, and the wait stays open"),
+    ...errors,
+  },
+};
+
+const describe = {
+  operationId: "describe",
+  summary: "This description",
+  responses: {
+    200: { description: "OpenAPI 3.1", content: { "application/json": { schema: { type: "object" } } } },
+    ...errors,
+  },
+};

@@ -1,0 +1,204 @@
+/**
+ * Who signs webhooks how. A profile takes raw bytes and headers, and says whether they are the sender's.
+ *
+ * V1. An id is made of signed parts only: whoever replays a message cannot give it another one.
+ * V2. A header that came twice is refused: nobody decides which of the two was meant.
+ */
+
+import { DurableError } from "@durable/core";
+import { formType, jsonType, parseJson } from "./body.ts";
+import { HttpError } from "./errors.ts";
+import { fromBase64, fromHex, prefixed, sha256Hex, utf8, verifier } from "./hmac.ts";
+import type { Limits } from "./limits.ts";
+
+export interface ProfileOptions {
+  /** One, or several while they are rotated: any of them may have signed. */
+  readonly secrets: string | readonly string[];
+  /** Tells two senders of one profile apart, in run ids. The profile's own name by default. */
+  readonly name?: string;
+  /** Seconds a signed time may be away from now, either way; 300 by default. GitHub signs none. */
+  readonly toleranceSeconds?: number;
+}
+
+export interface StandardWebhooksOptions extends ProfileOptions {
+  /** "webhook" by default: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`. Svix also sends "svix". */
+  readonly prefix?: "webhook" | "svix";
+}
+
+/** What is known of a message once its signature holds. */
+export interface Verified {
+  /** Made of signed parts only, equal in every delivery of one message. */
+  readonly id: string;
+  /** When it was signed, in milliseconds; `null` where that is not signed. */
+  readonly at: number | null;
+}
+
+/** A message as it came. */
+export interface Received {
+  readonly headers: Headers;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly now: number;
+  readonly limits: Limits;
+}
+
+export interface WebhookProfile {
+  readonly name: string;
+  /** Media types it takes. */
+  readonly types: readonly string[];
+  /** Rejects with `bad-signature` when the message is not the sender's. */
+  verify(received: Received): Promise<Verified>;
+}
+
+const mostSignatures = 16;
+
+/** https://www.standardwebhooks.com, symmetric signatures (`v1`). Secrets are base64, with or without `whsec_`. */
+export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfile {
+  const { prefix = "webhook" } = options;
+  const { name, toleranceMs } = settings(options, "standard-webhooks");
+  const holds = verifier(secretsOf(options, name).map((secret) => keyOf(secret, name)));
+  return {
+    name,
+    types: [jsonType],
+    verify: async ({ headers, bytes, now }) => {
+      const id = single(headers, `${prefix}-id`);
+      const time = single(headers, `${prefix}-timestamp`);
+      const at = timeOf(time, { now, toleranceMs });
+      if (!/^[\x21-\x7e]{1,256}$/.test(id)) throw bad("the id is not one");
+      const signatures = single(headers, `${prefix}-signature`)
+        .split(" ")
+        .map((text) => (text.startsWith("v1,") ? fromBase64(text.slice(3)) : null));
+      await assertHolds(holds, signatures, prefixed(`${id}.${time}.`, bytes));
+      return { id, at };
+    },
+  };
+}
+
+/** `X-Hub-Signature-256`. Neither time nor delivery id are signed, so a message is named by its body. */
+export function github(options: Omit<ProfileOptions, "toleranceSeconds">): WebhookProfile {
+  const { name } = settings(options, "github");
+  const holds = verifier(secretsOf(options, name).map(utf8));
+  return {
+    name,
+    types: [jsonType],
+    verify: async ({ headers, bytes }) => {
+      const signature = /^sha256=([0-9a-f]{64})$/.exec(single(headers, "x-hub-signature-256"))?.[1] ?? "";
+      await assertHolds(holds, [fromHex(signature)], bytes);
+      return { id: await hashed(bytes), at: null };
+    },
+  };
+}
+
+/** `Stripe-Signature: t=...,v1=...`. A message is named by the `id` of its event. */
+export function stripe(options: ProfileOptions): WebhookProfile {
+  const { name, toleranceMs } = settings(options, "stripe");
+  const holds = verifier(secretsOf(options, name).map(utf8));
+  return {
+    name,
+    types: [jsonType],
+    verify: async ({ headers, bytes, now, limits }) => {
+      const items = single(headers, "stripe-signature")
+        .split(",")
+        .map((item) => /^([a-z]\w*)=([^=\s]+)$/.exec(item) ?? []);
+      if (items.some(([item]) => item === undefined)) throw bad("the header is not a list");
+      const times = items.filter(([, key]) => key === "t").map(([, , value = ""]) => value);
+      const [time = ""] = times;
+      if (times.length !== 1) throw bad("there is not one time");
+      const at = timeOf(time, { now, toleranceMs });
+      const signatures = items.filter(([, key]) => key === "v1").map(([, , value = ""]) => fromHex(value));
+      await assertHolds(holds, signatures, prefixed(`${time}.`, bytes));
+      return { id: memberOf(bytes, "id", limits) ?? (await hashed(bytes)), at };
+    },
+  };
+}
+
+/** `X-Slack-Signature: v0=...`. Events are named by `event_id`, commands and clicks by their body. */
+export function slack(options: ProfileOptions): WebhookProfile {
+  const { name, toleranceMs } = settings(options, "slack");
+  const holds = verifier(secretsOf(options, name).map(utf8));
+  return {
+    name,
+    types: [jsonType, formType],
+    verify: async ({ headers, bytes, now, limits }) => {
+      const time = single(headers, "x-slack-request-timestamp");
+      const at = timeOf(time, { now, toleranceMs });
+      const signature = /^v0=([0-9a-f]{64})$/.exec(single(headers, "x-slack-signature"))?.[1] ?? "";
+      await assertHolds(holds, [fromHex(signature)], prefixed(`v0:${time}:`, bytes));
+      return { id: memberOf(bytes, "event_id", limits) ?? (await hashed(bytes)), at };
+    },
+  };
+}
+
+/** What is wrong is for a log, not for the sender. */
+export function bad(why: string): HttpError {
+  return new HttpError("bad-signature", "The signature of this request does not hold.", {
+    cause: new Error(why),
+  });
+}
+
+function settings(
+  { name, toleranceSeconds = 300 }: Omit<ProfileOptions, "secrets">,
+  usual: string,
+): { readonly name: string; readonly toleranceMs: number } {
+  if (name !== undefined && !/^[a-z0-9][a-z0-9-]{0,31}$/.test(name))
+    throw new DurableError("invalid-options", "The name of a webhook profile has 1 to 32 of a-z, 0-9 and -.");
+  if (!(toleranceSeconds > 0 && toleranceSeconds <= 86_400))
+    throw new DurableError("invalid-options", "toleranceSeconds is between 0 and 86,400.");
+  return { name: name ?? usual, toleranceMs: toleranceSeconds * 1_000 };
+}
+
+function secretsOf({ secrets }: Pick<ProfileOptions, "secrets">, name: string): readonly string[] {
+  const list = typeof secrets === "string" ? [secrets] : secrets;
+  if (
+    Array.isArray(list) &&
+    list.length > 0 &&
+    list.every((secret) => typeof secret === "string" && secret !== "")
+  )
+    return list as readonly string[];
+  throw new DurableError("invalid-options", `The webhook profile "${name}" needs at least one secret.`);
+}
+
+function keyOf(secret: string, name: string): Uint8Array<ArrayBuffer> {
+  const key = fromBase64(secret.replace(/^whsec_/, ""));
+  if (key !== null) return key;
+  throw new DurableError("invalid-options", `A secret of the webhook profile "${name}" is not base64.`);
+}
+
+/** A header that was sent once: two of one name reach us as one, joined by a comma and a space. */
+function single(headers: Headers, name: string): string {
+  const value = headers.get(name);
+  if (value === null) throw bad(`there is no ${name}`);
+  if (value.includes(", ")) throw bad(`there are two of ${name}`);
+  return value;
+}
+
+function timeOf(
+  text: string,
+  { now, toleranceMs }: { readonly now: number; readonly toleranceMs: number },
+): number {
+  const at = /^\d{1,12}$/.test(text) ? Number(text) * 1_000 : Number.NaN;
+  if (Math.abs(now - at) <= toleranceMs) return at;
+  throw bad("its time is too far from now");
+}
+
+async function assertHolds(
+  holds: ReturnType<typeof verifier>,
+  signatures: readonly (Uint8Array<ArrayBuffer> | null)[],
+  data: Uint8Array<ArrayBuffer>,
+): Promise<void> {
+  const given = signatures.filter((signature) => signature !== null);
+  if (given.length === 0 || given.length > mostSignatures) throw bad("there are none, or too many");
+  if (!(await holds(given, data))) throw bad("nobody we know made it");
+}
+
+const hashed = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => `sha256-${await sha256Hex(bytes)}`;
+
+/** A text member of a JSON body whose signature holds; `null` where there is none. */
+function memberOf(bytes: Uint8Array, name: string, limits: Limits): string | null {
+  try {
+    const body = parseJson(bytes, limits) as Record<string, unknown> | null;
+    const value = typeof body === "object" && body !== null ? body[name] : null;
+    return typeof value === "string" && value !== "" ? value : null;
+  } catch {
+    return null;
+  }
+}

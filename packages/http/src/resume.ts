@@ -1,0 +1,126 @@
+/**
+ * Answers by token. The token is the leave: whoever has it may answer, once.
+ *
+ * T1. Nothing is answered by GET or HEAD, and nothing is looked up: a link scanner sees a page and changes nothing.
+ * T2. The body is read before the token is looked at, so what is wrong with a body says nothing about the token.
+ * T3. What is not genuine gets one answer, byte for byte, whatever is wrong with it.
+ * T4. An answer is durable before it is acknowledged; the run goes on behind the acknowledgement.
+ */
+
+import { DurableError, type ResumeResult, type ResumeStatus } from "@durable/core";
+import { assertType, formType, jsonType, parseForm, parseJson, readBytes } from "./body.ts";
+import { HttpError, json } from "./errors.ts";
+import type { Limits } from "./limits.ts";
+import type { Call, Service } from "./options.ts";
+import { confirmPage, resultPage } from "./page.ts";
+import { membersOf, textIn } from "./shape.ts";
+
+interface Given {
+  readonly value: unknown;
+  readonly id: string | undefined;
+}
+
+const longestValue = 4_096;
+const longestId = 256;
+
+/** The page behind a link; `?value=` is what it asks to confirm. Other parameters belong to mail gateways. */
+export async function confirm(_service: Service, { url }: Call): Promise<Response> {
+  const values = url.searchParams.getAll("value");
+  if (values.length > 1 || (values[0]?.length ?? 0) > longestValue)
+    throw new HttpError("invalid-query", `"value" is given once, with at most ${longestValue} characters.`);
+  return confirmPage(values[0] ?? null);
+}
+
+export async function answer(service: Service, { request, params }: Call): Promise<Response> {
+  const type = assertType(request, [jsonType, formType]);
+  const bytes = await readBytes(request, service.limits);
+  const given = type === formType ? fromForm(bytes, service.limits) : fromJson(bytes, service.limits);
+  const result = await resumed(service, params["token"] as string, given);
+  const person = type === formType && (request.headers.get("accept") ?? "").includes("text/html");
+  return person ? told(result) : reply(result);
+}
+
+function fromJson(bytes: Uint8Array, limits: Limits): Given {
+  const members = membersOf(parseJson(bytes, limits), ["value", "id"]);
+  if (!("value" in members)) throw new HttpError("invalid-body", '"value" is the answer.');
+  return { value: members["value"], id: answerId(textIn(members, "id")) };
+}
+
+/** A form has texts only: one that is JSON is read as that. */
+function fromForm(bytes: Uint8Array, limits: Limits): Given {
+  const fields = parseForm(bytes, limits);
+  const [values, ids] = [fields.getAll("value"), fields.getAll("id")];
+  const [text] = values;
+  if (text === undefined || values.length > 1 || ids.length > 1 || fields.size > values.length + ids.length)
+    throw new HttpError("invalid-body", 'The form has one field "value", and "id" if need be.');
+  return { value: valueOf(text, limits), id: answerId(ids[0] || undefined) };
+}
+
+function valueOf(text: string, limits: Limits): unknown {
+  try {
+    return parseJson(new TextEncoder().encode(text), limits);
+  } catch (error) {
+    if (error instanceof HttpError && error.code === "invalid-json") return text;
+    throw error;
+  }
+}
+
+function answerId(id: string | undefined): string | undefined {
+  if (id === undefined || (id.length > 0 && id.length <= longestId)) return id;
+  throw new HttpError("invalid-body", `"id" has 1 to ${longestId} characters.`);
+}
+
+/** Answers, and waits for the run no longer than for `answerMs`. */
+async function resumed(service: Service, token: string, { value, id }: Given): Promise<ResumeResult> {
+  const { app, answerMs, waitUntil, onError } = service;
+  // Named, so that the second delivery below is the same answer and not another.
+  const options = { id: id ?? app.world.id() };
+  const resuming = app.resume(token, value, options).catch((error: unknown) => {
+    // The code cannot take it now: it is kept for the code that can.
+    if (DurableError.is(error) && kept.has(error.code)) return app.deliver(token, value, options);
+    throw error;
+  });
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<null>((resolve) => {
+    timer = setTimeout(resolve, answerMs, null);
+  });
+  try {
+    const result = await Promise.race([resuming, late]);
+    if (result !== null) return result;
+  } finally {
+    clearTimeout(timer);
+  }
+  waitUntil(resuming.catch(onError));
+  return app.deliver(token, value, options);
+}
+
+const kept: ReadonlySet<string> = new Set(["unknown-workflow", "diverged", "foreign-await"]);
+
+interface Telling {
+  readonly http: number;
+  readonly title: string;
+  readonly text: string;
+}
+
+const tellings: Readonly<Record<ResumeStatus, Telling>> = {
+  accepted: { http: 200, title: "Thank you", text: "Your answer was taken." },
+  duplicate: { http: 409, title: "Already answered", text: "This has been answered before." },
+  expired: { http: 410, title: "Too late", text: "Nobody waits for this answer any more." },
+  invalid: { http: 422, title: "Not understood", text: "The answer does not fit what was asked." },
+  unknown: { http: 404, title: "Not found", text: "There is nothing to answer here." },
+};
+
+function reply({ status, outcome, issues }: ResumeResult): Response {
+  const { http, text } = tellings[status];
+  return json(http, {
+    status,
+    ...(outcome === undefined ? {} : { runId: outcome.runId }),
+    ...(issues === undefined ? {} : { issues }),
+    ...(http === 200 ? {} : { error: { code: status, message: text } }),
+  });
+}
+
+function told({ status, issues }: ResumeResult): Response {
+  const { http, title, text } = tellings[status];
+  return resultPage(http, title, issues === undefined ? text : `${text} ${issues}`);
+}

@@ -1,0 +1,70 @@
+/** From a method and a path to what is done about them. */
+
+import { HttpError } from "./errors.ts";
+import { describe } from "./describe.ts";
+import { assertOpen, type Call, type Service } from "./options.ts";
+import { confirm, answer } from "./resume.ts";
+import { cancelRun, forkRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
+import { streamRun } from "./stream.ts";
+
+type Act = (service: Service, call: Call) => Promise<Response>;
+type Acts = Readonly<Record<string, Act>>;
+
+/** The one route that needs no leave: the token is the leave. */
+const byToken = "resume/{token}";
+
+const routes: readonly (readonly [path: string, acts: Acts])[] = [
+  ["runs", { GET: listRuns, POST: startRun }],
+  ["runs/{runId}", { GET: readRun }],
+  ["runs/{runId}/entries", { GET: readEntries }],
+  ["runs/{runId}/streams/{name}", { GET: streamRun }],
+  ["runs/{runId}/fork", { POST: forkRun }],
+  ["runs/{runId}/cancel", { POST: cancelRun }],
+  [byToken, { GET: confirm, POST: answer }],
+  ["openapi.json", { GET: describe }],
+];
+
+export function routeOf(service: Service, request: Request): { readonly act: Act; readonly call: Call } {
+  const url = new URL(request.url);
+  const segments = segmentsOf(url.pathname, service.basePath);
+  for (const [path, acts] of routes) {
+    const params = match(path.split("/"), segments);
+    if (params === null) continue;
+    if (path !== byToken) assertOpen(service);
+    const act = acts[request.method === "HEAD" ? "GET" : request.method];
+    if (act === undefined) throw notAllowed(acts);
+    return { act, call: { request, url, params } };
+  }
+  throw new HttpError("no-route", "There is nothing at this address.");
+}
+
+/** Split before it is decoded: an escaped slash is part of a name. */
+function segmentsOf(pathname: string, basePath: string): string[] {
+  if (!pathname.startsWith(`${basePath}/`)) return [];
+  try {
+    return pathname
+      .slice(basePath.length + 1)
+      .split("/")
+      .map(decodeURIComponent);
+  } catch {
+    throw new HttpError("invalid-path", "The address is not escaped as UTF-8.");
+  }
+}
+
+function match(path: readonly string[], segments: readonly string[]): Record<string, string> | null {
+  if (path.length !== segments.length) return null;
+  const params: Record<string, string> = {};
+  for (const [i, part] of path.entries()) {
+    const segment = segments[i] as string;
+    if (part.startsWith("{") && segment !== "") params[part.slice(1, -1)] = segment;
+    else if (part !== segment) return null;
+  }
+  return params;
+}
+
+function notAllowed(acts: Acts): HttpError {
+  const allow = Object.keys(acts).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
+  return new HttpError("method-not-allowed", `This address takes ${allow.join(", ")}.`, {
+    headers: { allow: allow.join(", ") },
+  });
+}

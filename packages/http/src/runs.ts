@@ -1,0 +1,163 @@
+/** Runs: start, list, read, fork, cancel. */
+
+import type { ForkOptions, ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
+import { readJson } from "./body.ts";
+import { HttpError, json } from "./errors.ts";
+import { type Call, refuse, type Service } from "./options.ts";
+import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./shape.ts";
+import { type Json, toJson } from "./to-json.ts";
+
+export async function startRun(service: Service, { request }: Call): Promise<Response> {
+  const { app, limits } = service;
+  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id"]);
+  const workflow = textIn(members, "workflow");
+  const id = textIn(members, "id");
+  if (workflow === undefined) throw new HttpError("invalid-body", '"workflow" names what to start.');
+  if (id !== undefined) runIdOf(id);
+  const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
+  const no = await refuse(service, request, action);
+  if (no !== null) return no;
+  const run = await app.start(workflow, members["input"], { id });
+  const status = run.created ? "running" : (await run.outcome()).status;
+  return accepted(service, { runId: run.id, status, created: run.created });
+}
+
+export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
+  const query = queryOf(url, ["workflow", "status", "parent", "limit", "cursor"]);
+  const workflow = query.get("workflow");
+  const no = await refuse(service, request, {
+    type: "list",
+    ...(workflow === undefined ? {} : { workflow }),
+  });
+  if (no !== null) return no;
+  const asked: ListQuery = {
+    limit: wholeIn(query, "limit", [1, 1_000]) ?? 50,
+    ...only("workflow", workflow),
+    ...only("status", statusOf(query.get("status"))),
+    ...only("parent", query.has("parent") ? runIdOf(query.get("parent")) : undefined),
+    ...only("cursor", query.get("cursor")),
+  };
+  const { runs, next } = await service.app.list(asked);
+  return json(200, { runs: runs.map(headOf), next });
+}
+
+export async function readRun(service: Service, { request, url, params }: Call): Promise<Response> {
+  queryOf(url, []);
+  const runId = runIdOf(params["runId"]);
+  const no = await refuse(service, request, { type: "read", runId });
+  if (no !== null) return no;
+  const outcome = await service.app.get(runId).outcome();
+  const waits = outcome.status === "suspended" && outcome.waiting.length > 0;
+  const tokens = waits && (await service.authorize?.(request, { type: "tokens", runId })) === true;
+  return json(200, outcomeOf(outcome, tokens));
+}
+
+export async function readEntries(service: Service, { request, url, params }: Call): Promise<Response> {
+  const query = queryOf(url, ["after", "limit"]);
+  const runId = runIdOf(params["runId"]);
+  const after = wholeIn(query, "after", [0, Number.MAX_SAFE_INTEGER]) ?? 0;
+  const limit = wholeIn(query, "limit", [1, 1_000]) ?? 100;
+  const no = await refuse(service, request, { type: "read", runId });
+  if (no !== null) return no;
+  const rest = (await service.app.get(runId).entries()).filter(({ seq }) => seq > after);
+  const page = rest.slice(0, limit);
+  return json(200, {
+    entries: page.map(toJson),
+    next: page.length < rest.length ? (page.at(-1)?.seq ?? null) : null,
+  });
+}
+
+export async function forkRun(service: Service, { request, params }: Call): Promise<Response> {
+  const runId = runIdOf(params["runId"]);
+  const no = await refuse(service, request, { type: "fork", runId });
+  if (no !== null) return no;
+  const names = ["from", "after", "edit", "input", "label", "id"];
+  const members = membersOf(await readJson(request, service.limits), names);
+  const edit = members["edit"];
+  if (edit !== undefined && (typeof edit !== "object" || edit === null || Array.isArray(edit)))
+    throw new HttpError("invalid-body", '"edit" is an object of outputs by key.');
+  const id = textIn(members, "id");
+  if (id !== undefined) runIdOf(id);
+  const options: ForkOptions = {
+    ...only("from", keysIn(members, "from")),
+    ...only("after", keysIn(members, "after")),
+    ...only("edit", edit as ForkOptions["edit"]),
+    ...only("label", textIn(members, "label")),
+    ...only("id", id),
+    ...("input" in members ? { input: members["input"] } : {}),
+  };
+  const run = await service.app.get(runId).fork(options);
+  return accepted(service, { runId: run.id, status: "running" });
+}
+
+export async function cancelRun(service: Service, { request, params }: Call): Promise<Response> {
+  const runId = runIdOf(params["runId"]);
+  const no = await refuse(service, request, { type: "cancel", runId });
+  if (no !== null) return no;
+  const members = await optionalMembers(request, service.limits, ["reason"]);
+  const outcome = await service.app.cancel(runId, textIn(members, "reason"));
+  return json(200, outcomeOf(outcome, false));
+}
+
+/** Where a run stands, as JSON. */
+function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
+  const { runId, status } = outcome;
+  switch (outcome.status) {
+    case "completed":
+      return { runId, status, output: toJson(outcome.output) };
+    case "failed":
+    case "blocked":
+      return { runId, status, error: { code: outcome.error.code, message: outcome.error.message } };
+    case "suspended":
+      return {
+        runId,
+        status,
+        waiting: outcome.waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
+          key,
+          name,
+          note: toJson(note),
+          schema: toJson(schema),
+          expiresAt,
+          ...(tokens ? { token } : {}),
+        })),
+        wakeAt: outcome.wakeAt,
+      };
+    default:
+      return { runId, status };
+  }
+}
+
+function headOf(head: RunHead): Json {
+  const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent } = head;
+  return { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent };
+}
+
+function accepted(
+  { basePath }: Service,
+  body: { readonly runId: string; readonly status: string; readonly created?: boolean },
+): Response {
+  return json(202, body, { location: `${basePath}/runs/${body.runId}` });
+}
+
+const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+
+function statusOf(text: string | undefined): RunStatus | undefined {
+  const found = statuses.find((status) => status === text);
+  if (text === undefined || found !== undefined) return found;
+  throw new HttpError("invalid-query", `"status" is one of ${statuses.join(", ")}.`);
+}
+
+function keysIn(
+  members: Readonly<Record<string, unknown>>,
+  name: "from" | "after",
+): string | string[] | undefined {
+  const value = members[name];
+  if (value === undefined || typeof value === "string") return value;
+  if (Array.isArray(value) && value.every((key) => typeof key === "string")) return value;
+  throw new HttpError("invalid-body", `"${name}" is a key, or a list of keys.`);
+}
+
+/** A member that is left out where it has no value. */
+function only<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
+  return (value === undefined ? {} : { [name]: value }) as { readonly [key in K]?: V };
+}

@@ -1,0 +1,79 @@
+/**
+ * Values of a journal as plain JSON, for reading. What JSON cannot say is turned into what comes nearest, and
+ * does not come back: send values in the form your workflow's schema takes.
+ */
+
+export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+
+/** Shared parts are written out each time they are met: a value of many such parts is cut here. */
+const mostNodes = 1_000_000;
+
+export function toJson(value: unknown): Json {
+  return new Converter().convert(value);
+}
+
+class Converter {
+  readonly #open = new Set<object>();
+  #nodes = 0;
+
+  convert(value: unknown): Json {
+    this.#nodes += 1;
+    switch (typeof value) {
+      case "string":
+      case "boolean":
+        return value;
+      case "number":
+        return Number.isFinite(value) ? value : null;
+      case "bigint":
+        return String(value);
+      case "object":
+        return value === null ? null : this.#object(value);
+      default:
+        return null;
+    }
+  }
+
+  #object(value: object): Json {
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? null : value.toISOString();
+    if (value instanceof URL || value instanceof RegExp) return String(value);
+    if (ArrayBuffer.isView(value))
+      return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+    if (value instanceof ArrayBuffer) return base64(new Uint8Array(value));
+    if (this.#open.has(value)) return "[cycle]";
+    if (this.#nodes > mostNodes) return "[cut]";
+    this.#open.add(value);
+    try {
+      return this.#parts(value);
+    } finally {
+      this.#open.delete(value);
+    }
+  }
+
+  #parts(value: object): Json {
+    if (Array.isArray(value)) return Array.from(value, (item) => this.convert(item));
+    if (value instanceof Set) return Array.from(value, (item) => this.convert(item));
+    if (value instanceof Map)
+      return Array.from(value, ([key, item]) => [this.convert(key), this.convert(item)]);
+    if (value instanceof Error) return this.#error(value);
+    return this.#members(Object.entries(value));
+  }
+
+  /** Without its stack, and without further fields: these are for logs. */
+  #error(error: Error): Json {
+    const { name, message, code, cause, errors } = error as Error & { code?: unknown; errors?: unknown };
+    return this.#members(Object.entries({ name, message, code, cause, errors }));
+  }
+
+  #members(entries: readonly (readonly [string, unknown])[]): Json {
+    // A member may be called `__proto__`.
+    const members = Object.create(null) as Record<string, Json>;
+    for (const [key, item] of entries) if (item !== undefined) members[key] = this.convert(item);
+    return members;
+  }
+}
+
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}

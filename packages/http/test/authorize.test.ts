@@ -1,0 +1,158 @@
+/** Who may do what: nothing by default, and an answer by token always. */
+
+import { createApp, MemoryStorage } from "@durable/core";
+import { type Action, createHandler, HttpError } from "@durable/http";
+import { expect, test } from "vitest";
+import { lab, labSecret, origin, stopped, workflows } from "./support/lab.ts";
+
+/** Every route that needs leave, in its good form. */
+const asks: readonly [method: string, path: string, body?: unknown][] = [
+  ["POST", "/runs", { workflow: "echo", id: "new" }],
+  ["GET", "/runs"],
+  ["HEAD", "/runs"],
+  ["GET", "/runs?workflow=echo"],
+  ["GET", "/runs/one"],
+  ["HEAD", "/runs/one"],
+  ["GET", "/runs/one/entries"],
+  ["GET", "/runs/one/streams/x"],
+  ["HEAD", "/runs/one/streams/x"],
+  ["POST", "/runs/one/fork", { from: "say" }],
+  ["POST", "/runs/one/cancel"],
+  ["GET", "/openapi.json"],
+];
+
+function requestOf(
+  [method, path, body]: (typeof asks)[number],
+  headers: Record<string, string> = {},
+): Request {
+  const json = body === undefined ? {} : { body: JSON.stringify(body) };
+  return new Request(origin + path, {
+    method,
+    headers: { "content-type": "application/json", ...headers },
+    ...json,
+  });
+}
+
+const refusals = {
+  "none is given": {},
+  "it says false": { authorize: () => false },
+  "it says false later": { authorize: () => Promise.resolve(false) },
+  "it says something that is not true": { authorize: () => "yes" as unknown as boolean },
+  "it throws a refusal": {
+    authorize: () => {
+      throw new HttpError("forbidden", "Not you.");
+    },
+  },
+};
+
+test.each(Object.entries(refusals))(
+  "when %s, everything but an answer is refused and nothing happens",
+  async (_, options) => {
+    const storage = new MemoryStorage();
+    const app = createApp({ storage, secret: labSecret, workflows });
+    await app.start("echo", 1, { id: "one" });
+    await stopped(app, "one");
+    const before = [await app.list(), (await app.get("one").entries()).length];
+    const handler = createHandler(app, options);
+    for (const ask of asks) {
+      const response = await handler(requestOf(ask));
+      expect([ask[1], response.status]).toEqual([ask[1], 403]);
+      if (ask[0] !== "HEAD") expect(await response.json()).toMatchObject({ error: { code: "forbidden" } });
+    }
+    expect([await app.list(), (await app.get("one").entries()).length]).toEqual(before);
+  },
+);
+
+test("without authorize a refusal says how to allow, whatever else is wrong with the request", async () => {
+  const handler = createHandler(createApp({ storage: new MemoryStorage(), workflows }));
+  for (const request of [
+    new Request(`${origin}/runs/..%2Fx`),
+    new Request(`${origin}/runs?drop=table`),
+    new Request(`${origin}/runs`, { method: "POST", body: "{" }),
+  ]) {
+    const response = await handler(request);
+    expect(response.status).toBe(403);
+    expect(await response.text()).toContain("createHandler(app, { authorize })");
+  }
+});
+
+test("the hook is told what is asked for, run and workflow included", async () => {
+  const seen: Action[] = [];
+  const { app, handler } = lab({
+    authorize: (_request, action) => {
+      seen.push(action);
+      return false;
+    },
+  });
+  await app.start("echo", 1, { id: "one" });
+  for (const ask of asks) await handler(requestOf(ask));
+  expect(seen).toEqual([
+    { type: "start", workflow: "echo", runId: "new" },
+    { type: "list" },
+    { type: "list" },
+    { type: "list", workflow: "echo" },
+    { type: "read", runId: "one" },
+    { type: "read", runId: "one" },
+    { type: "read", runId: "one" },
+    { type: "stream", runId: "one" },
+    { type: "stream", runId: "one" },
+    { type: "fork", runId: "one" },
+    { type: "cancel", runId: "one" },
+    { type: "describe" },
+  ]);
+});
+
+test("a hook may answer itself, with 401 for instance", async () => {
+  const authorize = (): Response =>
+    new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
+  const app = createApp({ storage: new MemoryStorage(), workflows });
+  const handler = createHandler(app, { authorize });
+  for (const ask of asks) {
+    const response = await handler(requestOf(ask));
+    expect([response.status, response.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
+  }
+  expect((await app.list()).runs).toEqual([]);
+});
+
+test("a hook that breaks is our fault, and lets nobody in", async () => {
+  const { handler, app, errors } = lab({ authorize: () => Promise.reject(new Error("no database")) });
+  const response = await handler(requestOf(["POST", "/runs", { workflow: "echo" }]));
+  expect([response.status, errors.length]).toEqual([500, 1]);
+  expect((await app.list()).runs).toEqual([]);
+});
+
+test("tokens are shown to those who may see them, and to nobody else", async () => {
+  const { waiting, get } = lab({ authorize: (_request, { type }) => type === "read" });
+  const [token = ""] = await waiting("open", "one");
+  const text = await (await get("/runs/one")).text();
+  expect(text).toContain('"waiting"');
+  expect(text).not.toContain(token);
+  const open = lab();
+  const [shown] = await open.waiting("open", "one");
+  expect(await (await open.get("/runs/one")).json()).toMatchObject({ waiting: [{ token: shown }] });
+  expect(await (await open.get("/runs/one/entries")).text()).not.toContain(shown);
+  expect(await (await open.post("/runs/one/cancel")).text()).not.toContain(shown);
+});
+
+test("an answer by token needs no leave", async () => {
+  const { waiting, post } = lab({ authorize: () => false });
+  const [token] = await waiting("open", "one");
+  expect((await post(`/resume/${token}`, { value: 1 })).status).toBe(200);
+});
+
+test("another site's page may not act, even where a hook goes by cookies", async () => {
+  const { app, handler } = lab();
+  await app.start("open", undefined, { id: "one" });
+  const foreign = { "sec-fetch-site": "cross-site" };
+  for (const ask of asks.filter(([method]) => method === "POST")) {
+    const response = await handler(requestOf(ask, foreign));
+    expect([response.status, await response.json()]).toMatchObject([403, { error: { code: "cross-site" } }]);
+  }
+  expect((await app.list()).runs.length).toBe(1);
+  // A form of another site cannot send JSON, and a start takes nothing else.
+  const form = await handler(
+    new Request(`${origin}/runs`, { method: "POST", body: new URLSearchParams({ workflow: "echo" }) }),
+  );
+  expect(form.status).toBe(415);
+  expect((await handler(requestOf(["GET", "/runs/one"], foreign))).status).toBe(200);
+});

@@ -1,0 +1,253 @@
+/** Who signed: published examples of each sender, and what is not quite one of them. */
+
+import { github, slack, standardWebhooks, stripe, verifyWebhook, type WebhookProfile } from "@durable/http";
+import { describe, expect, test } from "vitest";
+import { requestOf, type Signed, signGithub, signSlack, signStandard, signStripe } from "./support/signed.ts";
+
+const at = 1_700_000_000;
+const key = Buffer.from("a key of the sender of 32 bytes!");
+const standardSecret = `whsec_${key.toString("base64")}`;
+
+/** The senders' own worked examples. */
+const published: Record<string, { profile: WebhookProfile; now: number; signed: Signed; id: string }> = {
+  "Standard Webhooks": {
+    profile: standardWebhooks({ secrets: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }),
+    now: 1_614_265_330,
+    id: "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    signed: {
+      body: '{"test": 2432232314}',
+      headers: {
+        "content-type": "application/json",
+        "webhook-id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+        "webhook-timestamp": "1614265330",
+        "webhook-signature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+      },
+    },
+  },
+  GitHub: {
+    profile: github({ secrets: "It's a Secret to Everybody" }),
+    now: 0,
+    id: "sha256-dffd6021bb2bd5b0af676290809ec3a53191dd81c7f70a4b28688a362182986f",
+    signed: {
+      body: "Hello, World!",
+      headers: {
+        "content-type": "application/json",
+        "x-hub-signature-256": "sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17",
+      },
+    },
+  },
+  Slack: {
+    profile: slack({ secrets: "8f742231b10e8888abcd99yyyzzz85a5" }),
+    now: 1_531_420_618,
+    id: "sha256-390eeeff8d0cb7c9f6ecf8a88c3df6452fea0914eb02f64844369f3758d8d330",
+    signed: {
+      body: "token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c",
+      headers: {
+        "content-type": "application/x-www-form-urlencoded",
+        "x-slack-request-timestamp": "1531420618",
+        "x-slack-signature": "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503",
+      },
+    },
+  },
+};
+
+test.each(Object.entries(published))(
+  "the published example of %s holds",
+  async (_name, { profile, now, signed, id }) => {
+    const event = await verifyWebhook(requestOf(signed), { profile, now: () => now * 1_000 });
+    expect(event.id).toBe(id);
+    expect(event.text()).toBe(signed.body);
+    expect(event.runId).toMatch(/^[a-z][a-z0-9-]+-[0-9a-f]{40}$/);
+  },
+);
+
+interface Case {
+  readonly make: (secrets: string | string[]) => WebhookProfile;
+  readonly secret: string;
+  readonly other: string;
+  readonly sign: (secret: string, seconds: number, body: string) => Signed;
+  readonly signature: string;
+  readonly timed: boolean;
+}
+
+const keyOf = (secret: string): Buffer => Buffer.from(secret.replace("whsec_", ""), "base64");
+const cases: Record<string, Case> = {
+  "standard-webhooks": {
+    make: (secrets) => standardWebhooks({ secrets }),
+    secret: standardSecret,
+    other: `whsec_${Buffer.alloc(24, 7).toString("base64")}`,
+    sign: (secret, seconds, body) => signStandard(keyOf(secret), "msg_1", seconds, body),
+    signature: "webhook-signature",
+    timed: true,
+  },
+  github: {
+    make: (secrets) => github({ secrets }),
+    secret: "one",
+    other: "two",
+    sign: (secret, _seconds, body) => signGithub(secret, body),
+    signature: "x-hub-signature-256",
+    timed: false,
+  },
+  stripe: {
+    make: (secrets) => stripe({ secrets }),
+    secret: "whsec_one",
+    other: "whsec_two",
+    sign: signStripe,
+    signature: "stripe-signature",
+    timed: true,
+  },
+  slack: {
+    make: (secrets) => slack({ secrets }),
+    secret: "one",
+    other: "two",
+    sign: signSlack,
+    signature: "x-slack-signature",
+    timed: true,
+  },
+};
+
+const body = '{"id":"evt_1","event_id":"Ev1","n":1}';
+
+/** What a request is answered with: the id it has, or the code of its refusal. */
+async function verdict(profile: WebhookProfile, request: Request, now = at): Promise<string> {
+  try {
+    return (await verifyWebhook(request, { profile, now: () => now * 1_000 })).id;
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+}
+
+describe.each(Object.entries(cases))("%s", (name, { make, secret, other, sign, signature, timed }) => {
+  const good = (): Signed => sign(secret, at, body);
+
+  test("what its sender signed holds, under any of the secrets", async () => {
+    const event = await verifyWebhook(requestOf(good()), {
+      profile: make([other, secret]),
+      now: () => at * 1_000,
+    });
+    expect(event.at).toBe(timed ? at * 1_000 : null);
+    expect(event.json()).toEqual(JSON.parse(body));
+    expect(make(secret).name).toBe(name);
+  });
+
+  test("another secret, another body, another time do not", async () => {
+    expect(await verdict(make(other), requestOf(good()))).toBe("bad-signature");
+    expect(await verdict(make(secret), requestOf({ ...good(), body: `${body} ` }))).toBe("bad-signature");
+    expect(await verdict(make(secret), requestOf({ ...good(), body: "" }))).toBe("bad-signature");
+    if (!timed) return;
+    const moved = sign(secret, at + 1, body).headers;
+    const mixed = { ...moved, [signature]: good().headers[signature] as string };
+    if (name !== "stripe")
+      expect(await verdict(make(secret), requestOf({ body, headers: mixed }))).toBe("bad-signature");
+  });
+
+  test("each bit of the signature counts, and so does its shape", async () => {
+    const profile = make(secret);
+    const value = good().headers[signature] as string;
+    const start = Math.max(value.lastIndexOf("v1,") + 3, value.slice(0, -1).lastIndexOf("=") + 1);
+    // The last letter of base64 holds bits that do not count.
+    for (let i = start; i < value.length - 2; i++) {
+      const letter = value[i] as string;
+      const flipped = value.slice(0, i) + (letter === "A" || letter === "a" ? "b" : "a") + value.slice(i + 1);
+      expect(await verdict(profile, requestOf(good(), { [signature]: flipped }))).toBe("bad-signature");
+    }
+    for (const wrong of [
+      "",
+      " ",
+      value.slice(0, -2),
+      `${value}00`,
+      value.slice(start),
+      `v9${value.slice(2)}`,
+      "null",
+      value.repeat(20),
+    ])
+      expect(await verdict(profile, requestOf(good(), { [signature]: wrong })), wrong).toBe("bad-signature");
+  });
+
+  test("H64 a header that is missing or comes twice is refused, also when one of the two is good", async () => {
+    const profile = make(secret);
+    for (const header of Object.keys(good().headers).filter(
+      (one) => one !== "content-type" && !one.startsWith("x-github"),
+    )) {
+      const without = requestOf(good());
+      without.headers.delete(header);
+      expect(await verdict(profile, without), header).toBe("bad-signature");
+      for (const twin of [good().headers[header] as string, "0", ""]) {
+        const twice = requestOf(good());
+        twice.headers.append(header, twin);
+        expect(await verdict(profile, twice), `${header} ${twin}`).toBe("bad-signature");
+      }
+    }
+  });
+
+  test("a time 300 s away holds, 301 s does not, either way", async () => {
+    const expected = timed ? "bad-signature" : await verdict(make(secret), requestOf(good()));
+    const id = await verdict(make(secret), requestOf(good()));
+    for (const now of [at - 300, at + 300])
+      expect(await verdict(make(secret), requestOf(good()), now)).toBe(id);
+    for (const now of [at - 301, at + 301])
+      expect(await verdict(make(secret), requestOf(good()), now)).toBe(expected);
+  });
+
+  test("other methods and media types are refused before anything is read", async () => {
+    const profile = make(secret);
+    const get = new Request("http://lab.example/hook", { headers: good().headers });
+    expect(await verdict(profile, get)).toBe("method-not-allowed");
+    for (const type of ["text/plain", "application/jsonx", "text/json", "multipart/form-data", ""])
+      expect(await verdict(profile, requestOf(good(), { "content-type": type })), type).toBe(
+        "unsupported-type",
+      );
+    for (const type of ["application/json; charset=utf-8", "Application/JSON;v=1"])
+      expect(await verdict(profile, requestOf(good(), { "content-type": type }))).not.toBe(
+        "unsupported-type",
+      );
+  });
+
+  test("without a secret, or with an odd name, no profile is made", () => {
+    for (const secrets of ["", [], [secret, ""], undefined as never, [7] as never])
+      expect(() => make(secrets)).toThrow(/secret/);
+  });
+});
+
+test("ids come from what is signed: the event's own, or the body", async () => {
+  const id = (profile: WebhookProfile, signed: Signed): Promise<string> =>
+    verdict(profile, requestOf(signed));
+  expect(await id(stripe({ secrets: "s" }), signStripe("s", at, body))).toBe("evt_1");
+  expect(await id(slack({ secrets: "s" }), signSlack("s", at, body))).toBe("Ev1");
+  for (const odd of ["[]", "null", '{"id":7}', '{"id":""}', '{"__proto__":{"id":"x"}}', "not json"])
+    expect(await id(stripe({ secrets: "s" }), signStripe("s", at, odd)), odd).toMatch(/^sha256-/);
+});
+
+test("several signatures: any may hold, sixteen at most", async () => {
+  const profile = standardWebhooks({ secrets: standardSecret });
+  const signed = signStandard(key, "msg_1", at, body);
+  const good = signed.headers["webhook-signature"] as string;
+  const bad = `v1,${Buffer.alloc(32).toString("base64")}`;
+  const tried = (list: string[]): Promise<string> =>
+    verdict(profile, requestOf(signed, { "webhook-signature": list.join(" ") }));
+  expect(await tried([bad, "v1a,xyz", good])).toBe("msg_1");
+  expect(await tried([...Array.from({ length: 15 }, () => bad), good])).toBe("msg_1");
+  expect(await tried([...Array.from({ length: 16 }, () => bad), good])).toBe("bad-signature");
+});
+
+test("Svix's own headers are taken where that is asked for, and the two are not mixed", async () => {
+  const { body: text, headers } = signStandard(key, "msg_1", at, body);
+  const svix = Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.replace("webhook", "svix"), value]),
+  );
+  const signed = { body: text, headers: svix };
+  expect(
+    await verdict(standardWebhooks({ secrets: standardSecret, prefix: "svix" }), requestOf(signed)),
+  ).toBe("msg_1");
+  expect(await verdict(standardWebhooks({ secrets: standardSecret }), requestOf(signed))).toBe(
+    "bad-signature",
+  );
+});
+
+test("options that make no sense are refused when the program starts", () => {
+  expect(() => standardWebhooks({ secrets: "whsec_not base64" })).toThrow(/base64/);
+  expect(() => standardWebhooks({ secrets: "whsec_" })).toThrow(/base64/);
+  expect(() => github({ secrets: "s", name: "../x" })).toThrow(/name/);
+  for (const toleranceSeconds of [0, -1, Number.NaN, 1e9])
+    expect(() => stripe({ secrets: "s", toleranceSeconds })).toThrow(/tolerance/);
+});
