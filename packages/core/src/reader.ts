@@ -111,7 +111,8 @@ function chunksOf(entry: StreamEntry, where: string): readonly (() => unknown)[]
 /** The stream a name means: its key, or a bare name where that is unique; `null` while nothing is recorded of it. */
 function keyOf(journal: Journal, name: string): string | null {
   const keys = streamKeys(journal);
-  if (keys.has(name)) return name;
+  // A path says all, whether or not anything is recorded there yet.
+  if (keys.has(name) || name.includes("/")) return name;
   // Beside `feed#2` there is a `feed`, which may have no record yet.
   const found = [...keys].filter((key) => key.endsWith(`/${name}`));
   if (found.length <= 1) return found[0] ?? null;

@@ -13,18 +13,13 @@ import type { Json } from "../codec/tags.ts";
 import { isAttempt, type Entry, type Fact } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import type { Journal } from "../journal.ts";
+import { stepAsked } from "../keys.ts";
 import type { World } from "../world.ts";
 import { Busy } from "./busy.ts";
 import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
 import { endOf, isParked, parkOf } from "./ending.ts";
-import {
-  abortReason,
-  type Driving,
-  type Edge,
-  type EngineOptions,
-  type Finish,
-  type Stop,
-} from "./options.ts";
+import { abortReason } from "./options.ts";
+import type { Driving, Edge, EngineOptions, Finish, Stop } from "./options.ts";
 import { Outbox } from "./outbox.ts";
 import { Bell } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
@@ -211,7 +206,8 @@ export class Engine implements Edge {
 
   #settle(call: Call, settlement: Settlement): void {
     this.replay.delivered = Math.max(this.replay.delivered, settlement.seq);
-    this.replay.clock = Math.max(this.replay.clock, settlement.at);
+    // What was answered about a step is not told again once the step has settled: it moves no clock.
+    if (stepAsked(call.key) === null) this.replay.clock = Math.max(this.replay.clock, settlement.at);
     this.timers.cancel(call);
     this.#inTurn = true;
     call.settle(settlement);

@@ -18,5 +18,7 @@ function isStuck(history: History, run: RunLog): boolean {
   if (run.tainted || history.blocked.has(run.runId)) return true;
   // Whoever drives a child for its parent tells nobody that other code has blocked it.
   if (!history.known.has(run.workflow) && history.codeChanges) return true;
-  return history.runs.some((child) => child.above === run && isOpen(child) && isStuck(history, child));
+  // A run that was deleted and begun anew has the children of the one before it.
+  const below = history.runs.filter((child) => child.above?.runId === run.runId && isOpen(child));
+  return below.some((child) => isStuck(history, child));
 }

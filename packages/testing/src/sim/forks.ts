@@ -31,8 +31,11 @@ export function judgeFork(history: History, run: RunLog, { key, how }: ForkNote)
   );
   const ran = new Set(history.bodies.filter((body) => body.run === run).map((body) => body.key));
   const reached = new Set(history.passes.filter((pass) => pass.run === run).flatMap(({ keys }) => [...keys]));
-  for (const [other, { after = 0 }] of settled) {
-    const kept = other === key ? how !== "from" : after < cut || areBranches(other, key);
+  for (const other of settled.keys()) {
+    // What was answered about an attempt of a step goes with the step.
+    const call = other.replace(/\/uncertain(#\d+)?$/, "");
+    const { after = 0 } = settled.get(call) ?? { after: cut };
+    const kept = [other, call].includes(key) ? how !== "from" : after < cut || areBranches(call, key);
     if (kept && (own.has(other) || ran.has(other)))
       history.violate("I7", `run ${run.runId}, a fork ${how} ${key}: ${other} was kept, and done again`);
     if (!kept && reached.has(other) && !own.has(other))

@@ -202,7 +202,8 @@ function judgeOutput({ history, programs }: Town, run: RunLog, outcome: Outcome<
   const program = programs.find(({ name }) => name === run.workflow);
   // What was edited gives something else, and so do what was made of it and what lost a child to somebody's hand.
   const entries = lineage.flatMap((ancestor) => history.entries(ancestor));
-  const edited = entries.some(({ edits }) => edits?.length) || isCancelled(entries);
+  const bereft = history.runs.some((other) => isOf(other) && isCancelled(history.entries(other)));
+  const edited = bereft || entries.some(({ edits }) => edits?.length);
   if (outcome?.status === "failed" && !changed && !edited && program?.mayFail === false)
     history.violate("I5", `run ${run.runId} failed, and nothing in it can: ${outcome.error.message}`);
   if (outcome?.status !== "completed") return;

@@ -41,6 +41,8 @@ export function recorder(town: Town, name: string, records: number): Actor {
       void forever(process, 900, async () => {
         if (areRecorded(town) && process.random.chance(0.8)) return;
         try {
+          // Who has all of it in memory does not notice that it was deleted.
+          if (town.network.healed) journal = null;
           journal ??= await Journal.open(id, options);
           const index = process.random.between(0, records - 1);
           await (index % 2 === 0

@@ -157,8 +157,7 @@ function takePlace({ busy, name, history }: Process, { run, worker }: Pass, plac
     else busy.set(run, left);
   };
   count(1);
-  const running = [...busy.keys()].filter(({ status }) => status === "running");
-  const taken = new Set(running.map((other) => topOf(other).runId)).size;
+  const taken = new Set([...busy.keys()].filter(isPlaced).map(({ runId }) => runId)).size;
   if (worker && taken > places)
     history.violate("I12", `${name} works on ${taken} runs and has ${places} places`);
   let over = false;
@@ -166,6 +165,11 @@ function takePlace({ busy, name, history }: Process, { run, worker }: Pass, plac
     if (!over) count(-1);
     over = true;
   };
+}
+
+/** What a child has begun is paid for: it goes on when the drive of its parent is lost, whose place is free again. */
+function isPlaced({ status, above }: RunLog): boolean {
+  return status === "running" && above === undefined;
 }
 
 /** Notes a body that starts. */
