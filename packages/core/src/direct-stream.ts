@@ -9,6 +9,7 @@ import { Bell } from "./engine/promise.ts";
 import type { Fact as Recorded } from "./engine/replay.ts";
 import type { Entry, Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
+import type { Meter } from "./usage.ts";
 import type { World } from "./world.ts";
 
 /** What a reader of a recorded stream gets; it may be read with `for await`, too, where streams can. */
@@ -27,6 +28,7 @@ interface Subject {
   readonly key: string;
   readonly input: { readonly input?: string };
   readonly info: StepInfo;
+  readonly meter: Meter;
 }
 
 export class Recording {
@@ -99,7 +101,7 @@ export class Recording {
 
   async #record(producer: (info: StepInfo) => Chunks<unknown> | Promise<Chunks<unknown>>): Promise<void> {
     const { world, where, seq, append } = this.#place;
-    const { key, input, info } = this.#about;
+    const { key, input, info, meter } = this.#about;
     const attempted = { key, after: seq(), startedAt: world.now(), attempt: info.attempt, ...input };
     let pending = 0;
     let broken: { readonly error: unknown } | null = null;
@@ -130,13 +132,15 @@ export class Recording {
       buffer.flush();
       while (buffer.waits) await landed.wait();
       if (broken !== null) throw (broken as { readonly error: unknown }).error;
-      await append({ kind: "stream.completed", ...attempted, count: buffer.written });
+      const { written: count, first } = buffer;
+      await append({ kind: "stream.completed", ...attempted, ...meter.noted, count, ...first });
     } catch (thrown) {
       while (buffer.waits) await landed.wait();
       if (broken === null) {
         buffer.flush();
         const error = encodeThrown(thrown, `error of ${where}`);
-        await append({ kind: "attempt.failed", stream: true, ...attempted, error, retryAt: world.now() });
+        const failed = { stream: true, error, retryAt: world.now() } as const;
+        await append({ kind: "attempt.failed", ...attempted, ...meter.noted, ...failed });
       }
       throw thrown;
     } finally {

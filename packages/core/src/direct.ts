@@ -20,8 +20,10 @@ import type { Entry, Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
 import { Journal } from "./journal.ts";
+import { ended, otherwise, overtaken, owned } from "./direct-errors.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "./keys.ts";
 import { decodeEntry, type RunEntry } from "./run-entry.ts";
+import { Meter } from "./usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "./schema.ts";
 
 export type JournalOptions = Pick<HostOptions, "storage" | "encryption" | "world">;
@@ -120,11 +122,14 @@ export class DirectJournal {
     const input = this.#input(key, "stream", options);
     const known = this.#streams.get(key);
     if (known !== undefined && !known.failed) return known.read() as RecordedStream<T>;
+    const where = `stream "${key}" of journal ${this.id}`;
+    const meter = new Meter(where);
+    const attempt = (this.#replay.fact(key)?.attempt ?? 0) + 1;
     const recording = new Recording(
-      { key, input, info: this.#info(key, (this.#replay.fact(key)?.attempt ?? 0) + 1, options) },
+      { key, input, meter, info: this.#info(key, { attempt, meter }, options) },
       {
         world: this.#host.world,
-        where: `stream "${key}" of journal ${this.id}`,
+        where,
         seq: () => this.#journal.seq,
         append: (fact) => this.#append(fact),
       },
@@ -158,9 +163,11 @@ export class DirectJournal {
     const attempt = (this.#replay.fact(key)?.failures ?? 0) + 1;
     const startedAt = this.#host.world.now();
     const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
+    const meter = new Meter(where);
     let value: Json;
     try {
-      const result = await validate(options.schema, await work(this.#info(key, attempt, options)));
+      const info = this.#info(key, { attempt, meter }, options);
+      const result = await validate(options.schema, await work(info));
       if (!result.ok)
         throw new DurableError(
           "invalid-output",
@@ -169,20 +176,21 @@ export class DirectJournal {
       value = encode(result.value, `output of ${where}`);
     } catch (thrown) {
       const error = encodeThrown(thrown, `error of ${where}`);
-      await this.#append({ kind: "attempt.failed", ...attempted, error, retryAt: this.#host.world.now() });
+      const retryAt = this.#host.world.now();
+      await this.#append({ kind: "attempt.failed", ...attempted, ...meter.noted, error, retryAt });
       throw thrown;
     }
-    await this.#append({ kind: "step.completed", ...attempted, value });
+    await this.#append({ kind: "step.completed", ...attempted, ...meter.noted, value });
   }
 
   /** Checks what is asked for against what is recorded, or under way, before anything runs. */
   #input(key: string, kind: Kind, { input }: RecordOptions): { readonly input?: string } {
     assertKey(key);
-    if (!this.has(key) && this.#journal.state.end !== null) throw this.#ended();
+    if (!this.has(key) && this.#journal.state.end !== null) throw ended(this.id);
     const known = this.#known(key);
     const asked = input === undefined ? null : fingerprint(input, `input of "${key}" of journal ${this.id}`);
-    if (known !== null && known.kind !== kind) throw this.#diverged(key, `as a ${known.kind}`);
-    if ((known?.input ?? asked) !== asked) throw this.#diverged(key, "with another input");
+    if (known !== null && known.kind !== kind) throw otherwise(this.id, key, `as a ${known.kind}`);
+    if ((known?.input ?? asked) !== asked) throw otherwise(this.id, key, "with another input");
     return asked === null ? {} : { input: asked };
   }
 
@@ -197,17 +205,13 @@ export class DirectJournal {
     return fact === undefined ? null : { kind: fact.kind as Kind, input: null };
   }
 
-  #diverged(key: string, how: string): DurableError {
-    return new DurableError(
-      "diverged",
-      `"${key}" of journal ${this.id} is recorded ${how}. Use another key, or put the input into the key.`,
-      { details: { key } },
-    );
-  }
-
-  #info(key: string, attempt: number, { signal }: RecordOptions): StepInfo {
+  #info(
+    key: string,
+    { attempt, meter }: { readonly attempt: number; readonly meter: Meter },
+    { signal = new AbortController().signal }: RecordOptions,
+  ): StepInfo {
     const idempotencyKey = idempotencyKeyOf(this.id, key);
-    return { key, attempt, idempotencyKey, signal: signal ?? new AbortController().signal };
+    return { key, attempt, idempotencyKey, signal, meter: (usage) => meter.add(usage) };
   }
 
   /** Settles when the fact is durable, or the key has been settled by another. What comes together shares one write. */
@@ -257,26 +261,19 @@ export class DirectJournal {
 
   #refusalOf(fact: Fact<Json>): DurableError | null {
     if (this.#foreign !== null) return this.#foreign;
-    if (this.#journal.state.end !== null) return this.#ended();
+    if (this.#journal.state.end !== null) return ended(this.id);
     if (!("key" in fact)) return null;
     const known = this.#replay.fact(fact.key);
     if (known !== undefined && known.kind !== kindOf(fact))
-      return this.#diverged(fact.key, `as a ${known.kind}`);
+      return otherwise(this.id, fact.key, `as a ${known.kind}`);
     if (!isPart(fact) || (!this.has(fact.key) && follows(fact, known))) return null;
-    const why = `Another process records stream "${fact.key}" of journal ${this.id} as well, and was first.`;
-    return new DurableError("conflict", `${why} Open the journal again to read it.`);
-  }
-
-  #ended(): DurableError {
-    const why = `Journal ${this.id} was ended: it takes no further records.`;
-    return new DurableError("conflict", `${why} Choose another id.`);
+    return overtaken(this.id, fact.key);
   }
 
   /** A workflow's run may have come to be under this id. */
   get #foreign(): DurableError | null {
     const { workflow } = this.#journal.state.summary;
-    const why = `Run ${this.id} belongs to workflow "${workflow}": it is written by that workflow alone.`;
-    return workflow === "" ? null : new DurableError("workflow-mismatch", `${why} Choose another id.`);
+    return workflow === "" ? null : owned(this.id, workflow);
   }
 
   get #started(): Fact<Json> {

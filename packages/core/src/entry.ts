@@ -6,6 +6,7 @@
  */
 
 import type { Json } from "./codec/tags.ts";
+import type { Usage } from "./usage.ts";
 
 /** What a fork keeps of one ancestor. */
 export interface Ancestor {
@@ -47,6 +48,8 @@ interface Attempted extends Called {
   readonly attempt: number;
   /** Fingerprint of the declared input. */
   readonly input?: string;
+  /** What the attempt used, per model. */
+  readonly usage?: readonly Usage[];
 }
 
 /** Whose child a run is: where its end is told. */
@@ -101,7 +104,13 @@ export type Fact<V> =
       readonly chunks: readonly V[];
     } & Called)
   /** `value` is there in a fork that replaced the chunks. */
-  | ({ readonly kind: "stream.completed"; readonly count: number; readonly value?: V } & Attempted)
+  | ({
+      readonly kind: "stream.completed";
+      readonly count: number;
+      readonly value?: V;
+      /** When its first chunk came. */
+      readonly firstAt?: number;
+    } & Attempted)
   | ({ readonly kind: "stream.failed"; readonly error: V } & Attempted)
   | ({
       readonly kind: "child.opened";

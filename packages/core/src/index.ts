@@ -26,6 +26,7 @@ export type { ReadOptions, StreamEvent } from "./reader.ts";
 export type { Outcome, SuspendPoint } from "./outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./resume.ts";
 export type { StepInfo } from "./engine/attempts.ts";
+export type { Usage } from "./usage.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/uncertain.ts";
 export type { Chunks } from "./engine/chunks.ts";
 export type { StreamOptions } from "./engine/stream.ts";

@@ -12,6 +12,7 @@ import type { Json } from "../codec/tags.ts";
 import type { Fact } from "../entry.ts";
 import { DurableError, describeError } from "../errors.ts";
 import { idempotencyKeyOf } from "../keys.ts";
+import { Meter, type Usage } from "../usage.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import { deferred } from "./promise.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
@@ -27,6 +28,8 @@ export interface StepInfo {
   readonly signal: AbortSignal;
   /** Equal across the attempts of this step in this run, and nowhere else: hand it to the service you call. */
   readonly idempotencyKey: string;
+  /** Notes the tokens that a model call took. They are kept beside the outcome, also of an attempt that fails. */
+  readonly meter: (usage: Usage) => void;
 }
 
 export interface AttemptParts extends CallParts {
@@ -42,6 +45,7 @@ export interface Attempted {
   readonly startedAt: number;
   readonly attempt: number;
   readonly input?: string;
+  readonly usage?: readonly Usage[];
 }
 
 export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall<P, T> {
@@ -98,11 +102,13 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
 
   async #attempt(attempt: number): Promise<void> {
     const attempted = this.attempted(attempt);
+    const info = new Info(this.engine.journal.runId, this.key, attempt, this.scope);
     try {
-      this.engine.write(await this.#bounded(attempted));
+      const fact = await this.#bounded(info, attempted);
+      this.engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
     } catch (thrown) {
       // Given up on purpose: the driver has let go, or a race was lost. That is no failure of the step.
-      if (!this.scope.aborted) this.failed(attempted, thrown);
+      if (!this.scope.aborted) this.failed({ ...attempted, ...info.used }, thrown);
     }
   }
 
@@ -123,10 +129,9 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
   }
 
   /** The work under its time limit. What comes after the limit is dropped: the journal has the time-out. */
-  async #bounded(attempted: Attempted): Promise<Fact<Json>> {
+  async #bounded(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const { timeoutMs } = this.parts;
     const { attempt } = attempted;
-    const info = new Info(this.engine.journal.runId, this.key, attempt, this.scope);
     const work = this.perform(info, attempted).finally(() => info.leave());
     if (timeoutMs === null) return work;
     const limit = deferred<never>();
@@ -169,6 +174,7 @@ export class Info implements StepInfo {
   readonly #runId: string;
   readonly #scope: Scope;
   #own: Scope | null = null;
+  #meter: Meter | null = null;
   /** The attempt is over: what it still does reaches nobody. */
   over = false;
 
@@ -185,6 +191,16 @@ export class Info implements StepInfo {
 
   get idempotencyKey(): string {
     return idempotencyKeyOf(this.#runId, this.key);
+  }
+
+  get meter(): (usage: Usage) => void {
+    this.#meter ??= new Meter(`"${this.key}" of run ${this.#runId}`);
+    return this.#meter.add.bind(this.#meter);
+  }
+
+  /** What was metered, as entries hold it. */
+  get used(): { readonly usage?: readonly Usage[] } | undefined {
+    return this.#meter?.noted;
   }
 
   abort(reason: unknown): void {

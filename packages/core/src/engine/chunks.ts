@@ -37,6 +37,8 @@ export class ChunkBuffer {
   #cancel: (() => void) | null = null;
   /** Chunks handed to the journal. */
   written = 0;
+  /** When the first of them came. */
+  #firstAt: number | null = null;
 
   constructor(
     sink: Sink,
@@ -58,6 +60,11 @@ export class ChunkBuffer {
     return this.#pending() > 0;
   }
 
+  /** As the entry of the stream's end has it. */
+  get first(): { readonly firstAt?: number } {
+    return this.#firstAt === null ? {} : { firstAt: this.#firstAt };
+  }
+
   get isFull(): boolean {
     return this.#chunks.length >= limits.chunksPerEntry || this.#bytes >= limits.chunkBytes;
   }
@@ -75,6 +82,7 @@ export class ChunkBuffer {
         { details: { size: this.#total, limit: limits.streamBytes } },
       );
     }
+    this.#firstAt ??= this.#sink.world.now();
     this.#chunks.push(json);
     this.#bytes += size;
     this.#cancel ??= this.#timer();

@@ -111,7 +111,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
       signal.removeEventListener("abort", stop);
       buffer.close();
     }
-    return { kind: "stream.completed", ...attempted, count: buffer.written };
+    return { kind: "stream.completed", ...attempted, count: buffer.written, ...buffer.first };
   }
 
   /** Chunks of this attempt that were written and are not durable yet. */
