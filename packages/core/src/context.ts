@@ -34,6 +34,7 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
   readonly mode?: M | undefined;
 }
 
+/** How the items of `ctx.map` are told apart, and how many are worked on at once. */
 export interface MapOptions<T> extends GroupOptions {
   /** Names an item, so that its recorded work stays its own when items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;

@@ -26,8 +26,10 @@ import { decodeEntry, type RunEntry } from "./run-entry.ts";
 import { Meter } from "./usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "./schema.ts";
 
+/** Where a journal is kept, and how it is sealed. */
 export type JournalOptions = Pick<HostOptions, "storage" | "encryption" | "world">;
 
+/** What one record of a journal is bound to. */
 export interface RecordOptions {
   /** What the outcome depends on. A record made with another input is an error, not reused. */
   readonly input?: unknown;

@@ -20,6 +20,7 @@ export type StreamEvent<T = unknown> =
   | { readonly type: "chunk"; readonly attempt: number; readonly index: number; readonly value: T }
   | { readonly type: "reset"; readonly attempt: number };
 
+/** Where the reading of a stream begins, and what ends it. */
 export interface ReadOptions {
   /** The index to begin at: one more than that of the last chunk seen. 0 by default. */
   readonly from?: number | undefined;

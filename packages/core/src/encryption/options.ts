@@ -4,6 +4,7 @@ import { fromBase64 } from "../codec/tags.ts";
 import { DurableError } from "../errors.ts";
 import { toBase64Url } from "./base64url.ts";
 
+/** The keys that journals are sealed and opened with. */
 export interface AesGcmOptions {
   /** The id of the key that seals. */
   readonly current: string;

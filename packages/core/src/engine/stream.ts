@@ -24,6 +24,7 @@ import type { Scope } from "./scope.ts";
 
 export type Producer<T = unknown> = (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>;
 
+/** How a stream is attempted, and what its record is bound to. */
 export interface StreamOptions {
   readonly retry?: RetryOptions | false | undefined;
   /** For each attempt, from its start to its last chunk. */
