@@ -6,10 +6,10 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { root } from "./lib/workspace.ts";
 
-/** For the kernel (docs/decisions/0019); what is built on it has no limit of its own yet. */
-const limit = 37 * 1024;
+/** For the kernel (docs/decisions/0019 and 0024); what is built on it has no limit of its own yet. */
+const limit = 38 * 1024;
 /** Exports that stand on the kernel and are left out of it. */
-const onTop = ["createWorker", "Journal"];
+const onTop = ["createWorker", "Journal", "diff", "lineage", "spendOf"];
 
 async function weigh(contents: string): Promise<{ gzipped: number; minified: number; stowaways: string[] }> {
   const { outputFiles, metafile } = await build({

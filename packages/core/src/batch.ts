@@ -46,7 +46,7 @@ const kinds: ReadonlySet<unknown> = new Set<FactKind>([
 /** Fields by their sort, which is the same in every kind: one of another sort was not written by us. */
 const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "count", "look", "firstAt"];
 const texts = ["key", "wait", "runId", "workflow", "parent", "child"];
-const lists = ["ancestry", "edits", "usage"];
+const lists = ["ancestry", "edits", "cuts", "usage"];
 
 /** The value without which a fact says nothing. */
 const needed: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ import type { Definition } from "./definition.ts";
 import { ChildCall } from "./engine/child.ts";
 import type { ChildRun } from "./engine/child-runs.ts";
 import { Hold } from "./engine/hold.ts";
-import type { AdvanceOptions, AtEdge, Stop } from "./engine/options.ts";
+import type { AdvanceOptions, AtEdge, Edge, Stop } from "./engine/options.ts";
 import type { ChildOf } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Host } from "./host.ts";
@@ -159,15 +159,27 @@ export async function codeOf(host: Host, journal: Journal): Promise<Definition |
   const above = parent === null ? null : await codeOf(host, parent);
   if (parent === null || above === null) return null;
   const found: { definition: Definition | null } = { definition: null };
-  const hold = new Hold({ ...(await host.journals()), ttlMs: host.leaseMs });
-  const life = await Life.begin(host, above, { journal: parent, hold }, () => Promise.reject(unheld(parent)));
-  const atEdge: AtEdge = ({ calls }) => {
+  await replay(host, above, parent, ({ calls }) => {
     const call = calls.get(childOf.key);
     if (call instanceof ChildCall) found.definition = call.definition;
-    return Promise.resolve("leave");
-  };
-  await life.drive({ atEdge, options: {} });
+  });
   return found.definition;
+}
+
+/** Runs the code over a journal, without a lease and no further than the journal goes: nothing begins or is written. */
+export async function replay(
+  host: Host,
+  definition: Definition,
+  journal: Journal,
+  look: (edge: Edge) => void | Promise<void>,
+): Promise<Stop> {
+  const hold = new Hold({ ...(await host.journals()), ttlMs: host.leaseMs });
+  const life = await Life.begin(host, definition, { journal, hold }, () => Promise.reject(unheld(journal)));
+  const atEdge: AtEdge = async (edge) => {
+    await look(edge);
+    return "leave";
+  };
+  return life.drive({ atEdge, options: {} });
 }
 
 function unheld({ runId }: Journal): DurableError {

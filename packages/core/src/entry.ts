@@ -82,6 +82,8 @@ export type Fact<V> =
       /** Where the fork's own entries count on from. */
       readonly base: number;
       readonly edits: readonly Edit<V>[];
+      /** Where it went back to. */
+      readonly cuts?: readonly Cut[];
       /** Absent when the parent's input is kept. */
       readonly input?: V;
     }

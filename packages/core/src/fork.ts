@@ -3,26 +3,23 @@
  * What the fork keeps follows from causes, not from order: see lineage.ts.
  */
 
-import { encode } from "./codec/encode.ts";
 import type { Json } from "./codec/tags.ts";
 import type { Definition } from "./definition.ts";
 import { writeFact } from "./batch.ts";
-import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
+import { replay } from "./drive.ts";
+import type { Ancestor, Cut, Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
+import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
 import type { Host } from "./host.ts";
 import { Journal } from "./journal.ts";
-import { assertRunId, isWithin, nameOf } from "./keys.ts";
+import { assertRunId } from "./keys.ts";
 import { limits } from "./limits.ts";
 import { encodeInput } from "./open.ts";
-import { isKept, isSettlement } from "./lineage.ts";
+import { isKept } from "./lineage.ts";
 import { scrub } from "./secret.ts";
+import type { Storage } from "./storage.ts";
 
-/** Where to go back to. Each key may be a bare name where that is unique. */
-export interface ForkOptions<Input = unknown> {
-  /** Runs this step again, and what depends on it. */
-  readonly from?: string | readonly string[];
-  /** Keeps this step, and runs again what depends on it. */
-  readonly after?: string | readonly string[];
+export interface ForkOptions<Input = unknown> extends Places {
   /** Recorded outputs to replace, by key; what depends on them runs again. */
   readonly edit?: Readonly<Record<string, unknown>>;
   readonly input?: Input;
@@ -31,6 +28,8 @@ export interface ForkOptions<Input = unknown> {
   readonly id?: string;
 }
 
+type Forked = Fact<Json> & { readonly kind: "run.forked" };
+
 /** Writes the fork and returns its id; with the id of a fork of the same parent, that one is returned. */
 export async function createFork(
   host: Host,
@@ -38,6 +37,26 @@ export async function createFork(
   parent: Journal,
   options: ForkOptions,
 ): Promise<string> {
+  const fact = await forkOf(host, definition, parent, options);
+  const { runId, parent: parentId } = fact;
+  const journal = Journal.create(runId, await host.journals());
+  const appended = await journal.append([writeFact(fact, host.world.now())], { learn: false });
+  if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
+    throw new DurableError(
+      "conflict",
+      `Run ${runId} exists and is no fork of ${parentId}. Choose another id.`,
+    );
+  }
+  return runId;
+}
+
+/** The one fact that makes a fork, its edits checked. */
+export async function forkOf(
+  host: Host,
+  definition: Definition,
+  parent: Journal,
+  options: ForkOptions,
+): Promise<Forked> {
   const parentId = parent.runId;
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
@@ -52,30 +71,70 @@ export async function createFork(
     );
   }
   const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
-  const fact = writeFact(
-    {
-      kind: "run.forked",
-      runId,
-      workflow: definition.name,
-      version: definition.version,
-      parent: parentId,
-      label,
-      base: parent.seq,
-      ancestry: ancestryOf(parent, cuts),
-      edits: edits.map(({ edit }) => edit),
-      ...input,
-    },
-    host.world.now(),
-  );
-  const journal = Journal.create(runId, await host.journals());
-  const appended = await journal.append([fact], { learn: false });
-  if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
+  const fact: Forked = {
+    kind: "run.forked",
+    runId,
+    workflow: definition.name,
+    version: definition.version,
+    parent: parentId,
+    label,
+    base: parent.seq,
+    ancestry: ancestryOf(parent, cuts),
+    edits: edits.map(({ edit }) => edit),
+    ...(cuts.length === 0 ? {} : { cuts }),
+    ...input,
+  };
+  return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
+}
+
+/** The journal a fork would have, written nowhere. */
+export async function sketch(host: Host, fact: Forked): Promise<Journal> {
+  const journals = await host.journals();
+  const { storage } = journals;
+  const nowhere: Storage = {
+    append: () => Promise.resolve(),
+    read: (locator, from) => storage.read(locator, from),
+    list: (query) => storage.list(query),
+    lease: () => Promise.resolve(null),
+    release: () => Promise.resolve(),
+    delete: () => Promise.resolve(),
+  };
+  // Under an id of its own: that of the fork may be taken.
+  const runId = host.world.id();
+  const journal = Journal.create(runId, { ...journals, storage: nowhere });
+  await journal.append([writeFact({ ...fact, runId }, host.world.now())]);
+  return journal;
+}
+
+/**
+ * An edited output must be one that its step could have given. Only the code knows, so it is replayed up to there;
+ * where it does not ask for the step, or does not fit the journal, nobody can tell, and the edit stands.
+ */
+async function checkedEdits(
+  host: Host,
+  definition: Definition,
+  fact: Forked,
+  edited: readonly Edited[],
+): Promise<Forked> {
+  const checked = new Map<string, Json>();
+  const refused: string[] = [];
+  await replay(host, definition, await sketch(host, fact), async ({ calls }) => {
+    for (const { edit, value } of edited) {
+      const verdict = (await calls.get(edit.key)?.check?.(value)) ?? edit;
+      if (typeof verdict === "string") refused.push(`"${edit.key}": ${verdict}`);
+      else checked.set(edit.key, verdict.value);
+    }
+  });
+  if (refused.length > 0)
     throw new DurableError(
-      "conflict",
-      `Run ${runId} exists and is no fork of ${parentId}. Choose another id.`,
+      "invalid-input",
+      `The edit does not fit the schema of what it replaces in run ${fact.parent}: ${refused.join("; ")}. Nothing was forked.`,
+      { details: { keys: edited.map(({ edit }) => edit.key) } },
     );
-  }
-  return runId;
+  return {
+    ...fact,
+    edits: fact.edits.map((edit) => ({ ...edit, value: checked.get(edit.key) ?? edit.value })),
+  };
 }
 
 function checkedLabel(label: string | undefined): string | null {
@@ -114,107 +173,3 @@ function ancestryOf(parent: Journal, cuts: readonly Cut[]): Ancestor[] {
     parent.entries.some((entry) => entry.seq > base && "key" in entry && isKept(entry, cuts));
   return gives ? line : line.slice(0, -1);
 }
-
-type CalledEntry = Entry & { key: string; after: number };
-
-/** The parent's keys, for finding what a user means. */
-class Keys {
-  readonly #parent: Journal;
-  readonly #recorded: readonly CalledEntry[];
-  readonly #paths = new Set<string>();
-  readonly #settled = new Map<string, number>();
-
-  constructor(parent: Journal) {
-    this.#parent = parent;
-    this.#recorded = parent.entries.filter((entry) => "key" in entry);
-    for (const entry of this.#recorded) {
-      this.#paths.add(entry.key);
-      for (let end = entry.key.length; (end = entry.key.lastIndexOf("/", end - 1)) > 0;)
-        this.#paths.add(entry.key.slice(0, end));
-      if (isSettlement(entry) && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry.seq);
-    }
-  }
-
-  cuts(options: ForkOptions): Cut[] {
-    const from = [options.from ?? []].flat().map((name): Cut => {
-      const key = this.#find(name);
-      return { key, at: this.#positions(key).reduce(lower, Number.MAX_SAFE_INTEGER), keep: false };
-    });
-    const after = [options.after ?? []].flat().map((name): Cut => {
-      const key = this.#find(name);
-      const positions = this.#positions(key);
-      if (positions.length > 0) return { key, at: positions.reduce(higher), keep: true };
-      throw new DurableError(
-        "unknown-step",
-        `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from } or { edit }.`,
-      );
-    });
-    return [...from, ...after];
-  }
-
-  edit(name: string, value: unknown): { edit: Edit<Json>; cut: Cut[] } {
-    const key = this.#find(name);
-    const recorded = this.#recorded.filter((entry) => entry.key === key);
-    const editable = recorded.find(({ kind }) => /^(step|attempt|suspend|stream|child)\./.test(kind));
-    if (editable === undefined) {
-      throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
-    }
-    const kind = kindOf(editable);
-    if (kind === "stream" && !Array.isArray(value)) {
-      throw new DurableError("invalid-options", `"${key}" is a stream: edit it with the list of its chunks.`);
-    }
-    const json = encode(value, `edited output of "${key}"`);
-    const at = this.#settled.get(key);
-    if (at !== undefined) return { edit: { key, value: json }, cut: [{ key, at, keep: true }] };
-    const wait = "wait" in editable ? { wait: editable.wait } : {};
-    const open = { after: editable.after, ...wait, ...(kind === null ? {} : { kind }) };
-    return { edit: { key, value: json, open }, cut: [] };
-  }
-
-  #positions(path: string): number[] {
-    return [...this.#settled].filter(([key]) => isWithin(key, path)).map(([, seq]) => seq);
-  }
-
-  #find(name: string): string {
-    if (this.#paths.has(name)) return name;
-    if ([...this.#paths].some((path) => path.startsWith(`${name}[`))) return name;
-    const matches = [...this.#paths].filter((path) => nameOf(path) === name);
-    const [only] = matches;
-    if (matches.length === 1 && only !== undefined) return only;
-    const { runId } = this.#parent;
-    const near = matches.length > 1 ? matches : this.#near(name);
-    const hint =
-      near.length === 0
-        ? "It has recorded no steps yet."
-        : `${matches.length > 1 ? "Say which one" : "Did you mean"}: ${near.slice(0, 5).join(", ")}?`;
-    throw new DurableError(
-      "unknown-step",
-      `Run ${runId} has ${matches.length > 1 ? "several steps" : "no step"} "${name}". ${hint}`,
-      { details: { name, near } },
-    );
-  }
-
-  /** Those that share most pairs of letters with what was asked for. */
-  #near(name: string): string[] {
-    const asked = new Set(pairs(name));
-    const score = (path: string): number => {
-      const own = pairs(nameOf(path));
-      return own.filter((pair) => asked.has(pair)).length / (own.length + asked.size);
-    };
-    return [...this.#paths].toSorted((a, b) => score(b) - score(a));
-  }
-}
-
-function kindOf(entry: CalledEntry): "stream" | "child" | null {
-  if (entry.kind.startsWith("child.")) return "child";
-  return entry.kind.startsWith("stream.") || (entry.kind === "attempt.failed" && entry.stream === true)
-    ? "stream"
-    : null;
-}
-
-function pairs(text: string): string[] {
-  return Array.from(text, (letter, i) => letter + text.charAt(i + 1));
-}
-
-const lower = (a: number, b: number): number => Math.min(a, b);
-const higher = (a: number, b: number): number => Math.max(a, b);

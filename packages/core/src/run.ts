@@ -8,6 +8,7 @@ import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
 import { definitionOf, openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
+import { planFork, type ForkPlan, type PlanOptions } from "./plan.ts";
 import { standing } from "./standing.ts";
 import { decodeEntry, type RunEntry } from "./run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
@@ -97,6 +98,12 @@ export class Run<Output = unknown, Input = unknown> {
     }));
     host.background(`run ${id}`, driving);
     return new Run(id, { host, driving });
+  }
+
+  /** What a fork with these options would reuse, run and wait for. Nothing is written, and nothing runs but the body's own code. */
+  async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
+    const parent = await openRun(this.#host, this.id);
+    return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
   }
 
   /** How the drive under way stops; else what the journal says, driven on if it is due. */

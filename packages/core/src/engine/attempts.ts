@@ -49,8 +49,6 @@ export interface Attempted {
 }
 
 export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall<P, T> {
-  protected abstract readonly kind: "step" | "stream";
-
   /** The number of the attempt that comes next. */
   protected abstract nextAttempt(): number;
 
@@ -123,8 +121,10 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
       { now, random: world.random() },
     );
     const error = encodeThrown(thrown, `error of ${this.where}`);
-    if (retryAt === null) return this.engine.write({ kind: `${this.kind}.failed`, ...attempted, error });
-    const of = this.kind === "stream" ? ({ stream: true } as const) : {};
+    const ofStream = this.kind === "stream";
+    const failed = ofStream ? "stream.failed" : "step.failed";
+    if (retryAt === null) return this.engine.write({ kind: failed, ...attempted, error });
+    const of = ofStream ? ({ stream: true } as const) : {};
     this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });
   }
 

@@ -4,7 +4,7 @@ import type { DurableError } from "../errors.ts";
 import type { Call, Entered } from "./calls.ts";
 import type { Engine } from "./engine.ts";
 import { deferred, type Deferred } from "./promise.ts";
-import type { Settlement } from "./replay.ts";
+import type { CallKind, Settlement } from "./replay.ts";
 import type { Closing, Scope } from "./scope.ts";
 
 export interface CallParts {
@@ -15,6 +15,7 @@ export interface CallParts {
 
 export abstract class KeyedCall<P extends CallParts, T> implements Call {
   readonly key: string;
+  readonly kind: CallKind;
   readonly scope: Scope;
   /** Highest position delivered when the call was made. */
   readonly after: number;
@@ -25,12 +26,14 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   protected readonly where: string;
   #stopListening: () => void = () => {};
 
-  constructor(engine: Engine, what: string, parts: P) {
+  constructor(engine: Engine, kind: CallKind, parts: P) {
+    this.kind = kind;
     this.engine = engine;
     this.parts = parts;
     this.key = parts.entered.key;
     this.after = parts.entered.after;
     this.scope = parts.scope;
+    const what = kind === "suspend" ? "suspend point" : kind;
     this.where = `${what} "${this.key}" of run ${engine.journal.runId}`;
     engine.add(this, parts.name);
   }

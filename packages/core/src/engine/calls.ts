@@ -3,6 +3,7 @@
  * A call is anything with a key: a step, a sleep, a suspend point, a group.
  */
 
+import type { Json } from "../codec/tags.ts";
 import type { Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import { isWithin, waitOf } from "../keys.ts";
@@ -14,6 +15,7 @@ import type { Scope } from "./scope.ts";
 /** One call that can settle, as the engine's loop sees it. */
 export interface Call {
   readonly key: string;
+  readonly kind: CallKind;
   readonly scope: Scope;
   /** Hands the recorded outcome to the workflow. */
   settle(settlement: Settlement): void;
@@ -23,6 +25,8 @@ export interface Call {
   due(): void;
   /** Something came from outside for it. */
   look?(): void;
+  /** What a value becomes as its outcome, encoded; or what is wrong with it. Absent where any value will do. */
+  check?(value: unknown): Promise<{ readonly value: Json } | string>;
 }
 
 /** What a call is asked with. */
@@ -96,6 +100,11 @@ export class Calls {
 
   get(key: string): Call | undefined {
     return this.#byKey.get(key);
+  }
+
+  /** All that were made, in their order. */
+  all(): Iterable<Call> {
+    return this.#byKey.values();
   }
 
   /** Something that is durable now may concern a call that is open. */

@@ -56,7 +56,7 @@ export function step(
   if (entered === null) return pending();
   const { schema } = options;
   const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain };
-  return new StepCall(engine, "step", parts).promise;
+  return new StepCall(engine, parts).promise;
 }
 
 interface StepParts extends AttemptParts {
@@ -66,13 +66,12 @@ interface StepParts extends AttemptParts {
 }
 
 export class StepCall extends AttemptedCall<StepParts, unknown> {
-  protected readonly kind = "step";
   /** The start that this life of the workflow announced, by its number. */
   #announced = 0;
   #begun = 0;
 
-  constructor(engine: Engine, what: string, parts: StepParts) {
-    super(engine, what, parts);
+  constructor(engine: Engine, parts: StepParts) {
+    super(engine, "step", parts);
     const { onUncertain, entered } = parts;
     // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.
     if (onUncertain !== undefined) engine.calls.close(this.key);
@@ -100,6 +99,11 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   async #completed(attempted: Attempted, output: unknown): Promise<Written<Json>> {
     const value = encode(await this.#checked(output), `output of ${this.where}`);
     return { kind: "step.completed", ...attempted, value };
+  }
+
+  async check(value: unknown): Promise<{ readonly value: Json } | string> {
+    const result = await validate(this.parts.schema, value);
+    return result.ok ? { value: encode(result.value, `output of ${this.where}`) } : result.issues;
   }
 
   async #checked(value: unknown): Promise<unknown> {

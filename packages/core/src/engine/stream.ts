@@ -57,7 +57,6 @@ interface StreamParts extends AttemptParts {
 }
 
 class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
-  protected readonly kind = "stream";
   readonly #landed = new Bell();
 
   protected answer(settlement: Settlement): void {

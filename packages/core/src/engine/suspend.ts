@@ -56,7 +56,7 @@ export function suspend(
   const entered = engine.enter({ ...place, kind: "suspend", input: null });
   if (entered === null || keyring instanceof DurableError)
     return Object.assign(pending(), { token: "", key: name });
-  const call = new SuspendCall(engine, "suspend point", {
+  const call = new SuspendCall(engine, "suspend", {
     scope,
     name,
     entered,
@@ -175,7 +175,6 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     this.#await();
   }
 
-  /** What an answer becomes under this wait's schema, encoded; or what is wrong with it. */
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
     const result = await validate(this.schema, value);
     if (!result.ok) return result.issues;
