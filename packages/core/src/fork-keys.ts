@@ -6,14 +6,16 @@ import type { Cut, Edit, Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Journal } from "./journal.ts";
 import { isWithin, nameOf } from "./keys.ts";
-import { isSettlement } from "./lineage.ts";
+import { isKept, isSettlement } from "./lineage.ts";
 
 export type CalledEntry = Entry & { key: string; after: number };
 
-/** An edit, the value as the user gave it, and what it cuts. */
+/** An output to be replaced: the value as the user gave it and encoded, how the call was made, and what is cut. */
 export interface Edited {
-  readonly edit: Edit<Json>;
+  readonly key: string;
   readonly value: unknown;
+  readonly json: Json;
+  readonly open: NonNullable<Edit<Json>["open"]>;
   readonly cut: readonly Cut[];
 }
 
@@ -73,10 +75,26 @@ export class Keys {
     }
     const json = encode(value, `edited output of "${key}"`);
     const at = this.#settled.get(key);
-    if (at !== undefined) return { edit: { key, value: json }, value, cut: [{ key, at, keep: true }] };
     const wait = "wait" in editable ? { wait: editable.wait } : {};
     const open = { after: editable.after, ...wait, ...(kind === null ? {} : { kind }) };
-    return { edit: { key, value: json, open }, value, cut: [] };
+    return { key, value, json, open, cut: at === undefined ? [] : [{ key, at, keep: true }] };
+  }
+
+  /**
+   * The edits as the fork records them. One that lies beyond another's cut stands all the same, as the outcome of a call
+   * that had not settled: whoever names an output wants that output.
+   */
+  edits(edited: readonly Edited[], cuts: readonly Cut[]): Edit<Json>[] {
+    return edited.map(({ key, json, open, cut }): Edit<Json> => {
+      if (cuts.some((other) => !other.keep && isWithin(key, other.key))) {
+        throw new DurableError(
+          "invalid-options",
+          `"${key}" of run ${this.#parent.runId} cannot both run again and be edited. Leave out one of { from } and { edit }.`,
+        );
+      }
+      const stays = cut.length > 0 && isKept({ key, after: open.after }, cuts);
+      return { key, value: json, ...(stays ? {} : { open }) };
+    });
   }
 
   #positions(path: string): number[] {

@@ -80,7 +80,7 @@ export async function forkOf(
     label,
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
-    edits: edits.map(({ edit }) => edit),
+    edits: known.edits(edits, cuts),
     ...(cuts.length === 0 ? {} : { cuts }),
     ...input,
   };
@@ -119,17 +119,17 @@ async function checkedEdits(
   const checked = new Map<string, Json>();
   const refused: string[] = [];
   await replay(host, definition, await sketch(host, fact), async ({ calls }) => {
-    for (const { edit, value } of edited) {
-      const verdict = (await calls.get(edit.key)?.check?.(value)) ?? edit;
-      if (typeof verdict === "string") refused.push(`"${edit.key}": ${verdict}`);
-      else checked.set(edit.key, verdict.value);
+    for (const { key, value, json } of edited) {
+      const verdict = (await calls.get(key)?.check?.(value)) ?? { value: json };
+      if (typeof verdict === "string") refused.push(`"${key}": ${verdict}`);
+      else checked.set(key, verdict.value);
     }
   });
   if (refused.length > 0)
     throw new DurableError(
       "invalid-input",
       `The edit does not fit the schema of what it replaces in run ${fact.parent}: ${refused.join("; ")}. Nothing was forked.`,
-      { details: { keys: edited.map(({ edit }) => edit.key) } },
+      { details: { keys: edited.map(({ key }) => key) } },
     );
   return {
     ...fact,

@@ -66,6 +66,21 @@ export function causedBy(tree: Tree, key: string): string[] {
   }
 }
 
+/** What can begin once these are done: the first of each sequence that is not. */
+export function frontier(tree: Tree, done: ReadonlySet<string>): string[] {
+  switch (tree.kind) {
+    case "step":
+    case "suspend":
+      return done.has(tree.key) ? [] : [tree.key];
+    case "sequence": {
+      const first = tree.children.find((child) => leaves(child).some((key) => !done.has(key)));
+      return first === undefined ? [] : frontier(first, done);
+    }
+    case "parallel":
+      return Object.values(tree.branches).flatMap((branch) => frontier(branch, done));
+  }
+}
+
 /** One workflow that walks any tree; every step's value names its key, its life and what it was given. */
 export function treeFlow(world: VirtualWorld, random: Random) {
   const effects: string[] = [];
@@ -73,8 +88,9 @@ export function treeFlow(world: VirtualWorld, random: Random) {
   const walk = async (ctx: Context, tree: Tree, given: string): Promise<string> => {
     switch (tree.kind) {
       case "step":
-        return ctx.step(tree.name, async () => {
+        return ctx.step(tree.name, async ({ meter }) => {
           effects.push(tree.key);
+          meter({ model: "tree-1", inputTokens: 100, outputTokens: 1 });
           await new Promise<void>((resolve) => void world.timer(random.between(0, 30), resolve));
           return `${tree.key}:${++made}`;
         });
