@@ -64,8 +64,10 @@ const nextTick =
     : undefined;
 
 const turn = (): Promise<void> => new Promise((resolve) => macrotask(resolve));
+// Twice: a stream of the platform that was split takes a tick of its own at its end, and model SDKs split theirs.
 const drain = nextTick
-  ? (): Promise<void> => new Promise((resolve) => queueMicrotask(() => nextTick(resolve)))
+  ? (): Promise<void> =>
+      new Promise((resolve) => queueMicrotask(() => nextTick(() => queueMicrotask(() => nextTick(resolve)))))
   : turn;
 
 export const systemWorld: World = {

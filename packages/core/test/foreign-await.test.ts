@@ -37,6 +37,28 @@ describe("a wait that is not ctx's, in a workflow", () => {
     expect(on.world.warnings).toEqual([]);
   });
 
+  test("is not seen in a stream of the platform that was split and is read to its end, in two strands at once", async () => {
+    const on = lab();
+    const flow = durable("reads", (ctx) => {
+      const strand = async (name: string) => {
+        const chunks = await ctx.step(name, () => ["a", "b"]);
+        const [one] = new ReadableStream<string>({
+          start: (controller) => {
+            for (const chunk of chunks) controller.enqueue(chunk);
+            controller.close();
+          },
+        }).tee();
+        let text = name;
+        for await (const chunk of one) text += chunk;
+        return ctx.step("same", () => text);
+      };
+      return Promise.all([strand("x"), strand("y")]);
+    });
+    expect(outputOf(await runOf(on, flow))).toEqual(["xab", "yab"]);
+    expect(outputOf(await replayOf(on, flow))).toEqual(["xab", "yab"]);
+    expect(on.world.warnings).toEqual([]);
+  });
+
   test("in two strands that use one step name at a time: blocked, with both ways out", async () => {
     const on = lab();
     const flow = durable("strands", (ctx) => {
