@@ -1,6 +1,8 @@
 import { durable, DurableError, MemoryStorage, type Context, type ForkPlan } from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { textOf } from "./support/blobs-flow.ts";
 
 const secret = "a secret for tests, of no worth";
 
@@ -137,6 +139,28 @@ describe("a plan", () => {
     const flow = durable("story", (ctx) => ctx.sleep("1h", { name: "plan" }), { storage, secret });
     const { blocked } = await flow.get("s").plan({ after: "plan" });
     expect(blocked?.code).toBe("diverged");
+  });
+
+  test("and an edit are the same for sealed journals and large values", async () => {
+    const storage = new MemoryStorage();
+    const key = Buffer.alloc(32, 7).toString("base64url");
+    const large = textOf(1, 90_000);
+    const flow = durable(
+      "sealed",
+      async (ctx) => {
+        const text = await ctx.step("text", () => large, { schema: z.string().min(10) });
+        return ctx.step("length", () => text.length);
+      },
+      { storage, encryption: aesGcm({ current: "a", keys: { a: key } }) },
+    );
+    await flow.run(undefined, { id: "p" });
+    const run = flow.get("p");
+    expect(whatOf(await run.plan({ edit: { text: textOf(2, 50_000) } }))).toEqual([
+      "text edited",
+      "length runs next",
+    ]);
+    expect(await codeOf(run.fork({ edit: { text: "short" } }))).toMatchObject(["invalid-input", {}]);
+    expect(await (await run.fork({ edit: { text: textOf(2, 50_000) } })).result()).toBe(50_000);
   });
 
   test("takes what fork takes, and is refused where fork is", async () => {
