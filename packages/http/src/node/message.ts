@@ -4,8 +4,8 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 export interface Incoming {
   readonly request: Request;
-  /** The handler let go of the body, or never asked for it. */
-  isUnwanted(): boolean;
+  /** What is left of the body goes by unread, for as long as that may take. Whoever wants some of it gets an error. */
+  letBy(ms: number): Promise<void>;
 }
 
 /** A request of fetch; throws what fetch has no word for. `origin` stands for the server: Host is the client's word. */
@@ -21,7 +21,11 @@ export function toRequest(message: IncomingMessage, origin: string, signal: Abor
     signal,
     ...(body === null ? {} : { body: body.stream, duplex: "half" }),
   });
-  return { request, isUnwanted: () => !request.bodyUsed || body?.isCancelled() === true };
+  const letBy = (ms: number): Promise<void> => {
+    body?.letGo();
+    return ended(message, ms);
+  };
+  return { request, letBy };
 }
 
 function isLong({ headers }: IncomingMessage): boolean {
@@ -45,9 +49,9 @@ function headersOf(raw: readonly string[]): Headers {
   return headers;
 }
 
-function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>; isCancelled(): boolean } {
+function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>; letGo(): void } {
   let over = false;
-  let cancelled = false;
+  let fail = (_: Error): void => {};
   const finish = (last: () => void): void => {
     if (!over) last();
     over = true;
@@ -55,6 +59,7 @@ function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>;
   const stream = new ReadableStream<Uint8Array>(
     {
       start: (controller) => {
+        fail = (error) => finish(() => controller.error(error));
         message.pause();
         message.on("data", (chunk: Uint8Array) => {
           if (over) return;
@@ -63,22 +68,23 @@ function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>;
           controller.enqueue(new Uint8Array(chunk));
         });
         message.on("end", () => finish(() => controller.close()));
-        message.on("error", (error) => finish(() => controller.error(error)));
-        message.on("close", () => finish(() => controller.error(new Error("The client went away."))));
+        message.on("error", fail);
+        message.on("close", () => fail(new Error("The client went away.")));
       },
       pull: () => void message.resume(),
-      cancel: () => {
-        cancelled = true;
-        finish(() => {});
-      },
+      cancel: () => finish(() => {}),
     },
     { highWaterMark: 0 },
   );
-  return { stream, isCancelled: () => cancelled };
+  const letGo = (): void => {
+    fail(new Error("The request has been answered."));
+    message.resume();
+  };
+  return { stream, letGo };
 }
 
-/** Lets the rest of a body go by: settles at its end, when the client goes, or after a while. */
-export function letBy(message: IncomingMessage, ms: number): Promise<void> {
+/** Settles when the message is complete, when the client goes, or after a while. */
+function ended(message: IncomingMessage, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
@@ -89,21 +95,17 @@ export function letBy(message: IncomingMessage, ms: number): Promise<void> {
     const timer = setTimeout(done, ms);
     message.on("end", done);
     message.on("close", done);
-    message.resume();
+    if (message.destroyed) done();
   });
 }
 
-/** Sends a response, as fast as the client takes it, until it ends or the client goes. */
+/** Sends all of a response but its end, as fast as the client takes it, until it is out or the client goes. */
 export async function send(response: Response, message: ServerResponse): Promise<void> {
   message.statusCode = response.status;
   for (const [name, value] of response.headers) if (name !== "set-cookie") message.setHeader(name, value);
   const cookies = response.headers.getSetCookie();
   if (cookies.length > 0) message.setHeader("set-cookie", cookies);
-  if (response.body === null || message.req.method === "HEAD") {
-    await response.body?.cancel();
-    message.end();
-    return;
-  }
+  if (response.body === null || message.req.method === "HEAD") return response.body?.cancel();
   message.flushHeaders();
   const reader = response.body.getReader();
   // A read that waits ends with it.
@@ -111,10 +113,9 @@ export async function send(response: Response, message: ServerResponse): Promise
   message.once("close", stop);
   for (;;) {
     const { done, value } = await reader.read();
-    if (done || message.destroyed) break;
+    if (done || message.destroyed) return;
     if (!message.write(value)) await drained(message);
   }
-  message.end();
 }
 
 /** Settles when the client has taken what was sent, or has gone. */

@@ -6,7 +6,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Incoming, letBy, send, toRequest } from "./message.ts";
+import { type Incoming, send, toRequest } from "./message.ts";
 
 /** Any fetch handler: ours, or a framework's. */
 type FetchHandler = (request: Request) => Promise<Response> | Response;
@@ -91,6 +91,7 @@ class Exchange {
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #gone = new AbortController();
+  #incoming: Incoming | null = null;
   #streaming = false;
   #leaving = false;
 
@@ -121,12 +122,15 @@ class Exchange {
       const response = await this.#answer(handler, origin, onError);
       if (this.#response.destroyed) return await response.body?.cancel();
       this.#streaming = (response.headers.get("content-type") ?? "").startsWith("text/event-stream");
-      // The rest of a body that nobody wants is not waited for.
-      if (!this.#request.complete || this.#leaving) this.#response.setHeader("connection", "close");
+      if (this.#leaving) this.#response.setHeader("connection", "close");
       if (this.#streaming && this.#leaving) this.abort();
       await send(response, this.#response);
-      // A client that keeps the connection would keep the server.
-      if (this.#leaving) this.#request.socket.end();
+      // Who is still sending when the connection ends may not hear the answer.
+      if (!this.#request.complete) await this.#incoming?.letBy(lingerMs);
+      // A client that keeps the connection would keep the server, and one that never ends would be read for ever.
+      const last = this.#leaving || !this.#request.complete;
+      const { socket } = this.#request;
+      this.#response.end(() => last && socket.destroySoon());
     } catch (error) {
       // The head is out: all that is left to say is that it was not complete.
       onError(error);
@@ -135,17 +139,13 @@ class Exchange {
   }
 
   async #answer(handler: FetchHandler, origin: string, onError: (error: unknown) => void): Promise<Response> {
-    let incoming: Incoming;
     try {
-      incoming = toRequest(this.#request, origin, this.#gone.signal);
+      this.#incoming = toRequest(this.#request, origin, this.#gone.signal);
     } catch {
       return plain(400, "invalid-request", "This is not a request that can be answered.");
     }
     try {
-      const response = await handler(incoming.request);
-      // Who is still sending when the connection ends may not hear the answer.
-      if (!this.#request.complete && incoming.isUnwanted()) await letBy(this.#request, lingerMs);
-      return response;
+      return await handler(this.#incoming.request);
     } catch (error) {
       onError(error);
       return plain(500, "internal", "This request failed here. The reason is in the server's log.");
