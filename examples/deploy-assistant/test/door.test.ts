@@ -29,7 +29,7 @@ describe("answers", () => {
     expect(await runs(desk)).toBe(2);
   });
 
-  test("forged, cut off, of another key, of another storage: ignored, and nothing starts", async () => {
+  test("H62 forged, cut off, of another key, of another storage: ignored, and nothing starts", async () => {
     const desk = openDesk();
     const { token } = await desk.ask("Please put 1.1.0 on staging.");
     const random = seeded(7);
@@ -107,7 +107,7 @@ describe("malformed", () => {
     expect(await runs(desk)).toBe(0);
   });
 
-  test("bodies, types and methods have codes of their own", async () => {
+  test("H64 bodies, types and methods have codes of their own", async () => {
     const desk = openDesk();
     const json = { "content-type": "application/json" };
     const good = JSON.stringify({ type: "email.received", email: email("x") });
@@ -136,7 +136,7 @@ describe("malformed", () => {
       });
   });
 
-  test("4,000 requests made up by chance (seed 11): no 5xx, nothing resumed, and a good one right after is answered", async () => {
+  test("H64 4,000 requests made up by chance (seed 11): no 5xx, nothing resumed, and a good one right after is answered", async () => {
     const desk = openDesk();
     const { runId, token } = await desk.ask("Please put 1.1.0 on staging.");
     const random = seeded(11);
@@ -215,7 +215,7 @@ describe("who may", () => {
   });
 });
 
-test("over a real socket: 500 of the same, and a good one after them", async () => {
+test("H64 over a real socket: 500 of the same, and a good one after them", async () => {
   const desk = openDesk();
   const server = await serve(desk.handler, { onError: (error) => desk.errors.push(error) });
   try {

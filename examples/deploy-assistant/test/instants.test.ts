@@ -115,6 +115,32 @@ test("H29 H30 the same reply 20 times, and 20 others with it: one is taken", asy
   expect(desk.kinds()).toEqual(["1-plan", "started", "deployed"]);
 });
 
+test("H31 after three rounds a reply goes to the wait that is live, whatever it quotes; those before it are over", async () => {
+  const desk = openDesk();
+  const { runId } = await desk.ask("Please put 2.0.0 on preview-x.");
+  const tokens: string[] = [];
+  for (const change of ["Take 1.0.0", "Take 1.1.0", "On preview-y, please"]) {
+    const { address, token } = desk.question();
+    tokens.push(token);
+    expect((await desk.mail(change, { to: address })).status).toBe("resumed");
+    expect((await desk.stops(runId)).status).toBe("suspended");
+  }
+  const { token: live } = desk.question();
+  expect(new Set([...tokens, live]).size).toBe(4);
+  // A late yes to what was proposed before is no yes to what is proposed now.
+  for (const token of tokens)
+    expect(await desk.mail("approve", { to: `deploy+${token}@localhost` })).toMatchObject({
+      status: "duplicate",
+      runId,
+    });
+  expect((await desk.stops(runId)).status).toBe("suspended");
+  const footers = [...tokens, live].map((token) => `> [deploy-assistant: ${token}]`).join("\n");
+  expect(await desk.mail(`approve\n\n${footers}`)).toMatchObject({ status: "resumed", runId });
+  const output = { status: "deployed", version: "1.1.0", environment: "preview-y" };
+  expect(await desk.stops(runId)).toMatchObject({ output });
+  expect((await desk.mail(`approve\n\n${footers}`)).status).toBe("duplicate");
+});
+
 test("H33 two conversations: each reply goes to its own, also when the mails are mixed up", async () => {
   const desk = openDesk();
   const one = await desk.ask("Please put 1.0.0 on preview-one.");
@@ -153,22 +179,6 @@ describe("H33 a token that went through a mail gateway", () => {
       await ask((token) => ({ references: `<1@x> ${id(token)} <3@example.com>` })),
     ];
     expect(posts.map(({ status }) => status)).toEqual(["resumed", "resumed", "resumed"]);
-  });
-
-  test("an older question that is quoted below the open one does not get in its way", async () => {
-    const desk = openDesk();
-    const first = await desk.ask("Please put 2.0.0 on preview-x.");
-    await desk.mail("Take 1.1.0", { to: first.address });
-    await desk.stops(first.runId);
-    const second = desk.question();
-    const footers = [first.token, second.token].map((token) => `> [deploy-assistant: ${token}]`).join("\n");
-    expect(await desk.mail(`approve\n\n${footers}`)).toEqual({
-      code: 202,
-      status: "resumed",
-      runId: first.runId,
-    });
-    expect(await desk.stops(first.runId)).toMatchObject(deployed);
-    expect((await desk.mail(`approve\n\n${footers}`)).status).toBe("duplicate");
   });
 });
 

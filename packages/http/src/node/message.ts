@@ -51,7 +51,7 @@ function headersOf(raw: readonly string[]): Headers {
 
 function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>; letGo(): void } {
   let over = false;
-  let fail = (_: Error): void => {};
+  let fail: ((error: Error) => void) | undefined;
   const finish = (last: () => void): void => {
     if (!over) last();
     over = true;
@@ -69,7 +69,7 @@ function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>;
         });
         message.on("end", () => finish(() => controller.close()));
         message.on("error", fail);
-        message.on("close", () => fail(new Error("The client went away.")));
+        message.on("close", () => fail?.(new Error("The client went away.")));
       },
       pull: () => void message.resume(),
       cancel: () => finish(() => {}),
@@ -77,7 +77,7 @@ function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>;
     { highWaterMark: 0 },
   );
   const letGo = (): void => {
-    fail(new Error("The request has been answered."));
+    fail?.(new Error("The request has been answered."));
     message.resume();
   };
   return { stream, letGo };
