@@ -14,6 +14,9 @@ const [start = "", address = "", reply = ""] = [...readme.matchAll(/```sh\n([^]*
   ([, block]) => block,
 );
 
+/** Several processes start one after the other. */
+const slow = { timeout: 120_000 };
+
 const places: Place[] = [];
 afterEach(async () => {
   killServers();
@@ -46,7 +49,7 @@ test("the code in the README is the code", () => {
   expect(lines(read("../src/assistant.ts"))).toContain(lines(block));
 });
 
-test("one curl starts a run, a second resumes it, with a kill -9 in between", async () => {
+test("one curl starts a run, a second resumes it, with a kill -9 in between", slow, async () => {
   const place = open();
   const first = new ServerProcess(place);
   const started = JSON.parse(await shell(start, { place, url: await first.url() })) as Posted;
@@ -73,7 +76,7 @@ test("one curl starts a run, a second resumes it, with a kill -9 in between", as
   expect(place.mails()).toHaveLength(3);
 });
 
-test("H33 the two requests reach two processes, which run at the same time", async () => {
+test("H33 the two requests reach two processes, which run at the same time", slow, async () => {
   const place = open();
   const [one, two] = [new ServerProcess(place), new ServerProcess(place)];
   const { runId } = JSON.parse(await shell(start, { place, url: await one.url() })) as Posted;

@@ -3,9 +3,12 @@
 import "example-llm/sources";
 import { randomBytes } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { email } from "./support/desk.ts";
 import { killServers, Place, ServerProcess, type Ended } from "./support/server-process.ts";
+
+// Each starts a process.
+vi.setConfig({ testTimeout: 90_000 });
 
 const places: Place[] = [];
 const place = (): Place => {

@@ -18,7 +18,7 @@ let token = "";
 let path = "";
 
 beforeAll(async () => {
-  const limits = { bytes: 10_000, readMs: 200 };
+  const limits = { bytes: 10_000, readMs: 1_000 };
   const api = createHandler(app, { authorize: () => true, limits, onError: (error) => errors.push(error) });
   const hook = webhook(
     { profile: github({ secrets: "s" }), limits, onError: (error) => errors.push(error) },
@@ -113,7 +113,7 @@ const hostile: Record<string, () => { pieces: Parameters<typeof raw>[1]; statuse
   "a body that drips": () => ({
     pieces: [
       wire(`POST ${path}`, { ...json, "content-length": "100" }),
-      ...Array.from({ length: 12 }, () => [pause(40), " "] as const).flat(),
+      ...Array.from({ length: 20 }, () => [pause(100), " "] as const).flat(),
     ],
     statuses: [408],
   }),

@@ -222,7 +222,7 @@ test("a port that is taken is an error where it is asked for", async () => {
 
 test("more connections than allowed are turned away, and the rest is served", async () => {
   const { port, url } = await served(() => new Response("ok"), { maxConnections: 5 });
-  const idle = await Promise.all(Array.from({ length: 20 }, () => raw(port, [], 200)));
+  const idle = await Promise.all(Array.from({ length: 20 }, () => raw(port, [], 1_000)));
   expect(idle.filter(({ closed }) => closed).length).toBeGreaterThanOrEqual(10);
   expect(await (await fetch(url)).text()).toBe("ok");
 });

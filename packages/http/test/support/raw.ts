@@ -13,7 +13,7 @@ export interface RawAnswer {
 type Piece = string | Uint8Array | ((socket: Socket) => Promise<void>);
 
 /** Sends pieces one after the other, and reads until the server closes or the time runs out. */
-export async function raw(port: number, pieces: readonly Piece[], waitMs = 3_000): Promise<RawAnswer> {
+export async function raw(port: number, pieces: readonly Piece[], waitMs = 20_000): Promise<RawAnswer> {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   let text = "";
   let closed = false;
