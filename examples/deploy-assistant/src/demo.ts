@@ -192,9 +192,9 @@ export class Demo {
     this.#out.line(
       `Done: ${ran} steps ran, ${journal} came from the journal after ${kills} kill -9, ${mails} mails went out.`,
     );
-    this.#out.line(`  the mails    ${nearby(outbox)}`);
-    this.#out.line(`  what is live PORT=8080 node ${site}`);
-    this.#out.line(`  serve it     npm run dev -w example-deploy-assistant`);
+    this.#out.line(`  the mails     ${nearby(outbox)}`);
+    this.#out.line(`  what is live  PORT=8080 node ${site}`);
+    this.#out.line(`  serve it      npm run dev -w example-deploy-assistant`);
   }
 }
 

@@ -17,7 +17,7 @@ try {
   // Whoever plays with this server, as the demo does, holds its input: when they have gone, so has it.
   if (process.env["ENDS_WITH_INPUT"] === "1") process.stdin.on("end", () => process.exit(0)).resume();
 } catch (error) {
-  console.error(isForUsers(error) ? error.message : error);
+  console.error(isForUsers(error) ? `${error.message}${wayOut(error)}` : error);
   process.exitCode = 1;
 }
 
@@ -28,4 +28,8 @@ function isForUsers(error: unknown): error is Error {
   return ["EADDRINUSE", "EACCES", "EADDRNOTAVAIL", "ENOTFOUND"].includes(
     String((error as { code?: unknown }).code),
   );
+}
+
+function wayOut(error: Error): string {
+  return (error as { code?: unknown }).code === "EADDRINUSE" ? ". Set PORT to another one." : "";
 }

@@ -78,7 +78,8 @@ function answerText(out: Terminal, email: Email | null, { status, runId }: Answe
   const what =
     email === null ? "an event of another type" : `${oneLine(email.from, 40)}: ${oneLine(email.subject, 50)}`;
   const whose = runId === undefined ? "no run".padEnd(13) : shortId(runId);
-  return `${out.paint("dim", whose)}  ${out.paint("bold", status.padEnd(8))} ${what}`;
+  // In the columns of the steps.
+  return `${out.paint("dim", whose)}  webhook  ${out.paint("bold", status.padEnd(15))} ${what}`;
 }
 
 interface Head {

@@ -78,5 +78,5 @@ test("a port that is taken is one line and exit code 1", async () => {
   const { code, err } = await new ServerProcess(place(), { PORT: String(port) }).ended;
   other.close();
   expect(code).toBe(1);
-  expect(err).toMatch(/^[^\n]*EADDRINUSE[^\n]*\n$/);
+  expect(err).toMatch(/^[^\n]*EADDRINUSE[^\n]*Set PORT to another one\.\n$/);
 });
