@@ -134,6 +134,33 @@ test("tokens are shown to those who may see them, and to nobody else", async () 
   expect(await (await open.post("/runs/one/cancel")).text()).not.toContain(shown);
 });
 
+test("nothing but true shows tokens", async () => {
+  for (const verdict of [false, "yes", 1, new Response(null), undefined]) {
+    const authorize = (_request: Request, { type }: Action): boolean =>
+      type === "tokens" ? (verdict as boolean) : true;
+    const { waiting, get } = lab({ authorize });
+    const [token = ""] = await waiting("open", "one");
+    const shown = await get("/runs/one");
+    expect(shown.status).toBe(200);
+    expect(await shown.text()).not.toContain(token);
+  }
+});
+
+test("a hook is never shown an id that is none", async () => {
+  const seen: Action[] = [];
+  const { handler } = lab({ authorize: (_request, action) => (seen.push(action), true) });
+  for (const ask of [
+    ["POST", "/runs", { workflow: "echo", id: "../one" }],
+    ["GET", "/runs/..%2Fone"],
+    ["GET", "/runs/..%2Fone/entries"],
+    ["GET", "/runs/..%2Fone/streams/x"],
+    ["POST", "/runs/..%2Fone/fork", { from: "say" }],
+    ["POST", "/runs/..%2Fone/cancel"],
+  ] as const)
+    expect((await handler(requestOf([...ask]))).status, ask[1]).toBe(400);
+  expect(seen).toEqual([]);
+});
+
 test("an answer by token needs no leave", async () => {
   const { waiting, post } = lab({ authorize: () => false });
   const [token] = await waiting("open", "one");

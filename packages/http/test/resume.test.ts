@@ -3,6 +3,7 @@
 import { createApp, durable, MemoryStorage } from "@durable/core";
 import { createHandler } from "@durable/http";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { lab, origin } from "./support/lab.ts";
 
 const html = { accept: "text/html,application/xhtml+xml,*/*" };
@@ -182,6 +183,7 @@ test("P1 the page has no scripts, loads nothing, is in no frame, cache or referr
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
+    "x-robots-tag": "noindex, nofollow",
   });
   expect(text).toMatch(/<form method="post">/);
   expect(text).not.toMatch(/script|href|src=|action=|@import|url\(/i);
@@ -205,6 +207,7 @@ test("a value that the link brings along is shown as text, whatever it holds, an
     "#10": "\n",
   };
   const value = hidden.replace(/&([^;]+);/g, (_, name: string) => entities[name] ?? "");
+  expect(hidden).not.toMatch(/[<>']/);
   expect(value).toBe(nasty);
   const sent = await form(`/resume/${token}`, { value }, html);
   expect([sent.status, await sent.text()]).toMatchObject([
@@ -214,6 +217,16 @@ test("a value that the link brings along is shown as text, whatever it holds, an
   expect(await app.get("one").result()).toEqual({ answer: nasty });
   expect((await get(`/resume/x?value=${"v".repeat(4_097)}`)).status).toBe(400);
   expect((await get("/resume/x?value=a&value=b")).status).toBe(400);
+});
+
+test("what a schema says about an answer is shown as text, however much of the answer it repeats", async () => {
+  const mirror = z.unknown().refine(() => false, { error: ({ input }) => `not ${String(input)}` });
+  const picky = durable("picky", (ctx) => ctx.suspend("ask", { schema: mirror }));
+  const { form, waiting } = lab({ workflows: [picky] });
+  const [token] = await waiting("picky", "one");
+  const page = await form(`/resume/${token}`, { value: "<script>alert(1)</script>" }, html);
+  expect(page.status).toBe(422);
+  expect(await page.text()).toContain("not &lt;script&gt;alert(1)&lt;/script&gt;");
 });
 
 test.each([

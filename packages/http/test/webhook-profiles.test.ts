@@ -141,6 +141,17 @@ describe.each(Object.entries(cases))("%s", (name, { make, secret, other, sign, s
       expect(await verdict(make(secret), requestOf({ body, headers: mixed }))).toBe("bad-signature");
   });
 
+  test("each byte of a long body counts, the last one, too", async () => {
+    const long = sign(secret, at, `{"id":"evt_1","event_id":"Ev1","text":"${"x".repeat(70_000)}"}`);
+    expect(await verdict(make(secret), requestOf(long))).not.toBe("bad-signature");
+    for (const place of [0, 63, 64, 1_024, 65_536, long.body.length - 1]) {
+      const changed = `${long.body.slice(0, place)}!${long.body.slice(place + 1)}`;
+      expect(await verdict(make(secret), requestOf({ ...long, body: changed })), `${place}`).toBe(
+        "bad-signature",
+      );
+    }
+  });
+
   test("each bit of the signature counts, and so does its shape", async () => {
     const profile = make(secret);
     const value = good().headers[signature] as string;
@@ -193,6 +204,10 @@ describe.each(Object.entries(cases))("%s", (name, { make, secret, other, sign, s
     const profile = make(secret);
     const get = new Request("http://lab.example/hook", { headers: good().headers });
     expect(await verdict(profile, get)).toBe("method-not-allowed");
+    for (const method of ["PUT", "PATCH", "DELETE", "OPTIONS"]) {
+      const odd = new Request("http://lab.example/hook", { method, ...good() });
+      expect(await verdict(profile, odd), method).toBe("method-not-allowed");
+    }
     for (const type of ["text/plain", "application/jsonx", "text/json", "multipart/form-data", ""])
       expect(await verdict(profile, requestOf(good(), { "content-type": type })), type).toBe(
         "unsupported-type",
@@ -216,6 +231,37 @@ test("ids come from what is signed: the event's own, or the body", async () => {
   expect(await id(slack({ secrets: "s" }), signSlack("s", at, body))).toBe("Ev1");
   for (const odd of ["[]", "null", '{"id":7}', '{"id":""}', '{"__proto__":{"id":"x"}}', "not json"])
     expect(await id(stripe({ secrets: "s" }), signStripe("s", at, odd)), odd).toMatch(/^sha256-/);
+});
+
+test("a signed time that is given twice is none, in either order and also when both are equal", async () => {
+  const { headers } = signStripe("s", at, body);
+  const value = headers["stripe-signature"] as string;
+  for (const twice of [`t=${at},${value}`, `t=1,${value}`, `${value},t=1`])
+    expect(
+      await verdict(stripe({ secrets: "s" }), requestOf({ body, headers }, { "stripe-signature": twice })),
+      twice,
+    ).toBe("bad-signature");
+});
+
+test("an id has 256 visible characters at most, also when it is signed", async () => {
+  const profile = standardWebhooks({ secrets: standardSecret });
+  const of = (id: string): Promise<string> => verdict(profile, requestOf(signStandard(key, id, at, body)));
+  expect(await of("i".repeat(256))).toBe("i".repeat(256));
+  for (const id of ["i".repeat(257), "two words", "caf\u00e9"])
+    expect(await of(id), id).toBe("bad-signature");
+});
+
+test("a signature of another version is none, whatever follows", async () => {
+  const signed = signStandard(key, "msg_1", at, body);
+  const mac = (signed.headers["webhook-signature"] as string).slice(3);
+  for (const start of ["v1", "v1a", "v1;", "v1=", "v2,", "V1,", ""])
+    expect(
+      await verdict(
+        standardWebhooks({ secrets: standardSecret }),
+        requestOf(signed, { "webhook-signature": start + mac }),
+      ),
+      start,
+    ).toBe("bad-signature");
 });
 
 test("several signatures: any may hold, sixteen at most", async () => {
