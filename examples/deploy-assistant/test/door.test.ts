@@ -146,7 +146,7 @@ test("H63 a signed message that comes again, in its time, under another time, to
   const again = Array.from({ length: 7 }, () => "duplicate");
   const request = JSON.stringify({ type: "email.received", email: email("Please put 1.1.0 on preview-x.") });
   expect(await statuses(request)).toEqual([...again, "started"]);
-  const [{ runId = "" } = {}] = (await desks[0]!.app.list()).runs;
+  const { runId } = (await desks[0]!.app.list()).runs[0]!;
   await desks[0]!.stops(runId);
   const to = desks.find(({ mails }) => mails.length > 0)!.question().address;
   const reply = JSON.stringify({ type: "email.received", email: email("reject", { to }) });

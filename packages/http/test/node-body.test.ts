@@ -1,6 +1,6 @@
 /** Bodies over the Node server: both ways streaming, no faster than they are taken, and those that nobody wants. */
 
-import { serve, type Server } from "@durable/http/node";
+import { serve, type Server, type ServeOptions } from "@durable/http/node";
 import { afterEach, expect, test, vi } from "vitest";
 import { pause, raw, wire } from "./support/raw.ts";
 
@@ -9,8 +9,8 @@ afterEach(async () => {
   await Promise.all(open.splice(0).map((server) => server.close()));
 });
 
-async function served(handler: Parameters<typeof serve>[0]): Promise<Server> {
-  const server = await serve(handler, { closeMs: 500 });
+async function served(handler: Parameters<typeof serve>[0], options: ServeOptions = {}): Promise<Server> {
+  const server = await serve(handler, { closeMs: 500, ...options });
   open.push(server);
   return server;
 }
@@ -43,8 +43,42 @@ test("who sends more than is wanted hears the answer all the same, and is not re
   const head = wire("POST /", { "content-length": "100000" });
   const late = await raw(port, [head, "x".repeat(50_000), pause(50), "x".repeat(50_000)]);
   expect(late).toMatchObject({ statuses: [413], closed: true });
-  const never = await raw(port, [head, "x".repeat(50_000)]);
-  expect(never).toMatchObject({ statuses: [413], closed: true });
+  for (const connection of ["close", "keep-alive"]) {
+    const headers = { connection, "content-length": "100000" };
+    const never = await raw(port, [wire("POST /", headers), "x".repeat(50_000)]);
+    expect(never).toMatchObject({ statuses: [413], closed: true });
+  }
+});
+
+test("a request that does not arrive in time is cut off, in its head or in its body", async () => {
+  const { port } = await served(async (request) => new Response(await request.text().catch(() => "cut")), {
+    requestMs: 600,
+  });
+  const head = wire("POST /", { connection: "keep-alive", "content-length": "10" });
+  for (const part of [head.slice(0, 20), `${head}12345`])
+    expect((await raw(port, [part])).closed, part).toBe(true);
+  expect((await raw(port, [wire("POST /", { "content-length": "2" }, "ok")])).statuses).toEqual([200]);
+});
+
+test("a body that the handler does not read stays with its sender", async () => {
+  const go = Promise.withResolvers<void>();
+  const { port } = await served(async (request) => {
+    await (request.body as ReadableStream<Uint8Array>).getReader().read();
+    await go.promise;
+    return new Response("enough", { status: 413 });
+  });
+  const size = 32 * 1024 * 1024;
+  let left = 0;
+  await raw(port, [
+    wire("POST /", { "content-length": String(size) }),
+    async (socket) => {
+      socket.write(Buffer.alloc(size));
+      await pause(400)();
+      left = socket.writableLength;
+      go.resolve();
+    },
+  ]);
+  expect(left).toBeGreaterThan(size / 2);
 });
 
 test("a body that is refused unread, and is all there, is not waited for: the connection goes on", async () => {
