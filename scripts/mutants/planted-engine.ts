@@ -6,9 +6,9 @@ const loop: readonly PlantedBug[] = [
     name: "settles-from-work",
     breaks: "N1",
     file: "engine/attempts.ts",
-    find: "      this.engine.write(await this.#bounded(attempted));",
+    find: "      this.engine.write(info.used === undefined ? fact : { ...fact, ...info.used });",
     replace:
-      '      const done = await this.#bounded(attempted);\n      this.engine.write(done);\n      if (done.kind === "step.completed") this.outcome.resolve(decode(done.value, this.where) as never);',
+      '      this.engine.write(fact);\n      if (fact.kind === "step.completed") this.outcome.resolve(decode(fact.value, this.where) as never);',
     why: "A step's promise settles when its work ends, before the entry is durable.",
   },
   {

@@ -9,10 +9,6 @@ const streams: readonly PlantedBug[] = [
     find: "return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;",
     replace: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
     why: "A stream that begins anew after a crash goes under the number of the attempt that died.",
-    seenBy: {
-      test: "packages/core/test/stream-crash.test.ts",
-      because: "simulated programs have no streams",
-    },
   },
   {
     name: "producer-never-waits",
@@ -21,7 +17,10 @@ const streams: readonly PlantedBug[] = [
     find: "        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();\n",
     replace: "",
     why: "A producer that is faster than the storage fills the memory.",
-    seenBy: { test: "packages/core/test/stream-held.test.ts", because: "simulated programs have no streams" },
+    seenBy: {
+      test: "packages/core/test/stream-held.test.ts",
+      because: "nothing in a simulation measures memory",
+    },
   },
   {
     name: "chunks-not-decoded",
@@ -30,7 +29,10 @@ const streams: readonly PlantedBug[] = [
     find: "entry.chunks.map((chunk) => decode(chunk, where))",
     replace: "entry.chunks",
     why: "The workflow is given the written form of chunks.",
-    seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated programs have no streams" },
+    seenBy: {
+      test: "packages/core/test/golden.test.ts",
+      because: "simulated chunks are texts, whose written form is the text itself",
+    },
   },
   {
     name: "reader-repeats-chunks",
@@ -39,10 +41,6 @@ const streams: readonly PlantedBug[] = [
     find: "    if (from + i < place.next) continue;\n",
     replace: "",
     why: "Whoever reads on from an index is given the chunks before it again.",
-    seenBy: {
-      test: "packages/core/test/stream-reconnect.test.ts",
-      because: "simulated programs have no streams",
-    },
   },
   {
     name: "silence-is-the-end",
@@ -51,10 +49,6 @@ const streams: readonly PlantedBug[] = [
     find: "if (journal.state.end !== null) throw endedWithout(journal, name);",
     replace: "if (journal.state.end !== null) return;",
     why: "A stream that was cut off reads as one that is complete.",
-    seenBy: {
-      test: "packages/core/test/stream-reader.test.ts",
-      because: "simulated programs have no streams",
-    },
   },
   {
     name: "reader-takes-the-lead",
@@ -63,10 +57,6 @@ const streams: readonly PlantedBug[] = [
     find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
     replace: "    await host.world.turn();\n",
     why: "A reader that waits asks the storage over and over.",
-    seenBy: {
-      test: "packages/core/test/stream-idle.test.ts",
-      because: "simulated programs have no streams",
-    },
   },
 ];
 
@@ -78,10 +68,6 @@ const children: readonly PlantedBug[] = [
     find: "    if (this.#opened) return this.#drive();\n",
     replace: "    this.#drive();\n    if (this.#opened) return;\n",
     why: "A child begins while its parent's entry is under way.",
-    seenBy: {
-      test: "packages/core/test/child-cancel.test.ts",
-      because: "simulated programs have no children",
-    },
   },
   {
     name: "child-id-of-its-driver",
@@ -90,10 +76,6 @@ const children: readonly PlantedBug[] = [
     find: 'digest(26, "child", journal.runId, key)',
     replace: 'digest(26, "child", journal.runId, key, journal.driver)',
     why: "Each life of a parent begins children of its own.",
-    seenBy: {
-      test: "packages/core/test/child-crash.test.ts",
-      because: "simulated programs have no children",
-    },
   },
   {
     name: "child-ends-without-a-word",
@@ -102,7 +84,10 @@ const children: readonly PlantedBug[] = [
     find: "    await this.options.tell(end);\n",
     replace: "",
     why: "A child does not tell its parent that it ends, which then learns of it much later.",
-    seenBy: { test: "packages/core/test/child-told.test.ts", because: "simulated programs have no children" },
+    seenBy: {
+      test: "packages/core/test/child-told.test.ts",
+      because: "parents look for their children, too: a word that is missing costs time alone",
+    },
   },
   {
     name: "children-outlive-their-parent",
@@ -111,10 +96,6 @@ const children: readonly PlantedBug[] = [
     find: "      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });\n",
     replace: "",
     why: "A run that is cancelled leaves its children alive.",
-    seenBy: {
-      test: "packages/core/test/child-cancel.test.ts",
-      because: "simulated programs have no children",
-    },
   },
   {
     name: "unborn-child-left-alone",
@@ -123,10 +104,6 @@ const children: readonly PlantedBug[] = [
     find: "  if (journal !== null) return end(host, journal, reason);\n",
     replace: "  if (journal !== null) return end(host, journal, reason);\n  if (runId !== null) return;\n",
     why: "A child that has not begun when its parent is cancelled begins later.",
-    seenBy: {
-      test: "packages/core/test/child-cancel.test.ts",
-      because: "simulated programs have no children",
-    },
   },
 ];
 
@@ -139,7 +116,6 @@ const uncertain: readonly PlantedBug[] = [
     replace:
       "    this.#announce(this.nextAttempt());\n    this.#begun = this.#announced;\n    this.start(this.nextAttempt());\n",
     why: "An effect happens before anybody could know that it may have.",
-    seenBy: { test: "packages/core/test/uncertain.test.ts", because: "simulated steps may be repeated" },
   },
   {
     name: "repeated-without-asking",
@@ -148,7 +124,6 @@ const uncertain: readonly PlantedBug[] = [
     find: "    if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);\n",
     replace: "",
     why: "A step whose end nobody knows is run again.",
-    seenBy: { test: "packages/testing/test/kit-more.test.ts", because: "simulated steps may be repeated" },
   },
   {
     name: "decision-not-recorded",
@@ -157,7 +132,6 @@ const uncertain: readonly PlantedBug[] = [
     find: "      this.engine.write(await this.#completed(attempted, resolution.value));",
     replace: "      this.outcome.resolve(resolution.value);",
     why: "What was found out about a step is told to the workflow, and asked again by every replay.",
-    seenBy: { test: "packages/testing/test/kit-more.test.ts", because: "simulated steps may be repeated" },
   },
 ];
 
@@ -169,7 +143,6 @@ const values: readonly PlantedBug[] = [
     find: "at: joinParts([spot.position, index, fact.kind, subject, field])",
     replace: 'at: joinParts(["", "", "", "", ""])',
     why: "What was sealed in one place of a run opens in another.",
-    seenBy: { test: "packages/core/test/envelope.test.ts", because: "simulated journals are in clear" },
   },
   {
     name: "clear-text-taken",
@@ -178,7 +151,10 @@ const values: readonly PlantedBug[] = [
     find: "    if (this.#cipher?.acceptsPlain ?? true) return value;",
     replace: "    if (this.#cipher !== undefined) return value;",
     why: "Values that stand in clear are believed although encryption is on.",
-    seenBy: { test: "packages/core/test/envelope.test.ts", because: "simulated journals are in clear" },
+    seenBy: {
+      test: "packages/core/test/envelope.test.ts",
+      because: "nobody in a simulation writes records of his own",
+    },
   },
   {
     name: "blobs-sent-again",
@@ -188,10 +164,6 @@ const values: readonly PlantedBug[] = [
     replace: "    blobs.set(name, text);",
     also: [{ file: "envelope.ts", find: "    if (this.#texts.has(name)) return { name };\n", replace: "" }],
     why: "A large value is sent again with every batch that names it.",
-    seenBy: {
-      test: "packages/testing/test/counting.test.ts",
-      because: "simulated values are small, and stand in their batches",
-    },
   },
   {
     name: "blobs-taken-at-their-word",
@@ -212,7 +184,6 @@ const direct: readonly PlantedBug[] = [
     find: "    if (!this.has(key) && !this.#working.has(key)) {\n",
     replace: "    if (!this.#working.has(key)) {\n",
     why: "Work runs although its outcome is recorded.",
-    seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated runs have workflows" },
   },
   {
     name: "failure-kept-for-good",
@@ -222,7 +193,6 @@ const direct: readonly PlantedBug[] = [
     replace:
       'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed" || entry.kind === "attempt.failed";',
     why: "Work that failed once is never tried again.",
-    seenBy: { test: "packages/core/test/golden.test.ts", because: "simulated runs have workflows" },
   },
   {
     name: "last-record-stands",
@@ -238,11 +208,8 @@ const direct: readonly PlantedBug[] = [
       },
     ],
     why: "Of two processes that record one key, the slower one wins.",
-    seenBy: { test: "packages/core/test/direct-shared.test.ts", because: "simulated runs have workflows" },
   },
 ];
-
-const because = "simulated processes keep no warm runs";
 
 const warm: readonly PlantedBug[] = [
   {
@@ -252,7 +219,7 @@ const warm: readonly PlantedBug[] = [
     find: "if (this.#kept.size > this.#limit && oldest !== undefined)",
     replace: "if (this.#kept.size < 0 && oldest !== undefined)",
     why: "Every run that was ever parked stays in memory.",
-    seenBy: { test: "packages/core/test/warm.test.ts", because },
+    seenBy: { test: "packages/core/test/warm.test.ts", because: "nothing in a simulation measures memory" },
   },
   {
     name: "one-life-lent-twice",
@@ -261,7 +228,6 @@ const warm: readonly PlantedBug[] = [
     find: "    this.#kept.delete(locator);\n    const { journal } = life;",
     replace: "    const { journal } = life;",
     why: "Two callers drive one life of a function at a time.",
-    seenBy: { test: "packages/core/test/warm.test.ts", because },
   },
   {
     name: "warm-life-missed-something",
@@ -270,7 +236,39 @@ const warm: readonly PlantedBug[] = [
     find: "if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;",
     replace: "if (!journal.deleted) return journal;",
     why: "A warm run goes on although another driver has been there.",
-    seenBy: { test: "packages/core/test/warm.test.ts", because },
+    seenBy: { test: "packages/core/test/warm.test.ts", because: "the lease tells of other drivers as well" },
+  },
+];
+
+const because = "nobody in a simulation plans a fork";
+
+const plans: readonly PlantedBug[] = [
+  {
+    name: "plan-makes-the-fork",
+    breaks: "F1",
+    file: "fork.ts",
+    find: "append: () => Promise.resolve(),",
+    replace: "append: (request) => storage.append(request),",
+    why: "Whoever only asks what a fork would do makes a run.",
+    seenBy: { test: "packages/core/test/fork-edit.test.ts", because },
+  },
+  {
+    name: "plan-looks-at-the-parent",
+    breaks: "F2",
+    file: "plan.ts",
+    find: "new Set(fork.entries.filter(isSettlement)",
+    replace: "new Set(parent.entries.filter(isSettlement)",
+    why: "All that the parent recorded is said to be reused.",
+    seenBy: { test: "packages/core/test/fork-plan.test.ts", because },
+  },
+  {
+    name: "plan-knows-the-past-alone",
+    breaks: "F3",
+    file: "plan.ts",
+    find: "new Map([...recorded, ...next])",
+    replace: "recorded",
+    why: "What the fork would do first is left out when the parent never did it.",
+    seenBy: { test: "packages/core/test/fork-edit.test.ts", because },
   },
 ];
 
@@ -281,4 +279,5 @@ export const plantedInRuns: readonly PlantedBug[] = [
   ...values,
   ...direct,
   ...warm,
+  ...plans,
 ];

@@ -218,5 +218,8 @@ export function noteGiven(promise: Promise<unknown>, note: (what: string) => voi
 function shown(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
   // Where an error was thrown is no part of what it says.
-  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(/\n +at .*/g, "");
+  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(
+    /\n +(at |\.\.\. \d+ lines matching).*/g,
+    "",
+  );
 }
