@@ -72,6 +72,42 @@ const resumed = object(
   ["runId", "issues", "error"],
 );
 
+const usage = object(
+  {
+    model: text,
+    provider: text,
+    inputTokens: whole,
+    outputTokens: whole,
+    cachedInputTokens: whole,
+    reasoningTokens: whole,
+  },
+  ["provider", "cachedInputTokens", "reasoningTokens"],
+);
+const usages = { type: "array", items: usage } as const;
+const spend = object({
+  usage: usages,
+  inputTokens: whole,
+  outputTokens: whole,
+  cost: { type: "null", description: "Prices are for the caller to know" },
+});
+
+const plan = object({
+  parent: runId,
+  calls: {
+    type: "array",
+    items: object({
+      key: text,
+      kind: { type: "string", enum: ["step", "stream", "child", "sleep", "suspend"] },
+      what: { type: "string", enum: ["reused", "edited", "runs", "waits"] },
+      next: { type: "boolean" },
+      usage: usages,
+    }),
+  },
+  saved: spend,
+  atStake: spend,
+  blocked: { oneOf: [problem, { type: "null" }] },
+});
+
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
@@ -88,6 +124,7 @@ export const schemas: Part = {
     { from: keys, after: keys, edit: { type: "object" }, input: any, label: text, id: runId },
     ["from", "after", "edit", "input", "label", "id"],
   ),
+  Plan: plan,
   Forked: object({ runId, status: is("running") }),
   CancelRequest: object({ reason: text }, ["reason"]),
   ResumeRequest: object({ value: any, id: text }, ["id"]),

@@ -24,6 +24,7 @@ export function openApi({ basePath = "" }: { readonly basePath?: string } = {}):
         get: stream,
       },
       "/runs/{runId}/fork": { parameters: [runId], post: forkRun },
+      "/runs/{runId}/plan": { parameters: [runId], post: planRun },
       "/runs/{runId}/cancel": { parameters: [runId], post: cancelRun },
       "/resume/{token}": { parameters: [inPath("token", "The resume token")], get: confirm, post: resume },
       "/openapi.json": { get: describe },
@@ -120,6 +121,13 @@ const forkRun = {
   summary: "A new run that begins with recorded work of this one",
   requestBody: { required: true, ...jsonOf("ForkRequest") },
   responses: { 202: answer("The fork is recorded", "Forked"), ...errors },
+};
+
+const planRun = {
+  operationId: "planRun",
+  summary: "What a fork would reuse, run and wait for. Nothing is made",
+  requestBody: { required: true, ...jsonOf("ForkRequest") },
+  responses: { 200: answer("The plan", "Plan"), ...errors },
 };
 
 const cancelRun = {

@@ -4,7 +4,7 @@ import { HttpError } from "./errors.ts";
 import { describe } from "./describe.ts";
 import { assertOpen, type Call, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
-import { cancelRun, forkRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
+import { cancelRun, forkRun, listRuns, planRun, readEntries, readRun, startRun } from "./runs.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
@@ -19,6 +19,7 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs/{runId}/entries", { GET: readEntries }],
   ["runs/{runId}/streams/{name}", { GET: streamRun }],
   ["runs/{runId}/fork", { POST: forkRun }],
+  ["runs/{runId}/plan", { POST: planRun }],
   ["runs/{runId}/cancel", { POST: cancelRun }],
   [byToken, { GET: confirm, POST: answer }],
   ["openapi.json", { GET: describe }],

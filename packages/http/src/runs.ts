@@ -1,4 +1,4 @@
-/** Runs: start, list, read, fork, cancel. */
+/** Runs: start, list, read, plan and make forks, cancel. */
 
 import type { ForkOptions, ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
 import { readJson } from "./body.ts";
@@ -71,6 +71,28 @@ export async function forkRun(service: Service, { request, params }: Call): Prom
   const runId = runIdOf(params["runId"]);
   const no = await refuse(service, request, { type: "fork", runId });
   if (no !== null) return no;
+  const run = await service.app.get(runId).fork(await forkOptions(service, request));
+  return accepted(service, { runId: run.id, status: "running" });
+}
+
+/** What a fork would do. It takes what a fork takes, and the same leave. */
+export async function planRun(service: Service, { request, params }: Call): Promise<Response> {
+  const runId = runIdOf(params["runId"]);
+  const no = await refuse(service, request, { type: "fork", runId });
+  if (no !== null) return no;
+  const plan = await service.app.get(runId).plan(await forkOptions(service, request));
+  const { parent, calls, saved, atStake, blocked } = plan;
+  const why = blocked === null ? null : { code: blocked.code, message: blocked.message };
+  return json(200, {
+    parent,
+    calls: toJson(calls),
+    saved: toJson(saved),
+    atStake: toJson(atStake),
+    blocked: why,
+  });
+}
+
+async function forkOptions(service: Service, request: Request): Promise<ForkOptions> {
   const names = ["from", "after", "edit", "input", "label", "id"];
   const members = membersOf(await readJson(request, service.limits), names);
   const edit = members["edit"];
@@ -78,7 +100,7 @@ export async function forkRun(service: Service, { request, params }: Call): Prom
     throw new HttpError("invalid-body", '"edit" is an object of outputs by key.');
   const id = textIn(members, "id");
   if (id !== undefined) runIdOf(id);
-  const options: ForkOptions = {
+  return {
     ...only("from", keysIn(members, "from")),
     ...only("after", keysIn(members, "after")),
     ...only("edit", edit as ForkOptions["edit"]),
@@ -86,8 +108,6 @@ export async function forkRun(service: Service, { request, params }: Call): Prom
     ...only("id", id),
     ...("input" in members ? { input: members["input"] } : {}),
   };
-  const run = await service.app.get(runId).fork(options);
-  return accepted(service, { runId: run.id, status: "running" });
 }
 
 export async function cancelRun(service: Service, { request, params }: Call): Promise<Response> {

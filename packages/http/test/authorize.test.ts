@@ -17,6 +17,7 @@ const asks: readonly [method: string, path: string, body?: unknown][] = [
   ["GET", "/runs/one/streams/x"],
   ["HEAD", "/runs/one/streams/x"],
   ["POST", "/runs/one/fork", { from: "say" }],
+  ["POST", "/runs/one/plan", { from: "say" }],
   ["POST", "/runs/one/cancel"],
   ["GET", "/openapi.json"],
 ];
@@ -96,6 +97,7 @@ test("the hook is told what is asked for, run and workflow included", async () =
     { type: "read", runId: "one" },
     { type: "stream", runId: "one" },
     { type: "stream", runId: "one" },
+    { type: "fork", runId: "one" },
     { type: "fork", runId: "one" },
     { type: "cancel", runId: "one" },
     { type: "describe" },

@@ -34,7 +34,7 @@ test("it is OpenAPI 3.1: every operation has a name of its own, parameters for i
       expect(responses["default"]).toBeDefined();
     }
   }
-  expect(names.size).toBe(10);
+  expect(names.size).toBe(11);
 });
 
 test("every reference leads somewhere, and every shape is used", () => {
@@ -84,6 +84,8 @@ test("every answer that is described was given once, and was as described", asyn
   await post("/runs", {});
   await post("/runs/e/fork", { from: "say" });
   await post("/runs/e/fork", {});
+  await post("/runs/e/plan", { from: "say" });
+  await post("/runs/e/plan", { from: "nothing" });
   await post("/runs/c/cancel");
   await post("/runs/none/cancel");
   await get(`/resume/${token}`);

@@ -160,6 +160,27 @@ test("POST fork goes back to a step, with edits, input and label", async () => {
   });
 });
 
+test("POST plan says what a fork would do, and makes none", async () => {
+  const { app, get, post } = lab();
+  await app.start("echo", 1, { id: "one" });
+  await stopped(app, "one");
+  const nothing = { usage: [], inputTokens: 0, outputTokens: 0, cost: null };
+  const planned = await post("/runs/one/plan", { from: "say" });
+  expect([planned.status, await planned.json()]).toEqual([
+    200,
+    {
+      parent: "one",
+      calls: [{ key: "say", kind: "step", what: "runs", next: true, usage: [] }],
+      saved: nothing,
+      atStake: nothing,
+      blocked: null,
+    },
+  ]);
+  expect((await post("/runs/one/plan", { edit: { say: 2 }, from: "say" })).status).toBe(400);
+  expect((await post("/runs/none/plan", { from: "say" })).status).toBe(404);
+  expect(await (await get("/runs?parent=one")).json()).toMatchObject({ runs: [] });
+});
+
 test.each([
   [{}, 400, "invalid-options"],
   [{ from: 7 }, 400, "invalid-body"],
