@@ -99,10 +99,8 @@ export async function sketch(host: Host, fact: Forked): Promise<Journal> {
     release: () => Promise.resolve(),
     delete: () => Promise.resolve(),
   };
-  // Under an id of its own: that of the fork may be taken.
-  const runId = host.world.id();
-  const journal = Journal.create(runId, { ...journals, storage: nowhere });
-  await journal.append([writeFact({ ...fact, runId }, host.world.now())]);
+  const journal = Journal.create(fact.runId, { ...journals, storage: nowhere });
+  await journal.append([writeFact(fact, host.world.now())]);
   return journal;
 }
 

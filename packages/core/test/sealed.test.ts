@@ -13,8 +13,8 @@ const canary = "Canary of 4711 4711 4711 4711";
 /** What a storage may see; whatever else an entry has must be sealed. */
 const clear = new Set(
   (
-    "kind at took attempt key after wait runId workflow version childOf parent label ancestry base retryAt stream " +
-    "from count child until schema expiresAt answerId answer branches wakeAt look orphans"
+    "kind at took attempt key after wait runId workflow version childOf parent label ancestry cuts base retryAt stream " +
+    "from count firstAt usage child until schema expiresAt answerId answer branches wakeAt look orphans"
   ).split(" "),
 );
 const isSealed = (value: unknown): boolean =>
