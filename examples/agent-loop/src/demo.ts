@@ -2,11 +2,20 @@
 
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
-import { createApp, DurableError, type App, type Entry, type Run } from "@durable/core";
-import { chooseModel, closingLine, exitCodeOf, paceOf, RunPrinter, type Terminal } from "example-llm";
+import { createApp } from "@durable/core";
+import {
+  chooseModel,
+  closingLine,
+  entriesOf,
+  exitCodeOf,
+  forget,
+  paceOf,
+  RunPrinter,
+  type Terminal,
+} from "example-llm";
+import { effectsFile } from "example-llm/effects";
 import { createAgent } from "./agent.ts";
 import { describe } from "./describe.ts";
-import { effectsFile } from "./effects.ts";
 import { openHarbourOffice } from "./harbour-office.ts";
 import { defaultQuestion, script } from "./script.ts";
 import { readDocuments } from "./search.ts";
@@ -66,19 +75,4 @@ function idFor(question: string): string {
   const words = question.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   const hash = createHash("sha256").update(question).digest("hex").slice(0, 8);
   return ["agent-loop", ...words.slice(0, 6), hash].join("-").slice(-128);
-}
-
-async function entriesOf(run: Run): Promise<Entry[]> {
-  return run.entries().catch((error: unknown) => {
-    unlessMissing(error);
-    return [];
-  });
-}
-
-async function forget(app: App, id: string): Promise<void> {
-  await app.delete(id).catch(unlessMissing);
-}
-
-function unlessMissing(error: unknown): void {
-  if (!DurableError.is(error, "not-found")) throw error;
 }

@@ -2,8 +2,7 @@
 
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { DurableError } from "@durable/core";
-import { ModelChoiceError, terminal } from "example-llm";
+import { isForUsers, terminal } from "example-llm";
 import { commandFor, demo } from "./demo.ts";
 
 const out = terminal(process.stdout, process.env);
@@ -27,12 +26,4 @@ try {
 } catch (error) {
   console.error(isForUsers(error) ? error.message : error);
   process.exitCode = 1;
-}
-
-/** What a user can put right is told in one line; anything else is a fault of this program, and keeps its stack. */
-function isForUsers(error: unknown): error is Error {
-  if (error instanceof ModelChoiceError || error instanceof RangeError || DurableError.is(error)) return true;
-  return (
-    error instanceof TypeError && String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS")
-  );
 }

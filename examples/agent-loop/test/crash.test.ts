@@ -1,12 +1,12 @@
 import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { DemoProcess, killDemos, Place, runDemo, type Ended } from "./support/demo-process.ts";
+import { DemoProcess, killDemos, Place, runDemo, type Ended } from "example-llm/process";
 import { checkEffects, killDemo } from "./support/kills.ts";
 
 const places: Place[] = [];
 const place = (): Place => {
-  const made = new Place();
+  const made = new Place("agent-loop");
   places.push(made);
   return made;
 };

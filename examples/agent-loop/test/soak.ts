@@ -5,7 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { killDemos } from "./support/demo-process.ts";
+import { killDemos } from "example-llm/process";
 import { killDemo, type KillReport } from "./support/kills.ts";
 
 const { values } = parseArgs({

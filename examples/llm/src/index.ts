@@ -12,3 +12,5 @@ export { terminal, wrapped, type Screen, type Terminal } from "./terminal.ts";
 export { RunPrinter, type PrinterOptions } from "./printer.ts";
 export { closingLine, exitCodeOf, type ClosingOptions } from "./closing.ts";
 export { paceOf, wait } from "./pace.ts";
+export { entriesOf, forget } from "./runs.ts";
+export { isForUsers } from "./users.ts";

@@ -8,6 +8,8 @@ import { watched, type Settlement, type Watcher } from "./watch.ts";
 export interface PrinterOptions {
   /** What a step's value comes down to, in a few words. */
   readonly describe?: (key: string, value: unknown) => string;
+  /** Width of the column of keys, where they are long. */
+  readonly width?: number;
   /** Others who want to hear of the steps. */
   readonly watchers?: readonly Watcher[];
 }
@@ -33,7 +35,7 @@ export class RunPrinter {
   }
 
   head(): void {
-    this.#out.line(headText(this.#out));
+    this.#out.line(headText(this.#out, this.#options.width));
   }
 
   /** Tells the printer what the journal holds already: times and failures of steps that come from it. */
@@ -43,8 +45,8 @@ export class RunPrinter {
     }
   }
 
-  /** The same context, with every step printed as it settles. */
-  watch(ctx: Context): Context {
+  /** The same context, with every step printed as it settles; `path` goes before its keys, to tell runs apart. */
+  watch(ctx: Context, path = ""): Context {
     const watcher: Watcher = {
       began: ({ key }) => {
         this.#showFailures(key);
@@ -58,7 +60,7 @@ export class RunPrinter {
       },
       settled: (step) => this.#settle(step),
     };
-    return watched(ctx, [watcher, ...(this.#options.watchers ?? [])]);
+    return watched(ctx, [watcher, ...(this.#options.watchers ?? [])], path);
   }
 
   /** Prints what is known from the journal: a run that is over calls no code. */
@@ -98,7 +100,7 @@ export class RunPrinter {
   }
 
   #show(row: Row): void {
-    this.#out.line(rowText(this.#out, row));
+    this.#out.line(rowText(this.#out, row, this.#options.width));
     this.#showRunning();
   }
 

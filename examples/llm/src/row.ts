@@ -16,26 +16,30 @@ const styles: Readonly<Record<Row["from"], Style>> = { ran: "green", journal: "c
 /** Width of the first column, indent included. */
 const lead = 10;
 
-export function rowText(out: Terminal, { from, key, ms, attempt, what }: Row): string {
+/** Width of the column of keys, where nobody asks for more. */
+const usual = 14;
+
+export function rowText(out: Terminal, { from, key, ms, attempt, what }: Row, width = usual): string {
   const took = ms === null ? "" : `${(ms / 1_000).toFixed(ms < 9_950 ? 2 : 0)} s`;
   const tries = attempt === null || attempt === 1 ? "" : String(attempt);
   // Cut first and painted last: escape codes are no characters.
-  const line = cut(columns(from, key, took, tries, what), out.width - 1);
+  const line = cut(columns(width, from, key, took, tries, what), out.width - 1);
   const rest = line.slice(lead);
   return out.paint(styles[from], line.slice(0, lead)) + (from === "journal" ? out.paint("dim", rest) : rest);
 }
 
-export function headText(out: Terminal): string {
-  return out.paint("dim", columns("from", "step", "took", "try", "what came of it"));
+export function headText(out: Terminal, width = usual): string {
+  return out.paint("dim", columns(width, "from", "step", "took", "try", "what came of it"));
 }
 
 export function runningText(keys: Iterable<string>): string {
-  return columns("...", [...keys].join(", "), "", "", "");
+  return columns(usual, "...", [...keys].join(", "), "", "", "");
 }
 
 function columns(
+  width: number,
   ...[from, key, took, tries, what]: readonly [string, string, string, string, string]
 ): string {
   const first = `  ${from}`.padEnd(lead);
-  return `${first} ${key.padEnd(14)} ${took.padStart(7)}  ${tries.padStart(3)}  ${what}`.trimEnd();
+  return `${first} ${key.padEnd(width)} ${took.padStart(7)}  ${tries.padStart(3)}  ${what}`.trimEnd();
 }

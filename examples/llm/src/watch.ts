@@ -6,7 +6,7 @@
  * W2. A watcher only listens: results, order and errors are the context's own.
  */
 
-import type { Branch, Context, StepInfo } from "@durable/core";
+import type { Branch, Context, MapOptions, StepInfo } from "@durable/core";
 
 /** One call of a step's body. */
 export interface Attempt {
@@ -35,6 +35,7 @@ export interface Watcher {
 
 type Work = (info: StepInfo) => unknown;
 type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
+type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 type Call = (...args: readonly unknown[]) => unknown;
 
 /** The same context, heard by watchers. Branches that it opens are heard, too. */
@@ -46,7 +47,7 @@ export function watched(ctx: Context, watchers: readonly Watcher[], path = ""): 
     return `${path}${name}${count === 1 ? "" : `#${count}`}`;
   };
   // Overloads cannot be kept through a wrapper; the Context type that is returned has them all.
-  const inner = ctx as unknown as Record<"step" | "suspend" | "sleep" | "parallel" | "race", Call>;
+  const inner = ctx as unknown as Record<"step" | "suspend" | "sleep" | "parallel" | "race" | "map", Call>;
   const group = (kind: "parallel" | "race", branches: Branches, options: { name?: string } = {}): unknown => {
     const key = keyOf(options.name ?? kind);
     const hear =
@@ -83,6 +84,14 @@ export function watched(ctx: Context, watchers: readonly Watcher[], path = ""): 
     ),
     parallel: (branches: Branches, options?: { name?: string }) => group("parallel", branches, options),
     race: (branches: Branches, options?: { name?: string }) => group("race", branches, options),
+    map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
+      const key = keyOf(options.name ?? "map");
+      const heard: MapFunction = (c, item, index) => {
+        const name = options.key?.(item, index) ?? String(index);
+        return fn(watched(c, watchers, `${key}[${name}]/`), item, index);
+      };
+      return inner.map(items, heard, options);
+    },
   });
 }
 

@@ -56,10 +56,13 @@ describe("what is heard", () => {
       });
       await ctx.parallel([(c) => step(c, "x"), (c) => c.race({ only: (d) => step(d, "y") })]);
       await ctx.parallel({ a: (c) => step(c, "z") }, { name: "act" });
+      await ctx.map(["p", "q"], (c, item) => step(c, item));
+      await ctx.map(["p", "q"], (c, item) => step(c, item), { name: "act", key: (item) => `of ${item}` });
     });
     expect(keys).toContain("parallel[b]/pull#2");
     expect(keys).toContain("parallel#2[1]/race[only]/y");
     expect(keys).toContain("act#5[a]/z");
+    expect(keys).toEqual(expect.arrayContaining(["map[1]/q", "act#6[of p]/p"]));
     expect(first.settled.map(({ key }) => key).toSorted()).toEqual(keys.toSorted());
     expect(first.settled.every(({ ran }) => ran)).toBe(true);
     expect(second.began).toEqual([]);

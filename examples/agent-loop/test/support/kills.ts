@@ -10,7 +10,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { seeded, type Random } from "@durable/testing";
-import { DemoProcess, Place } from "./demo-process.ts";
+import { DemoProcess, Place } from "example-llm/process";
 
 export interface KillReport {
   readonly kills: number;
@@ -64,7 +64,7 @@ export async function killDemo({ kills, seed, progress }: KillOptions): Promise<
 }
 
 async function calmRun(): Promise<Calm> {
-  const place = new Place();
+  const place = new Place("agent-loop");
   try {
     const demo = new DemoProcess(place);
     await demo.printed("press Ctrl-C");
@@ -80,7 +80,7 @@ async function calmRun(): Promise<Calm> {
 
 /** One run from its start to its end, through as many deaths as come its way. */
 async function oneRun(calm: Calm, random: Random, most: number): Promise<Omit<KillReport, "runs">> {
-  const place = new Place();
+  const place = new Place("agent-loop");
   const restarts: Restart[] = [];
   let kills = 0;
   try {

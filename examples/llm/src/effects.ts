@@ -4,7 +4,7 @@
  */
 
 import { appendFileSync } from "node:fs";
-import type { Watcher } from "example-llm";
+import type { Watcher } from "./watch.ts";
 
 export function effectsFile(path: string): Watcher {
   return {

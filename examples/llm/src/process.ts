@@ -1,19 +1,28 @@
-/** The demo as a user starts it: a process of its own, in a folder of its own. */
+/** For the tests: a demo as a user starts it, in a process of its own and a folder of its own. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createApp, type Entry } from "@durable/core";
+import { createApp, type App, type Entry } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
+import { entriesOf } from "./runs.ts";
 
-const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+const examples = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Where one run's journal and effects are kept, until it is removed. */
+/** Where the journals and the effects of one example are kept, until they are removed. */
 export class Place {
-  readonly folder = mkdtempSync(join(tmpdir(), "agent-loop-"));
-  readonly effectsPath = join(this.folder, "effects.txt");
+  /** Its folder under examples. */
+  readonly example: string;
+  readonly folder: string;
+  readonly effectsPath: string;
+
+  constructor(example: string) {
+    this.example = example;
+    this.folder = mkdtempSync(join(tmpdir(), `${example}-`));
+    this.effectsPath = join(this.folder, "effects.txt");
+  }
 
   /** Lines that bodies left, in order. */
   effects(): string[] {
@@ -22,15 +31,17 @@ export class Place {
   }
 
   /** The journal, read as any other process would; nothing if there is none yet. */
-  async entries(runId = "agent-loop"): Promise<Entry[]> {
+  async entries(runId = this.example): Promise<Entry[]> {
+    return (await this.read((app) => entriesOf(app.get(runId)))) ?? [];
+  }
+
+  /** Something about the journals, as any other process would find it; `null` if there are none yet. */
+  async read<T>(look: (app: App) => Promise<T>): Promise<T | null> {
     const path = join(this.folder, "journal.db");
-    if (!existsSync(path)) return [];
+    if (!existsSync(path)) return null;
     const storage = new SqliteStorage(path);
     try {
-      return await createApp({ storage, workflows: [] }).get(runId).entries();
-    } catch (error) {
-      if ((error as { code?: unknown }).code === "not-found") return [];
-      throw error;
+      return await look(createApp({ storage, workflows: [] }));
     } finally {
       await storage.close();
     }
@@ -65,13 +76,13 @@ export class DemoProcess {
   constructor(place: Place, { args = [], env = {} }: DemoOptions = {}) {
     const child = spawn(
       process.execPath,
-      ["--import", "example-llm/sources", here("../../src/main.ts"), ...args],
+      ["--import", "example-llm/sources", join("src", "main.ts"), ...args],
       {
-        cwd: here("../.."),
+        cwd: join(examples, place.example),
         // Nothing of the developer's environment but what it takes to run: their keys are no business of a test.
         env: {
           PATH: process.env["PATH"],
-          NODE_COMPILE_CACHE: here("../../../../node_modules/.cache/node-compile"),
+          NODE_COMPILE_CACHE: join(examples, "..", "node_modules", ".cache", "node-compile"),
           DURABLE_DIR: place.folder,
           DEMO_EFFECTS: place.effectsPath,
           DEMO_PACE: "0.05",
