@@ -1,8 +1,8 @@
 import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
-import { DemoProcess, killDemos, Place, runDemo, type Ended } from "example-llm/process";
-import { checkEffects, killDemo } from "./support/kills.ts";
+import { checkEffects, DemoProcess, killDemos, Place, runDemo, type Ended } from "example-llm/process";
+import { killDemo } from "./support/kills.ts";
 
 const places: Place[] = [];
 const place = (): Place => {

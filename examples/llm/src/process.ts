@@ -131,3 +131,34 @@ export function runDemo(place: Place, options?: DemoOptions): Promise<Ended> {
 export function killDemos(): void {
   for (const child of living) child.kill("SIGKILL");
 }
+
+/** What was known when a process started: steps with a recorded outcome, and lines of effects so far. */
+export interface Restart {
+  readonly recorded: ReadonlySet<string>;
+  readonly lines: number;
+}
+
+/**
+ * Holds the lines that bodies left against what was recorded when each process started.
+ *
+ * K2. A step whose outcome was in the journal then was not run by that process, or any later one.
+ * K3. A step has one idempotency key, whatever process runs it, and no other step has it.
+ */
+export function checkEffects(effects: readonly string[], restarts: readonly Restart[]): void {
+  for (const { recorded, lines } of restarts) {
+    const again = effects.slice(lines).find((line) => recorded.has(line.split(" ")[1] ?? ""));
+    if (again !== undefined) throw new Error(`K2: a recorded step ran again: ${again}`);
+  }
+  const keys = new Map<string, string>();
+  for (const line of effects) {
+    const [, key = "", idempotencyKey = ""] = line.split(" ");
+    const known = [...keys].find(([one, other]) => (one === key) !== (other === idempotencyKey));
+    if (known !== undefined) throw new Error(`K3: ${line}, but ${known.join(" ")}`);
+    keys.set(key, idempotencyKey);
+  }
+}
+
+/** Calls of bodies, those that were cut off included. */
+export function begun(effects: readonly string[]): string[] {
+  return effects.filter((line) => line.startsWith("began "));
+}

@@ -10,7 +10,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { seeded, type Random } from "@durable/testing";
-import { DemoProcess, Place } from "example-llm/process";
+import { begun, checkEffects, DemoProcess, Place, type Restart } from "example-llm/process";
 
 export interface KillReport {
   readonly kills: number;
@@ -28,12 +28,6 @@ export interface KillOptions {
   readonly kills: number;
   readonly seed: number;
   readonly progress?: (report: KillReport) => void;
-}
-
-/** What was known when a process started: steps with a recorded outcome, and lines of effects so far. */
-export interface Restart {
-  readonly recorded: ReadonlySet<string>;
-  readonly lines: number;
 }
 
 interface Calm {
@@ -116,25 +110,6 @@ async function killSometime(demo: DemoProcess, ms: number, random: Random): Prom
   if (!early) await demo.printed("press Ctrl-C");
   await Promise.race([delay(wait), demo.ended]);
   demo.signal("SIGKILL");
-}
-
-/** K2 and K3 over the lines that bodies left. */
-export function checkEffects(effects: readonly string[], restarts: readonly Restart[]): void {
-  for (const { recorded, lines } of restarts) {
-    const again = effects.slice(lines).find((line) => recorded.has(line.split(" ")[1] ?? ""));
-    if (again !== undefined) throw new Error(`K2: a recorded step ran again: ${again}`);
-  }
-  const keys = new Map<string, string>();
-  for (const line of effects) {
-    const [, key = "", idempotencyKey = ""] = line.split(" ");
-    const known = [...keys].find(([one, other]) => (one === key) !== (other === idempotencyKey));
-    if (known !== undefined) throw new Error(`K3: ${line}, but ${known.join(" ")}`);
-    keys.set(key, idempotencyKey);
-  }
-}
-
-function begun(effects: readonly string[]): string[] {
-  return effects.filter((line) => line.startsWith("began "));
 }
 
 async function answerIn(place: Place): Promise<string> {

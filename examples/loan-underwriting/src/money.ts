@@ -1,0 +1,4 @@
+/** Amounts for people, the same on every machine. */
+export function money(amount: number): string {
+  return amount.toLocaleString("en-US");
+}

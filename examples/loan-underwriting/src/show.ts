@@ -1,0 +1,109 @@
+/** What the commands print around the steps of a run: heads, reviews, plans of forks, and what became of them. */
+
+import type { CallDiff, Diff, Entry, ForkPlan, Given, PlannedCall, Spend, SuspendPoint } from "@durable/core";
+import { wrapped, type Terminal } from "example-llm";
+import { decided, describe } from "./describe.ts";
+import type { Decision } from "./loan.ts";
+import { money } from "./money.ts";
+
+/** Lines for reading are no longer than this, however wide the screen is. */
+const readable = 100;
+/** The longest key: `parallel[appraisal]/review`. */
+export const keyWidth = 26;
+
+type Style = Parameters<Terminal["paint"]>[0];
+
+export function title(out: Terminal, text: string): void {
+  out.line();
+  out.line(out.paint("bold", text));
+}
+
+export function fact(out: Terminal, name: string, text: string): void {
+  out.line(`${out.paint("bold", name.padEnd(12))}${text}`);
+}
+
+/** One row of a list, aligned with the table of steps. */
+function row(out: Terminal, [style, word]: readonly [Style, string], key: string, what: string): void {
+  const rest = what === "" ? key : `${key.padEnd(keyWidth)}  ${what}`;
+  out.line(`  ${out.paint(style, word.padEnd(8))} ${rest}`);
+}
+
+/** A review that is open, and what a person would type to answer it. */
+export function showReview(out: Terminal, runId: string, point: SuspendPoint): void {
+  const note = point.note as { summary: string; limit?: number; value?: number };
+  const proposed =
+    note.limit === undefined ? `worth ${money(note.value ?? 0)}` : `up to ${money(note.limit)}`;
+  row(out, ["yellow", "open"], point.key, `${proposed}: ${note.summary}`);
+  row(out, ["dim", ""], `of run ${runId}, answered by`, "");
+  row(out, ["dim", ""], `  ${commandFor("review", point.token, "approve")}`, "");
+}
+
+export function commandFor(script: string, ...args: readonly string[]): string {
+  const shown = args.map((arg) => (/^[\w<>=-]+$/.test(arg) ? arg : JSON.stringify(arg)));
+  return [
+    `npm run ${script} -w example-loan-underwriting`,
+    ...(args.length === 0 ? [] : ["--", ...shown]),
+  ].join(" ");
+}
+
+const planned: Readonly<Record<PlannedCall["what"], Style>> = {
+  reused: "cyan",
+  edited: "yellow",
+  runs: "green",
+  waits: "yellow",
+};
+
+export function showPlan(
+  out: Terminal,
+  plan: ForkPlan,
+  { input, output }: { readonly input: number; readonly output: number },
+): void {
+  for (const { key, what, usage } of plan.calls) {
+    const [used] = usage;
+    row(out, [planned[what], what], key, used === undefined ? "" : tokens(used));
+  }
+  out.line(`  saved    ${spend(plan.saved)}`);
+  out.line(`  at stake ${spend(plan.atStake)}`);
+  out.line(out.paint("dim", `           tokens as recorded; $${input} in and $${output} out for a million`));
+}
+
+function tokens({ inputTokens, outputTokens }: { inputTokens: number; outputTokens: number }): string {
+  return `${inputTokens} in, ${outputTokens} out`;
+}
+
+function spend({ cost, ...used }: Spend): string {
+  const price = cost === null ? "" : `, $${cost.toFixed(6)}`;
+  return `${tokens(used)}${price}`;
+}
+
+const changes: Readonly<Record<CallDiff["change"], Style>> = {
+  same: "cyan",
+  edited: "yellow",
+  "re-run": "green",
+  new: "green",
+  gone: "red",
+};
+
+export function showDiff(out: Terminal, { calls }: Diff): void {
+  for (const { key, change, before, after } of calls) {
+    const [one, two] = [given(key, before), given(key, after)];
+    row(out, [changes[change], change], key, change === "same" || one === two ? one : `${one} -> ${two}`);
+  }
+}
+
+function given(key: string, what: Given | null): string {
+  if (what === null) return "nothing yet";
+  return "value" in what ? describe(key, what.value) : "failed";
+}
+
+export function showDecision(out: Terminal, decision: Decision): void {
+  out.line();
+  out.line(`  ${out.paint("bold", decided(decision))}`);
+  for (const line of wrapped(decision.letter, Math.min(out.width, readable), "  ")) out.line(line);
+}
+
+/** Whose journal it is that steps came from, in one word per state. */
+export function stateOf(before: readonly Entry[]): string {
+  if (before.length === 0) return "new";
+  return before.some(({ kind }) => kind === "run.completed") ? "finished" : "continued";
+}

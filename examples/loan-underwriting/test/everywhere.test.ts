@@ -1,0 +1,24 @@
+/** The loan as it is, hurt at every I/O it makes. */
+
+import "example-llm/sources";
+import { crashEverywhere } from "@durable/testing";
+import { scriptedModel } from "example-llm";
+import { expect, test } from "vitest";
+import { createLoan, policies } from "../src/loan.ts";
+import { script } from "../src/script.ts";
+
+test("H10 one decision, whatever happens; and a crash costs one call per branch at most", async () => {
+  const loan = createLoan({ model: scriptedModel(script, { pace: 0 }) });
+  const report = await crashEverywhere(loan, {
+    input: {
+      application: { applicant: "M. Hollis", property: "14 Mill Lane", amount: 248_000 },
+      policy: policies.standard,
+    },
+    resume: { review: { approved: true } },
+  });
+  expect(report.calm.outcome).toMatchObject({ output: { kind: "approve", amount: 248_000 } });
+  expect(Object.values(report.calm.ran)).toEqual([1, 1, 1, 1, 1]);
+  expect(report.cases.length).toBeGreaterThan(30);
+  for (const { ran } of report.cases)
+    for (const [key, count] of Object.entries(ran)) expect(count, key).toBeLessThanOrEqual(2);
+});
