@@ -20,7 +20,7 @@ afterEach(() => {
 const timeout = 90_000;
 
 describe("reviews from other processes", () => {
-  test("H33 all orders, and both at once: one decision, each step run once", { timeout }, async () => {
+  test("H43 all orders, and both at once: one decision, each step run once", { timeout }, async () => {
     const decisions: (string | null)[] = [];
     for (const order of [["credit"], ["appraisal"], ["credit", "appraisal"]]) {
       const bank = open();
