@@ -1,0 +1,46 @@
+/**
+ * One branch of the search: a plan, the code of one approach, and what the suite says of it. A branch without an
+ * approach stops at the plan; candidates are forks of it, which find the plan in the journal.
+ */
+
+import { join } from "node:path";
+import { durable, type Context, type Workflow } from "@durable/core";
+import type { LanguageModel } from "ai";
+import { implement, makePlan, plan, type Brief, type Plan } from "./plan.ts";
+import { runSuite, type Report } from "./sandbox.ts";
+
+export interface CandidateParts {
+  readonly model: LanguageModel;
+  /** Where code is written to be run. */
+  readonly scratch: string;
+  /** Runs code against the tests. */
+  readonly suite?: typeof runSuite;
+  /** Lets a printer hear of the steps; `path` tells the branches apart. */
+  readonly watch?: (ctx: Context, path: string) => Context;
+}
+
+export interface Branch {
+  readonly plan: Plan;
+  readonly tried: { readonly code: string; readonly report: Report } | null;
+}
+
+export function createCandidate(parts: CandidateParts): Workflow<Brief, Branch> {
+  const { model, scratch, suite = runSuite, watch = (ctx) => ctx } = parts;
+  return durable("candidate", async (context, brief: Brief) => {
+    const ctx = watch(context, `${labelOf(brief)}/`);
+    const made = await ctx.step("plan", (info) => makePlan(model, brief, info), {
+      schema: plan,
+      timeout: "2m",
+    });
+    if (brief.approach === null) return { plan: made, tried: null };
+    const code = await ctx.step("implement", (info) => implement(model, brief, info), { timeout: "2m" });
+    const folder = join(scratch, ctx.runId);
+    const report = await ctx.step("test", ({ signal }) => suite(code, folder, { signal }));
+    return { plan: made, tried: { code, report } };
+  });
+}
+
+/** What a branch is called: `plan-2`, or `2.clamp` for a candidate of that plan. */
+export function labelOf({ round, approach }: Brief): string {
+  return approach === null ? `plan-${round}` : `${round}.${approach.name}`;
+}

@@ -1,0 +1,27 @@
+/** The command: arguments, exit codes, and what Ctrl-C does. See demo.ts for what it runs. */
+
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { isForUsers, terminal } from "example-llm";
+import { command, demo } from "./demo.ts";
+
+const out = terminal(process.stdout, process.env);
+
+// Beside the example, wherever it is started from.
+process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
+// Somebody piped it into `head`, and has seen enough.
+process.stdout.on("error", () => process.exit(0));
+
+try {
+  const { values } = parseArgs({ options: { fresh: { type: "boolean", default: false } } });
+  // Nothing is saved here, because everything is saved already.
+  process.once("SIGINT", () => {
+    out.line();
+    out.line(`Interrupted. What is recorded stays; carry on with: ${command}`);
+    process.exit(130);
+  });
+  process.exitCode = await demo(out, values);
+} catch (error) {
+  console.error(isForUsers(error) ? error.message : error);
+  process.exitCode = 1;
+}

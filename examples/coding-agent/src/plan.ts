@@ -1,0 +1,97 @@
+/** What the model is asked: a plan of several approaches, and the code of one of them. */
+
+import type { StepInfo } from "@durable/core";
+import { generateText, Output, type LanguageModel, type LanguageModelUsage } from "ai";
+import { z } from "zod";
+import type { Failure } from "./sandbox.ts";
+
+const approach = z.object({
+  name: z.string().describe("one word, lower case"),
+  idea: z.string().describe("two sentences: how it works, and what it takes care of"),
+});
+
+export type Approach = z.infer<typeof approach>;
+
+export const plan = z.object({ approaches: z.array(approach) });
+
+export type Plan = z.infer<typeof plan>;
+
+/** What a candidate came to, as the next plan is told of it. */
+export interface Lesson {
+  readonly approach: string;
+  readonly failures: readonly Failure[];
+}
+
+/** What one branch works on. All but `approach` is the same for the candidates of one plan. */
+export interface Brief {
+  readonly task: string;
+  readonly round: number;
+  readonly lessons: readonly Lesson[];
+  /** `null` for the branch that only plans. */
+  readonly approach: Approach | null;
+}
+
+const instructions =
+  "You write small, correct JavaScript modules without dependencies. They are run against tests you do not see.";
+const mostApproaches = 3;
+
+export async function makePlan(model: LanguageModel, brief: Brief, info: StepInfo): Promise<Plan> {
+  const prompt = [
+    "Plan two or three approaches to this task that differ in kind.",
+    brief.task,
+    ...(brief.lessons.length === 0 ? [] : ["What went wrong so far, by approach and test:"]),
+    ...brief.lessons.map(lessonText),
+  ].join("\n");
+  const output = Output.object({ schema: plan });
+  const { output: made, usage, response } = await generateText({ model, prompt, output, ...once(info) });
+  note(info, response.modelId, usage);
+  return { approaches: tamed(made.approaches) };
+}
+
+function lessonText({ approach, failures }: Lesson): string {
+  return `- ${approach}: ${failures.map(({ name, what }) => `${name} (${what})`).join("; ")}`;
+}
+
+/** Names become part of keys, so they are made fit for that; two of one name could not be told apart. */
+function tamed(approaches: readonly Approach[]): Approach[] {
+  const named = approaches.slice(0, mostApproaches).map(({ name, idea }) => ({
+    name:
+      name
+        .toLowerCase()
+        .match(/[a-z0-9]+/g)
+        ?.join("-")
+        .slice(0, 12) ?? "unnamed",
+    idea,
+  }));
+  if (named.length === 0) throw new Error("the model planned nothing");
+  return named.filter(({ name }, index) => named.findIndex((one) => one.name === name) === index);
+}
+
+/** The code of one approach. */
+export async function implement(
+  model: LanguageModel,
+  { task, approach }: Brief,
+  info: StepInfo,
+): Promise<string> {
+  const prompt = [
+    "Implement this task by the approach given. Answer with the module in one code block.",
+    task,
+    `Approach: ${approach?.name}: ${approach?.idea}`,
+  ].join("\n");
+  const { text, usage, response } = await generateText({ model, prompt, ...once(info) });
+  note(info, response.modelId, usage);
+  return (/```\w*\n([^]*?)```/.exec(text)?.[1] ?? text).trimEnd() + "\n";
+}
+
+/** Retries belong to the step, whose count survives a crash. */
+function once({ signal }: StepInfo): { instructions: string; maxRetries: 0; abortSignal: AbortSignal } {
+  return { instructions, maxRetries: 0, abortSignal: signal };
+}
+
+function note(
+  { meter }: StepInfo,
+  model: string,
+  { inputTokens = 0, outputTokens = 0 }: LanguageModelUsage,
+): void {
+  meter({ model, inputTokens, outputTokens });
+}
