@@ -33,7 +33,7 @@ export interface Limits {
   readonly memoryMb: number;
 }
 
-const usual: Limits = { cpuMs: 1_000, memoryMb: 256 };
+const usual: Limits = { cpuMs: 500, memoryMb: 256 };
 const mostFailures = 5;
 const suite = fileURLToPath(new URL("suite", import.meta.url));
 
@@ -84,7 +84,7 @@ async function say(
       stdio: ["pipe", "pipe", "pipe"],
       signal,
       killSignal: "SIGKILL",
-      timeout: 20 * cpuMs,
+      timeout: 40 * cpuMs,
     },
   );
   let [out, err] = ["", ""];

@@ -1,0 +1,60 @@
+import "example-llm/sources";
+import { DemoProcess, killDemos, Place, runDemo } from "example-llm/process";
+import { afterEach, describe, expect, test } from "vitest";
+import { checkPlans, killDemo } from "./support/kills.ts";
+
+const places: Place[] = [];
+const place = (): Place => {
+  const made = new Place("coding-agent");
+  places.push(made);
+  return made;
+};
+
+afterEach(() => {
+  killDemos();
+  for (const made of places.splice(0)) made.remove();
+});
+
+const timeout = 180_000;
+
+describe("SIGKILL", () => {
+  test("H10 at 4 instants (seed 8): the same winner, and one model call per plan", { timeout }, async () => {
+    const report = await killDemo({ kills: 4, seed: 8 });
+    expect(report.kills).toBe(4);
+    expect(report.plans).toBe(2 * report.runs);
+    expect(report.planCalls).toBe(report.plans);
+    expect(report.reused).toBeGreaterThan(0);
+  });
+
+  test("the check finds a plan that was made twice", () => {
+    const made = ["began plan-1/plan k1", "ended plan-1/plan k1"];
+    const life = (recorded: string[]) => ({ lines: made, recorded: new Set(recorded) });
+    expect(checkPlans(made, [])).toEqual({ plans: 1, planCalls: 1, cutOff: 0 });
+    expect(checkPlans([...made, ...made], [life([])])).toEqual({ plans: 1, planCalls: 1, cutOff: 1 });
+    expect(() => checkPlans([...made, ...made], [life(["plan-1/plan"])])).toThrow("K4");
+  });
+});
+
+test("Ctrl-C, then again: one line on the way out, then the rest", { timeout }, async () => {
+  const here = place();
+  const demo = new DemoProcess(here);
+  expect(await demo.printed("ran      1.sort/implement")).toBe(true);
+  demo.signal("SIGINT");
+  const first = await demo.ended;
+  expect(first).toMatchObject({ code: 130, err: "" });
+  expect(first.out.trimEnd().split("\n").at(-1)).toMatch(
+    /^Interrupted\. .*npm run demo -w example-coding-agent$/,
+  );
+
+  const second = await runDemo(here);
+  expect(second).toMatchObject({ code: 0, err: "" });
+  expect(second.out).toMatch(/^ {2}journal +plan /m);
+  expect(second.out).toContain("Model calls here: 1 for plans,");
+  expect(second.out).toMatch(/2\.clamp +after plan +all 13 tests pass {2}<- chosen/);
+
+  const third = await runDemo(here);
+  expect(third.out).toContain("Model calls here: 0 for plans, 0 for code.");
+  expect(third.out).toContain("Finished before: all 8 steps came from the journal, nothing ran.");
+  // oxlint-disable-next-line eslint/no-control-regex -- these are what is looked for
+  expect(second.out + third.out).not.toMatch(/[\u001B\r]/);
+});
