@@ -33,7 +33,7 @@ export interface Limits {
   readonly memoryMb: number;
 }
 
-const usual: Limits = { cpuMs: 500, memoryMb: 256 };
+const usual: Limits = { cpuMs: 1_000, memoryMb: 192 };
 const mostFailures = 5;
 const suite = fileURLToPath(new URL("suite", import.meta.url));
 
@@ -67,7 +67,7 @@ async function say(
   const child = spawn(
     process.execPath,
     [
-      `--max-old-space-size=${memoryMb / 4}`,
+      `--max-old-space-size=${memoryMb}`,
       "--permission",
       "--allow-worker",
       `--allow-fs-read=${suite}`,
@@ -84,7 +84,7 @@ async function say(
       stdio: ["pipe", "pipe", "pipe"],
       signal,
       killSignal: "SIGKILL",
-      timeout: 40 * cpuMs,
+      timeout: 20 * cpuMs,
     },
   );
   let [out, err] = ["", ""];

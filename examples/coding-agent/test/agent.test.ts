@@ -107,6 +107,8 @@ describe("the search", () => {
     });
     const outcome = await agent.run("pages");
     expect(outcome.status === "failed" && outcome.error.message).toContain("overloaded");
+    const kinds = (await agent.get(outcome.runId).entries()).map(({ kind }) => kind);
+    expect(kinds).toEqual(["run.started", "step.failed", "run.failed"]);
     expect(asked).toHaveLength(3);
   });
 

@@ -12,7 +12,7 @@ import { Worker } from "node:worker_threads";
 import { cases } from "./cases.ts";
 
 const [candidate = "", cpuMs = "0", memoryMb = "0"] = process.argv.slice(2);
-const clockMs = 20 * Number(cpuMs);
+const clockMs = 10 * Number(cpuMs);
 const bytes = Number(memoryMb) * 1024 * 1024;
 
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -26,12 +26,12 @@ function stop(stopped: "time" | "memory" | "error", what: string): never {
 let at = -1;
 const worker = new Worker(new URL("worker.ts", import.meta.url), {
   workerData: { candidate },
-  env: {},
   stdin: true,
   // Kept apart from what is said here.
   stdout: true,
   stderr: true,
-  resourceLimits: { maxOldGenerationSizeMb: Number(memoryMb) / 4, maxYoungGenerationSizeMb: 8 },
+  // The whole process is over its limit before this heap is: a heap that is nearly full would spend its time tidying.
+  resourceLimits: { maxOldGenerationSizeMb: Number(memoryMb), maxYoungGenerationSizeMb: 8 },
 });
 
 worker.on("error", (error: Error & { code?: string }) => {

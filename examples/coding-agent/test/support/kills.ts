@@ -11,7 +11,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { App, Entry } from "@durable/core";
-import { seeded, type Random } from "@durable/testing";
+import { seeded } from "@durable/testing";
 import { begun, checkEffects, DemoProcess, Place, type Restart } from "example-llm/process";
 import type { Ending } from "../../src/agent.ts";
 import { labelOf } from "../../src/candidate.ts";
@@ -36,6 +36,8 @@ export interface KillReport {
 export interface KillOptions {
   readonly kills: number;
   readonly seed: number;
+  /** How many of the runs are killed a second time, from 0 to 1; none by default. */
+  readonly twice?: number;
   readonly progress?: (report: KillReport) => void;
 }
 
@@ -49,14 +51,15 @@ interface Calm {
 
 const example = "coding-agent";
 
-export async function killDemo({ kills, seed, progress }: KillOptions): Promise<KillReport> {
+export async function killDemo({ kills, seed, twice = 0, progress }: KillOptions): Promise<KillReport> {
   const random = seeded(seed);
   const calm = await calmRun();
   let report: KillReport = { kills: 0, runs: 0, lives: 0, plans: 0, planCalls: 0, cutOff: 0, reused: 0 };
   // A demo that was done before its kill came gives that instant another chance.
   for (let tries = 0; report.kills < kills && tries < 3 * kills; tries++) {
-    const instant = ((report.kills + random.next()) / kills) * calm.ms;
-    const one = await oneRun(calm, instant, random);
+    const waits = [((report.kills + random.next()) / kills) * calm.ms];
+    if (random.chance(twice)) waits.push(random.next() * calm.ms);
+    const one = await oneRun(calm, waits);
     const sum = Object.entries(report).map(([name, value]) => [name, value + one[name as keyof KillReport]]);
     report = Object.fromEntries(sum) as unknown as KillReport;
     progress?.(report);
@@ -80,12 +83,11 @@ async function calmRun(): Promise<Calm> {
   }
 }
 
-/** One run that is killed, now and then twice, and brought to its end. */
-async function oneRun(calm: Calm, instant: number, random: Random): Promise<KillReport> {
+/** One run that is killed after each of these times, and brought to its end. */
+async function oneRun(calm: Calm, waits: number[]): Promise<KillReport> {
   const place = new Place(example);
   const restarts: Restart[] = [];
   const deaths: { lines: readonly string[]; recorded: ReadonlySet<string> }[] = [];
-  const waits = [instant, ...(random.chance(0.3) ? [random.next() * calm.ms] : [])];
   try {
     for (;;) {
       const lines = place.effects().length;
