@@ -60,8 +60,15 @@ export async function killDemo({ kills, seed, twice = 0, progress }: KillOptions
     const waits = [((report.kills + random.next()) / kills) * calm.ms];
     if (random.chance(twice)) waits.push(random.next() * calm.ms);
     const one = await oneRun(calm, waits);
-    const sum = Object.entries(report).map(([name, value]) => [name, value + one[name as keyof KillReport]]);
-    report = Object.fromEntries(sum) as unknown as KillReport;
+    report = {
+      kills: report.kills + one.kills,
+      runs: report.runs + one.runs,
+      lives: report.lives + one.lives,
+      plans: report.plans + one.plans,
+      planCalls: report.planCalls + one.planCalls,
+      cutOff: report.cutOff + one.cutOff,
+      reused: report.reused + one.reused,
+    };
     progress?.(report);
   }
   if (report.kills < kills) throw new Error(`only ${report.kills} of ${kills} kills came in time`);
@@ -181,6 +188,7 @@ async function recordedIn(place: Place): Promise<Set<string>> {
 
 async function winnerIn(place: Place): Promise<string> {
   const end = (await place.entries()).find((entry) => entry.kind === "run.completed");
-  const { winner, rounds } = end?.output as Ending;
+  if (end === undefined) throw new Error("The run has not ended.");
+  const { winner, rounds } = end.output as Ending;
   return JSON.stringify({ label: winner.label, passed: winner.passed, code: winner.code, rounds });
 }
