@@ -32,7 +32,7 @@ import { answerOf, type Said } from "./reviews.ts";
 import { script } from "./script.ts";
 import * as show from "./show.ts";
 
-const application: Application = { applicant: "M. Hollis", property: "14 Mill Lane", amount: 248_000 };
+const application: Application = { applicant: "applicant 4711", property: "14 Mill Lane", amount: 248_000 };
 
 /** The two ways back that are shown; each is one fork, made once. */
 export const forks = {

@@ -13,7 +13,8 @@ afterEach(() => {
   for (const place of places.splice(0)) place.remove();
 });
 
-const letter = "Dear M. Hollis, thank you for your application on 14 Mill Lane. We are glad to lend 248,000.";
+const letter =
+  "Dear applicant 4711, thank you for your application on 14 Mill Lane. We are glad to lend 248,000.";
 
 /** One loan from its application to its decision, through as many deaths as come its way. */
 async function oneLoan(random: Random, most: number): Promise<{ kills: number; reused: number }> {

@@ -11,7 +11,7 @@ test("H10 one decision, whatever happens; and a crash costs one call per branch 
   const loan = createLoan({ model: scriptedModel(script, { pace: 0 }) });
   const report = await crashEverywhere(loan, {
     input: {
-      application: { applicant: "M. Hollis", property: "14 Mill Lane", amount: 248_000 },
+      application: { applicant: "applicant 4711", property: "14 Mill Lane", amount: 248_000 },
       policy: policies.standard,
     },
     resume: { review: { approved: true } },

@@ -6,7 +6,7 @@ import { forks } from "../src/desk.ts";
 import { createLoan, policies, type Case, type Decision } from "../src/loan.ts";
 import { script } from "../src/script.ts";
 
-const application = { applicant: "M. Hollis", property: "14 Mill Lane", amount: 248_000 };
+const application = { applicant: "applicant 4711", property: "14 Mill Lane", amount: 248_000 };
 const asked: Case = { application, policy: policies.standard };
 
 interface Bank {
