@@ -37,7 +37,10 @@ export class Output {
   readonly #stream: ReadableStream<Part>;
   #resolve!: (result: StreamResult) => void;
   #reject!: (error: unknown) => void;
-  #controller!: ReadableStreamDefaultController<Part>;
+  /** Given, and not read yet. Kept here: a stream forgets what is unread when it fails. */
+  #unread: Part[] = [];
+  #over: { readonly error?: unknown } | null = null;
+  #wake: () => void = () => {};
   #left = false;
   #head: Part = { type: headType };
   /** Not given yet: from before the first word, or from the end. */
@@ -50,10 +53,10 @@ export class Output {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.#stream = new ReadableStream<Part>({
-      start: (controller) => void (this.#controller = controller),
-      cancel: () => void (this.#left = true),
-    });
+    this.#stream = new ReadableStream<Part>(
+      { pull: (controller) => this.#pull(controller), cancel: () => this.#leave() },
+      { highWaterMark: 0 },
+    );
   }
 
   /** An attempt was answered. */
@@ -83,7 +86,7 @@ export class Output {
   fail(error: unknown, whole: boolean): void {
     if (!this.shown) return this.#reject(error);
     if (whole) return this.#close(undefined);
-    if (!this.#left) this.#controller.error(error);
+    this.#end({ error });
   }
 
   #show(part: Part): void {
@@ -99,15 +102,35 @@ export class Output {
   }
 
   #give(part: Part): void {
-    if (!this.#left && part.type !== breakType) this.#controller.enqueue(part);
+    if (this.#left || part.type === breakType) return;
+    this.#unread.push(part);
+    this.#wake();
   }
 
   #close(last: PartChunk | undefined): void {
     for (const held of this.#held.splice(0)) this.#give(held);
-    if (this.#left) return;
     const part = last?.length === 2 ? last[1] : undefined;
-    if (part?.type === breakType) this.#controller.error(restoredError(part["error"]));
-    else this.#controller.close();
+    this.#end(part?.type === breakType ? { error: restoredError(part["error"]) } : {});
+  }
+
+  #end(over: { readonly error?: unknown }): void {
+    this.#over = over;
+    this.#wake();
+  }
+
+  #pull(controller: ReadableStreamDefaultController<Part>): void | Promise<void> {
+    if (this.#left) return;
+    const part = this.#unread.shift();
+    if (part !== undefined) return controller.enqueue(part);
+    if (this.#over === null)
+      return new Promise<void>((resolve) => (this.#wake = resolve)).then(() => this.#pull(controller));
+    if ("error" in this.#over) controller.error(this.#over.error);
+    else controller.close();
+  }
+
+  #leave(): void {
+    this.#left = true;
+    this.#unread = [];
   }
 
   /** As fast as it came the first time. */
