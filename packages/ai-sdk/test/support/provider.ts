@@ -43,6 +43,8 @@ export class Provider {
   readonly troubles: Trouble[] = [];
   /** Between two events of a stream. */
   paceMs = 0;
+  /** Hears of every event that is sent. */
+  onEvent: () => void = () => {};
   readonly #script: (heard: Heard) => Said;
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
@@ -90,6 +92,7 @@ export class Provider {
       if (trouble !== undefined && "errorAfter" in trouble && index === trouble.errorAfter)
         response.write(`data: ${JSON.stringify({ type: "error", error: { message: "overloaded" } })}\n\n`);
       response.write(`data: ${JSON.stringify(event)}\n\n`);
+      this.onEvent();
       if (this.paceMs > 0) await delay(this.paceMs);
     }
     response.end("data: [DONE]\n\n");
