@@ -63,7 +63,13 @@ function nameOf(kind: string, model: ModelId, params: Params, options: ModelOpti
 
 /** Bytes stand in a name by their own: a picture would be hashed with its base64 text else. */
 function byDigest(value: unknown): unknown {
-  if (value instanceof Uint8Array) return fingerprint(value, "bytes of a question");
+  if (ArrayBuffer.isView(value)) {
+    // Node's Buffer is a Uint8Array of another name.
+    return fingerprint(
+      new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
+      "bytes of a question",
+    );
+  }
   if (Array.isArray(value)) return value.map(byDigest);
   if (typeof value !== "object" || value === null || value instanceof Date || value instanceof URL)
     return value;

@@ -23,6 +23,8 @@ export const breakType = "durable-break";
 const quiet: ReadonlySet<string> = new Set([
   "stream-start",
   "response-metadata",
+  "text-start",
+  "reasoning-start",
   "raw",
   "ping",
   "error",
@@ -67,7 +69,7 @@ export class Output {
 
   part(part: Part): void {
     this.#ending ||= this.shown && part.type === "finish";
-    if (this.shown ? !this.#ending : !quiet.has(part.type)) return this.#show(part);
+    if (this.shown ? !this.#ending : isWord(part)) return this.#show(part);
     this.#held.push(part);
   }
 
@@ -149,4 +151,8 @@ export class Output {
     }
     this.#close(chunks.at(-1));
   }
+}
+
+function isWord({ type, delta }: Part): boolean {
+  return !quiet.has(type) && delta !== "";
 }

@@ -7,10 +7,8 @@
 export function plain(value: unknown): unknown {
   if (typeof value === "function" || typeof value === "symbol") return undefined;
   if (typeof value !== "object" || value === null) return value;
-  if (value instanceof Date || value instanceof URL) return value;
-  // Node's Buffer is a Uint8Array that a journal would not know.
-  if (ArrayBuffer.isView(value)) return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  if (value instanceof Date || value instanceof URL || value instanceof ArrayBuffer) return value;
+  if (ArrayBuffer.isView(value)) return value;
   if (Array.isArray(value)) return value.map(plain);
   return plainFields(value);
 }

@@ -78,6 +78,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
   test("a stream that is cut off before its first word begins anew, unseen", async () => {
     const server = await provider();
     const lab = new Lab();
+    server.paceMs = 15;
     server.troubles.push({ cutAfter: 1 }, refused(3));
     const body = stream(version, version.models.chat(server.url));
     const live = await lab.drive(body);
