@@ -24,8 +24,8 @@ export function meter(info: StepInfo, model: ModelId, answer: object): void {
   const cached = count(usage.cachedInputTokens ?? input.cacheRead);
   const reasoning = count(usage.reasoningTokens ?? output.reasoning);
   info.meter({
-    model: String(model.modelId).slice(0, longestName) || "unknown",
-    provider: String(model.provider).slice(0, longestName),
+    model: String(model.modelId ?? "unknown").slice(0, longestName),
+    provider: String(model.provider ?? "").slice(0, longestName),
     inputTokens: count(input.total),
     outputTokens: count(output.total),
     ...(cached > 0 ? { cachedInputTokens: cached } : {}),
