@@ -36,11 +36,16 @@ interface Gathered {
 
 /** Gathers deltas; everything else goes through. */
 export class Packer {
+  readonly #ms: number;
   #gathered: Gathered | null = null;
+
+  constructor(ms: number = gatherMs) {
+    this.#ms = ms;
+  }
 
   /** When what is gathered should be written, at the latest; `null` when there is nothing. */
   get due(): number | null {
-    return this.#gathered === null ? null : this.#gathered.at + gatherMs;
+    return this.#gathered === null ? null : this.#gathered.at + this.#ms;
   }
 
   /** Takes a part in and gives the chunks that are complete. */
@@ -49,7 +54,7 @@ export class Packer {
     if (typeof id !== "string" || typeof delta !== "string" || Object.keys(part).length !== 3)
       return [...this.flush(), [at, part]];
     const last = this.#gathered;
-    const joins = last !== null && last.type === type && last.id === id && at < last.at + gatherMs;
+    const joins = last !== null && last.type === type && last.id === id && at < last.at + this.#ms;
     if (joins && last.deltas.length < mostDeltas) {
       last.deltas.push(delta);
       return [];

@@ -24,8 +24,8 @@ export function meter(info: StepInfo, model: ModelId, answer: object): void {
   const cached = count(usage.cachedInputTokens ?? input.cacheRead);
   const reasoning = count(usage.reasoningTokens ?? output.reasoning);
   info.meter({
-    model: String(model.modelId ?? "unknown").slice(0, longestName),
-    provider: String(model.provider ?? "").slice(0, longestName),
+    model: nameOf(model.modelId) ?? "unknown",
+    provider: nameOf(model.provider) ?? "",
     inputTokens: count(input.total),
     outputTokens: count(output.total),
     ...(cached > 0 ? { cachedInputTokens: cached } : {}),
@@ -34,6 +34,10 @@ export function meter(info: StepInfo, model: ModelId, answer: object): void {
 }
 
 const longestName = 200;
+
+function nameOf(name: unknown): string | undefined {
+  return typeof name === "string" && name !== "" ? name.slice(0, longestName) : undefined;
+}
 
 function parts(tokens: Tokens | undefined): Exclude<Tokens, number> {
   return typeof tokens === "object" && tokens !== null ? tokens : { total: count(tokens) };

@@ -76,10 +76,9 @@ class JournalRecorder implements Recorder {
       } catch (error) {
         const world = { now: Date.now(), random: Math.random() };
         const at = nextAttemptAt(policy, { error, attempt }, world);
-        if (at === null || !(await waited(at - world.now, signal))) {
-          release();
-          throw error;
-        }
+        if (at !== null && (await waited(at - world.now, signal))) continue;
+        release();
+        throw at === null ? error : signal?.reason;
       }
     }
   }

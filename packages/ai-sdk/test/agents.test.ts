@@ -79,7 +79,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
 test("the same question sampled five times at once: five answers, the same ones each time", async () => {
   const lab = new Lab();
   const model = fakeModel((_, number) => `answer ${number}`);
-  const { doGenerate } = model;
+  const doGenerate = model.doGenerate.bind(model);
   model.doGenerate = async (call) => {
     const answer = doGenerate(call);
     await delay(random.next() * 10);

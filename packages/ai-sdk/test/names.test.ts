@@ -32,7 +32,7 @@ describe("how calls find their records", () => {
       const durable = durableModel(await open(storage), model);
       return Object.fromEntries(
         await Promise.all(order.map(async (prompt) => [prompt, await ask(durable, prompt)] as const)),
-      ) as Record<string, string>;
+      );
     };
     const first = await run(prompts);
     expect(await run(prompts.toReversed())).toEqual(first);

@@ -116,7 +116,7 @@ test("a caller that leaves stops nobody: the answer is recorded to its end", asy
   await lab.drive(body);
   const { value } = await lab.drive(async (ctx) => {
     const { stream } = await durableModel(ctx, model).doStream(question);
-    return partsFrom(stream as ReadableStream<StreamPart>);
+    return partsFrom(stream);
   });
   expect(value?.at(-1)?.type).toBe("finish");
   expect(value?.filter(({ type }) => type === "text-delta")).toHaveLength(6);
@@ -159,7 +159,7 @@ test.each([
     const lab = new Lab();
     const model = fakeModel(() => broken);
     const read = async (on: Parameters<typeof durableModel>[0], from = model) =>
-      partsFrom((await durableModel(on, from).doStream(question)).stream as ReadableStream<StreamPart>);
+      partsFrom((await durableModel(on, from).doStream(question)).stream);
     const [live, replay] = [await lab.drive((ctx) => read(ctx)), await lab.drive((ctx) => read(ctx))];
     expect(live.value?.slice(-1)[0]?.type).toBe(broken.at(-1)?.type);
     expect(replay.value).toEqual(live.value);
@@ -197,7 +197,7 @@ test("a replay keeps the pace it had, if asked to", async () => {
   const times = async (pace: "instant" | "recorded"): Promise<{ ms: number; parts: StreamPart[] }> => {
     const startedAt = performance.now();
     const { stream } = await durableModel(await open(storage), model, { pace }).doStream(question);
-    const parts = await partsFrom(stream as ReadableStream<StreamPart>);
+    const parts = await partsFrom(stream);
     return { ms: performance.now() - startedAt, parts };
   };
   const live = await times("instant");
@@ -216,7 +216,7 @@ test("ids and times that a provider leaves out are made up once", async () => {
     const result = streamText({ model: durableModel(ctx, model), prompt: "?" });
     return result.response;
   };
-  const [live, replay] = [await lab.drive(body as never), await lab.drive(body as never)];
+  const [live, replay] = [await lab.drive(body), await lab.drive(body)];
   expect(replay.value).toEqual(live.value);
   expect(live.value).toMatchObject({ modelId: "fake-1", timestamp: expect.any(Date) as Date });
 });

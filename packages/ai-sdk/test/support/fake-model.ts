@@ -15,7 +15,7 @@ export const usage = {
 
 export const finish = (unified: "stop" | "error" | "interrupted" | "tool-calls" = "stop"): StreamPart => ({
   type: "finish",
-  finishReason: { unified: unified as "stop", raw: unified },
+  finishReason: { unified, raw: unified },
   usage,
 });
 

@@ -1,0 +1,65 @@
+/** The SDK's own chat client, without a browser: what `useChat` is made of. */
+
+import { AbstractChat, DefaultChatTransport, type ChatState, type ChatStatus, type UIMessage } from "ai";
+
+class State implements ChatState<UIMessage> {
+  status: ChatStatus = "ready";
+  error: Error | undefined;
+  messages: UIMessage[] = [];
+
+  pushMessage = (message: UIMessage): void => {
+    this.messages = [...this.messages, message];
+  };
+
+  popMessage = (): void => {
+    this.messages = this.messages.slice(0, -1);
+  };
+
+  replaceMessage = (index: number, message: UIMessage): void => {
+    this.messages = this.messages.with(index, structuredClone(message));
+  };
+
+  snapshot = <T>(value: T): T => structuredClone(value);
+}
+
+export class ChatClient extends AbstractChat<UIMessage> {
+  readonly connections: AbortController[];
+
+  constructor(api: string, { id = "c1", messages = [] }: { id?: string; messages?: UIMessage[] } = {}) {
+    const connections: AbortController[] = [];
+    const state = new State();
+    state.messages = messages;
+    super({
+      id,
+      state,
+      transport: new DefaultChatTransport({
+        api,
+        // Every connection can be cut, as a network does it.
+        fetch: (input, init) => {
+          const cut = new AbortController();
+          connections.push(cut);
+          const signal = init?.signal ? AbortSignal.any([init.signal, cut.signal]) : cut.signal;
+          return fetch(input, { ...init, signal });
+        },
+      }),
+      onError: () => {},
+    });
+    this.connections = connections;
+  }
+
+  /** Cuts the connection that is open. */
+  cut(): void {
+    this.connections.at(-1)?.abort();
+  }
+
+  /** Text of the last message, if it is the answer. */
+  get answer(): string {
+    const { role, parts } = this.lastMessage ?? { role: "user", parts: [] };
+    if (role !== "assistant") return "";
+    return parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("|");
+  }
+
+  async until(seen: (text: string) => boolean): Promise<void> {
+    while (!seen(this.answer)) await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
