@@ -6,7 +6,7 @@ import type { ModelMessage } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { durableModel, durableTools } from "../src/index.ts";
-import { fakeModel } from "./support/fake-model.ts";
+import { fakeModel, type FakeModel } from "./support/fake-model.ts";
 import { Lab } from "./support/lab.ts";
 import { Provider, type Heard, type Said } from "./support/provider.ts";
 import { latest, versions, type Version } from "./support/versions.ts";
@@ -76,15 +76,21 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
   });
 });
 
-test("the same question sampled five times at once: five answers, the same ones each time", async () => {
-  const lab = new Lab();
+/** Answers after a while, every time with another number. */
+function slow(): FakeModel {
   const model = fakeModel((_, number) => `answer ${number}`);
   const doGenerate = model.doGenerate.bind(model);
   model.doGenerate = async (call) => {
     const answer = doGenerate(call);
-    await delay(random.next() * 10);
+    await delay(5 + random.next() * 10);
     return answer;
   };
+  return model;
+}
+
+test("the same question sampled five times at once: five answers, the same ones each time", async () => {
+  const lab = new Lab();
+  const model = slow();
   const body = (ctx: Context): Promise<string[]> => {
     const sampled = durableModel(ctx, model);
     return Promise.all(
@@ -99,6 +105,24 @@ test("the same question sampled five times at once: five answers, the same ones 
   for (let i = 0; i < 10; i++) expect((await lab.drive(body)).value).toEqual(live.value);
   expect(model.calls).toHaveLength(5);
   expect(lab.warnings).toEqual([]);
+});
+
+test("equal calls that a foreign wait may have put in another order stop the run: they are not mixed up", async () => {
+  const lab = new Lab();
+  const model = slow();
+  const ask = async (ctx: Context, key?: string): Promise<string> => {
+    await delay(1);
+    const durable = key === undefined ? {} : { key };
+    const asked = { model: durableModel(ctx, model), prompt: "?", providerOptions: { durable } };
+    return (await latest.ai.generateText(asked)).text;
+  };
+  const { outcome } = await lab.drive((ctx) => Promise.all([ask(ctx), ask(ctx)]));
+  expect(outcome).toMatchObject({ status: "blocked", error: { code: "foreign-await" } });
+  // The way out that the guide names.
+  const named = new Lab();
+  const body = (ctx: Context) => Promise.all([ask(ctx, "one"), ask(ctx, "two")]);
+  const { value } = await named.drive(body);
+  expect((await named.drive(body)).value).toEqual(value);
 });
 
 /** Bytes of every append, in order. */

@@ -82,7 +82,7 @@ const kinds = ["chat", "responses", "compatible"] as const;
 describe.each(versions.map((version) => [version.name, version] as const))("%s", (_, version) => {
   describe.each(kinds)("%s", (kind) => {
     test.each([false, true])(
-      "streaming %s: live and replay are equal, and the replay needs neither server, key nor tools",
+      "H67 streaming %s: live and replay are equal, and the replay needs neither server, key nor tools",
       async (stream) => {
         const server = await provider();
         const storage = new MemoryStorage();
