@@ -15,11 +15,16 @@ export type PartChunk =
   | readonly [at: number, part: Part]
   | readonly [at: number, type: string, id: string, deltas: readonly string[]];
 
-/** The parts a recorded chunk stands for. */
-export function partsOf(chunk: PartChunk): Part[] {
+/** The parts a recorded chunk stands for. A fork may have put parts themselves in its place. */
+export function partsOf(chunk: PartChunk | Part): readonly Part[] {
+  if (!isChunk(chunk)) return [chunk];
   if (chunk.length === 2) return [chunk[1]];
   const [, type, id, deltas] = chunk;
   return deltas.map((delta) => ({ type, id, delta }));
+}
+
+function isChunk(chunk: PartChunk | Part): chunk is PartChunk {
+  return Array.isArray(chunk);
 }
 
 /** Deltas are gathered for so long. */

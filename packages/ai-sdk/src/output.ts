@@ -76,8 +76,11 @@ export class Output {
   /** All of it is durable. */
   end(chunks: readonly PartChunk[]): void {
     if (this.shown) return this.#close(chunks.at(-1));
-    const [first, ...rest] = chunks;
-    if (first !== undefined) this.#head = partsOf(first)[0] as Part;
+    const [first, ...others] = chunks;
+    const head = first === undefined ? undefined : partsOf(first)[0];
+    // There is none where a fork has put parts of its own.
+    const rest = head?.type === headType ? others : chunks;
+    if (head?.type === headType) this.#head = head;
     this.#start();
     if (this.#pace === "recorded") return void this.#paced(rest);
     for (const chunk of rest) for (const part of partsOf(chunk)) this.#give(part);
@@ -111,7 +114,7 @@ export class Output {
 
   #close(last: PartChunk | undefined): void {
     for (const held of this.#held.splice(0)) this.#give(held);
-    const part = last?.length === 2 ? last[1] : undefined;
+    const part = last === undefined ? undefined : partsOf(last).at(-1);
     this.#end(part?.type === breakType ? { error: restoredError(part["error"]) } : {});
   }
 
@@ -142,7 +145,7 @@ export class Output {
       const parts = partsOf(chunk);
       for (const [index, part] of parts.entries()) {
         // Deltas of one chunk came within this time, one by one.
-        const at = startedAt + chunk[0] + (index * gatherMs) / parts.length;
+        const at = startedAt + (chunk[0] ?? 0) + (index * gatherMs) / parts.length;
         const wait = at - Date.now();
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
         if (this.#left) return;

@@ -69,7 +69,8 @@ class Recording {
           }
       }
       yield* packer.flush();
-      if (source.failure === null) return meter(info, model, source.finish ?? {});
+      meter(info, model, source.finish ?? {});
+      if (source.failure === null) return;
       // The driver has let go: this is no outcome.
       if (info.signal.aborted && signal?.aborted !== true) throw source.failure.error;
       yield* this.#failed(source.failure, Date.now() - startedAt);

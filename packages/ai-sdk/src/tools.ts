@@ -123,12 +123,11 @@ async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<
   }
 }
 
-/** A branch of its own: what it waits for has keys of its own. */
+/** A branch of its own: what it waits for has keys of its own, `ask call_1[call]/answer`. */
 async function inBranch({ ctx, tool, execute, input, given }: Called): Promise<unknown> {
-  const branch = nameOf(given.toolCallId);
-  const run = (inner: Context): unknown => execute(input, { ...given, ctx: inner } as CallOptions);
-  const results = await ctx.parallel({ [branch]: run }, { name: nameOf(tool) });
-  return results[branch];
+  const call = (inner: Context): unknown => execute(input, { ...given, ctx: inner } as CallOptions);
+  const results = await ctx.parallel({ call }, { name: nameOf(tool, given.toolCallId) });
+  return results.call;
 }
 
 async function approved({ ctx, tool, given, input, options: { approve = false } }: Called): Promise<void> {

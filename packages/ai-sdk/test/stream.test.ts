@@ -1,6 +1,6 @@
 import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
-import { Journal, MemoryStorage, type Storage } from "@durable/core";
+import { durable, Journal, MemoryStorage, type Storage } from "@durable/core";
 import { streamText } from "ai";
 import { describe, expect, test } from "vitest";
 import { durableModel, partsOf, type PartChunk } from "../src/index.ts";
@@ -206,6 +206,22 @@ test("a replay keeps the pace it had, if asked to", async () => {
   expect(instant.parts).toEqual(live.parts);
   expect(recorded.ms).toBeGreaterThan(instant.ms);
   expect(recorded.ms).toBeGreaterThan(live.ms / 3);
+  expect(model.calls).toHaveLength(1);
+});
+
+test("a fork may put parts in the place of an answer", async () => {
+  const storage = new MemoryStorage();
+  const model = fakeModel(() => "as it was");
+  const flow = durable(
+    "flow",
+    (ctx) => Promise.resolve(streamText({ model: durableModel(ctx, model), prompt: "?" }).text),
+    { storage },
+  );
+  await flow.run(undefined, { id: "r" });
+  const entries = await flow.get("r").entries();
+  const key = entries.flatMap((entry) => (entry.kind === "stream.completed" ? entry.key : []))[0] ?? "";
+  const fork = await flow.fork("r", { edit: { [key]: words("as you like it") } });
+  expect(await fork.result()).toBe("as you like it");
   expect(model.calls).toHaveLength(1);
 });
 

@@ -194,9 +194,9 @@ test("H8 a tool may wait for somebody: the run parks, and nothing is told to the
   const body = agent(model, (ctx) => durableTools(ctx, { ask }, { ask: { suspends: true } }));
   const parked = await lab.drive(body);
   expect(parked.value).toBeUndefined();
-  expect(waitOf(parked, "ask[a]/answer").note).toBe("question 1");
-  await lab.resume(body, waitOf(parked, "ask#2[b]/answer").token, "second");
-  await lab.resume(body, waitOf(parked, "ask[a]/answer").token, "first");
+  expect(waitOf(parked, "ask a[call]/answer").note).toBe("question 1");
+  await lab.resume(body, waitOf(parked, "ask b[call]/answer").token, "second");
+  await lab.resume(body, waitOf(parked, "ask a[call]/answer").token, "first");
   expect((await lab.drive(body)).value).toBe('"first" "second"');
   expect(model.calls).toHaveLength(2);
 });

@@ -1,8 +1,10 @@
 import "example-llm/sources";
 import type { StreamEvent } from "@durable/core";
 import { expect, test } from "vitest";
+import { chatStream } from "../src/chat/index.ts";
 import { partsFor, type OnReset } from "../src/chat/viewer.ts";
-import type { Part, PartChunk } from "../src/chunks.ts";
+import { partsOf, type Part, type PartChunk } from "../src/chunks.ts";
+import { Lab } from "./support/lab.ts";
 
 const step = { type: "start-step" };
 const word = (delta: string): Part => ({ type: "text-delta", id: "0", delta });
@@ -60,4 +62,27 @@ test("a viewer who cannot be put right comes back for all of it", async () => {
   expect((await sent([begun, [{ type: "start", messageId: "m" }]])).whole).toBe(false);
   // It ended where it had gone on before.
   expect((await sent([begun, begun.slice(0, 2)])).whole).toBe(false);
+});
+
+test("a UI stream that fails ends the chat stream with an error, and the workflow hears of it", async () => {
+  const lab = new Lab();
+  const parts = [{ type: "start" }, word("a")];
+  const stream = (): ReadableStream<object> =>
+    new ReadableStream({
+      pull: (controller) => {
+        const part = parts.shift();
+        if (part === undefined) controller.error(new Error("no more"));
+        else controller.enqueue(part);
+      },
+    });
+  const { error } = await lab.drive((ctx) => chatStream(ctx, stream()));
+  expect(String(error)).toContain("no more");
+  const entries = await lab.entries();
+  const chunks = entries.flatMap((entry) => (entry.kind === "stream.chunks" ? entry.chunks : []));
+  expect(chunks.flatMap((chunk) => partsOf(chunk as PartChunk)).map(({ type }) => type)).toEqual([
+    "start",
+    "text-delta",
+    "error",
+  ]);
+  expect(entries.some(({ kind }) => kind === "stream.completed")).toBe(true);
 });

@@ -20,13 +20,19 @@ export async function chatStream(ctx: Context, stream: ReadableStream<object>): 
   const log = new Log();
   const recorded = ctx.stream(chatStreamName, () => log.chunks(), { retry: false });
   const reader = stream.getReader() as ReadableStreamDefaultReader<Part>;
-  for (let next = await reader.read(); !next.done; next = await reader.read()) {
-    const { value } = next;
-    // Equal on replay, and on every reconnect: a client knows the message again.
-    log.push(value.type === "start" ? { messageId: `msg-${ctx.runId}`, ...value } : value);
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const { value } = next;
+      // Equal on replay, and on every reconnect: a client knows the message again.
+      log.push(value.type === "start" ? { messageId: `msg-${ctx.runId}`, ...value } : value);
+    }
+  } catch (error) {
+    log.push({ type: "error", errorText: "The answer could not be completed." });
+    throw error;
+  } finally {
+    log.end();
+    await recorded;
   }
-  log.end();
-  await recorded;
 }
 
 /** Between who reads the stream and who records it. */
