@@ -86,8 +86,10 @@ describe("one server", () => {
     const client = new ChatClient(api);
     const sent = client.sendMessage({ text: "?" });
     await client.until(halfway);
+    const watching = fetch(`${api}/c1/stream`).then((response) => response.text());
     expect((await fetch(`${api}/c1/stop`, { method: "POST" })).status).toBe(204);
     await sent;
+    expect((await watching).endsWith('data: {"type":"abort"}\n\ndata: [DONE]\n\n')).toBe(true);
     expect(client.answer).not.toMatch(whole);
     const { runs } = await app.list({ workflow: "answer" });
     expect(runs.map(({ status }) => status)).toEqual(["cancelled"]);
@@ -113,8 +115,12 @@ describe("one server", () => {
     expect(two).toBe(one);
     expect(one.endsWith("data: [DONE]\n\n")).toBe(true);
     expect((await app.list({ workflow: "answer" })).runs).toHaveLength(1);
-    expect(await post(body.replace("submit-message", "regenerate-message"))).not.toBe(one);
+    const other = await post(body.replace("submit-message", "regenerate-message"));
+    expect(other).not.toBe(one);
     expect((await app.list({ workflow: "answer" })).runs).toHaveLength(2);
+    // An old message that comes once more is not the last one for that.
+    expect(await post(body)).toBe(one);
+    expect(await (await fetch(`${api}/c2/stream`)).text()).toBe(other);
   });
 
   test("what is not asked properly, or by the wrong one, is refused", async () => {

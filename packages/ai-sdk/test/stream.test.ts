@@ -148,6 +148,23 @@ test("the caller's signal stops it, in the middle and for good", async () => {
   expect(model.calls).toHaveLength(1);
 });
 
+test("the caller's signal stops a call that answers at once, and that is its outcome", async () => {
+  const lab = new Lab();
+  let calls = 0;
+  const model = fakeModel(() => "never");
+  model.doGenerate = (call) => {
+    calls += 1;
+    return delay(60_000, undefined, { signal: call.abortSignal }) as Promise<never>;
+  };
+  const body = async (ctx: Parameters<typeof durableModel>[0]): Promise<unknown> => {
+    const abort = new AbortController();
+    setTimeout(() => abort.abort(), 20);
+    return durableModel(ctx, model).doGenerate({ ...question, abortSignal: abort.signal });
+  };
+  for (let i = 0; i < 2; i++) expect((await lab.drive(body)).error).toMatchObject({ name: "AbortError" });
+  expect(calls).toBe(1);
+});
+
 test.each([
   ["an error part", [{ type: "error", error: { message: "overloaded" } }, finish("error")]],
   ["an interruption", [finish("interrupted")]],
