@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { MemoryStorage } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { afterEach, describe, expect, test } from "vitest";
-import { ChatClient } from "./support/chat-client.ts";
+import { ChatClient, ChatClient6 } from "./support/chat-client.ts";
 import { chatServer, talker, type ChatServerParts } from "./support/chat-server.ts";
 import { Provider } from "./support/provider.ts";
 
@@ -195,27 +195,31 @@ describe("a producer that is killed", () => {
     expect(model.requests).toHaveLength(3);
   });
 
-  test(
-    "H47 behind a server that lives: whoever is connected ends with one clean message",
+  test.each([
+    ["is told to take the step back", ChatClient, "reset-step", 1],
+    ["of version 6 comes back for all of it", ChatClient6, "close", 2],
+  ] as const)(
+    "H47 behind a server that lives: whoever is connected %s, and ends with one clean message",
     { timeout: 60_000 },
-    async () => {
+    async (_, Client, onReset, connections) => {
       const model = await provider(40);
       const { journal, effects, looks } = place();
       const storage = new SqliteStorage(journal);
       cleanUps.push(() => storage.close());
-      const { api } = await server({ storage, provider: model.url });
+      const { api } = await server({ storage, provider: model.url, options: { onReset } });
       // The run is another process's; here it is only shown, until nobody drives it any more.
       const serving = child(journal, model.url, effects);
       const sender = new ChatClient(await firstLine(serving));
       void sender.sendMessage({ text: "?" });
       await sender.until((text) => text.includes("look"));
-      const client = new ChatClient(api, { messages: sender.messages.slice(0, 1) });
+      const client = new Client(api, { messages: sender.messages.slice(0, 1) });
       const watching = client.resumeStream();
       await client.until(halfway);
       serving.kill("SIGKILL");
       await watching;
+      if (onReset === "close") await client.resumeStream();
       expectClean(client);
-      expect(client.connections).toHaveLength(1);
+      expect(client.connections).toHaveLength(connections);
       expect(looks()).toBe(1);
       expect(model.requests).toHaveLength(3);
     },

@@ -6,8 +6,9 @@
  *     POST {api}/{chatId}/stop      ends it: closing a connection does not
  */
 
-import { DurableError, fingerprint, type App, type JournalOptions } from "@durable/core";
+import { DurableError, fingerprint, type App, type Entry, type JournalOptions } from "@durable/core";
 import { readBody, Refusal } from "./body.ts";
+import { chatStreamName } from "./log.ts";
 import { streamOf } from "./sending.ts";
 import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset } from "./viewer.ts";
@@ -96,21 +97,23 @@ class Chat {
     const again = trigger === "submit-message" ? "" : this.#app.world.id();
     const id = fingerprint([last?.id ?? null, messages.length, trigger, again]);
     const runId = await this.#turns.add({ chatId, id });
+    let created = false;
     try {
-      await this.#app.start(this.#options.workflow, input, { id: runId });
+      ({ created } = await this.#app.start(this.#options.workflow, input, { id: runId }));
     } catch (error) {
       // It was sent before, with something else around it.
       if (!DurableError.is(error, "input-mismatch")) throw error;
     }
-    return this.#stream(request, runId);
+    return this.#stream(request, runId, created ? [] : await this.#app.get(runId).entries());
   }
 
   async watch(request: Request, chatId: string): Promise<Response> {
     const no = await this.#refused(request, { type: "watch", chatId });
     if (no !== null) return no;
     const runId = await this.#turns.last(chatId);
-    if (runId === null || !(await this.#isUnderWay(runId))) return new Response(null, { status: 204 });
-    return this.#stream(request, runId);
+    const entries = runId === null ? [] : await unlessMissing(this.#app.get(runId).entries(), []);
+    if (runId === null || !this.#isUnderWay(entries)) return new Response(null, { status: 204 });
+    return this.#stream(request, runId, entries);
   }
 
   async stop(request: Request, chatId: string): Promise<Response> {
@@ -121,14 +124,18 @@ class Chat {
     return new Response(null, { status: 204 });
   }
 
-  #stream(request: Request, runId: string): Response {
+  #stream(request: Request, runId: string, entries: readonly Entry[]): Response {
     const { onReset = "reset-step", keepAliveMs = 5_000 } = this.#options;
-    return streamOf(this.#app, { runId, onReset, keepAliveMs, client: request.signal });
+    // Who comes now is spared what was shown by attempts that count no more.
+    let attempt = 1;
+    for (const entry of entries)
+      if (entry.kind === "stream.chunks" && entry.key === chatStreamName)
+        attempt = Math.max(attempt, entry.attempt);
+    return streamOf(this.#app, { runId, attempt, onReset, keepAliveMs, client: request.signal });
   }
 
   /** True while there is an answer to be had: it is not over, or has only just been. */
-  async #isUnderWay(runId: string): Promise<boolean> {
-    const entries = await unlessMissing(this.#app.get(runId).entries(), []);
+  #isUnderWay(entries: readonly Entry[]): boolean {
     const last = entries.at(-1);
     if (last === undefined) return false;
     const isOver = ["run.completed", "run.failed", "run.cancelled"].includes(last.kind);

@@ -15,6 +15,8 @@ const headers = {
 
 export interface Watched {
   readonly runId: string;
+  /** The latest there is. */
+  readonly attempt: number;
   readonly onReset: OnReset;
   readonly keepAliveMs: number;
   /** Not every host has one. */
@@ -39,7 +41,9 @@ class Sending {
   constructor(app: App, watched: Watched) {
     this.#app = app;
     this.#watched = watched;
-    const events = app.get(watched.runId).stream<PartChunk>(chatStreamName, { signal: this.#abort.signal });
+    const { runId, attempt } = watched;
+    const { signal } = this.#abort;
+    const events = app.get(runId).stream<PartChunk>(chatStreamName, { attempt, signal });
     this.#parts = partsFor(events as AsyncIterable<StreamEvent<PartChunk>>, watched.onReset);
     watched.client?.addEventListener("abort", () => this.#abort.abort(), { once: true });
     this.#drive();
