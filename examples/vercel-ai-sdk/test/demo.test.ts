@@ -55,7 +55,7 @@ test("a choice that cannot be honoured is one line", async () => {
 
 test("the middleware in the README is the middleware, and short", () => {
   const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
-  const [, block = ""] = /```js\n(export function recorded[^]*?)```/.exec(read("../README.md")) ?? [];
+  const [, block = ""] = /```ts\n(export function recorded[^]*?)```/.exec(read("../README.md")) ?? [];
   expect(read("../src/middleware.ts")).toContain(block);
   expect(read("../src/middleware.ts").split("\n").length).toBeLessThanOrEqual(50);
 });
