@@ -131,10 +131,10 @@ async function oneRun(calm: Calm, moments: Moment[]): Promise<KillReport> {
 }
 
 async function kill(demo: DemoProcess, place: Place, { lines, ms }: Moment): Promise<void> {
-  let over = false;
-  void demo.ended.then(() => (over = true));
+  const life = { over: false };
+  void demo.ended.then(() => (life.over = true));
   await demo.printed("press Ctrl-C");
-  while (!over && place.effects().length < Math.floor(lines)) await delay(5);
+  while (!life.over && place.effects().length < Math.floor(lines)) await delay(5);
   await Promise.race([delay(ms), demo.ended]);
   demo.signal("SIGKILL");
 }
