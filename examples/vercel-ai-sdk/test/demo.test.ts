@@ -1,7 +1,8 @@
 import "example-llm/sources";
 import { readFileSync } from "node:fs";
+import type { Ended } from "example-llm/process";
 import { afterEach, describe, expect, test } from "vitest";
-import { cleanUp, newFolder, runDemo, type Ended } from "./support/demo-process.ts";
+import { cleanUp, newFolder, runDemo } from "./support/demo-process.ts";
 
 afterEach(cleanUp);
 
