@@ -1,6 +1,7 @@
 /** Two journals side by side, and one journal's place in its family: pure functions of their entries. */
 
 import { encode } from "./codec/encode.ts";
+import { isSettlement, materialize, type Settlement as Settled } from "./lineage.ts";
 import type { RunEntry } from "./run-entry.ts";
 
 /** How the outcome of one call in the second journal relates to the first. */
@@ -44,15 +45,13 @@ export function diff(before: readonly RunEntry[], after: readonly RunEntry[]): D
   return { calls, end: { equal: isEqual(one, two), before: one, after: two } };
 }
 
-type Settlement = Extract<RunEntry, { key: string }>;
-
-const settling = /^(step|stream|child)\.(completed|failed)$|^sleep\.fired$|^suspend\.(resolved|expired)$/;
+type Settlement = Settled<unknown>;
 
 /** The first settlement of each call: others do not count. */
 function settlements(entries: readonly RunEntry[]): Map<string, Settlement> {
   const found = new Map<string, Settlement>();
-  for (const entry of entries)
-    if ("key" in entry && settling.test(entry.kind) && !found.has(entry.key)) found.set(entry.key, entry);
+  for (const entry of materialize(entries))
+    if (isSettlement(entry) && !found.has(entry.key)) found.set(entry.key, entry);
   return found;
 }
 
@@ -75,10 +74,6 @@ function settledOf(entry: Settlement | undefined, entries: readonly RunEntry[]):
   if ("error" in entry) return { error: entry.error };
   if (entry.kind === "stream.completed" && entry.value === undefined)
     return { value: chunksOf(entry, entries) };
-  if (entry.kind === "suspend.resolved" && entry.value === undefined) {
-    const answer = entries.find(({ seq }) => seq === entry.answer);
-    return { value: answer?.kind === "suspend.answered" ? answer.value : undefined };
-  }
   return { value: "value" in entry ? entry.value : undefined };
 }
 

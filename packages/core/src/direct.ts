@@ -16,7 +16,7 @@ import type { StepInfo } from "./engine/attempts.ts";
 import type { Chunks } from "./engine/chunks.ts";
 import { deferred, type Deferred } from "./engine/promise.ts";
 import { Replay } from "./engine/replay.ts";
-import type { Entry, Fact } from "./entry.ts";
+import { callKind, type CallKind, type Entry, type Fact } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import { Host, type HostOptions } from "./host.ts";
 import { Journal } from "./journal.ts";
@@ -197,14 +197,14 @@ export class DirectJournal {
   }
 
   /** What a key is, and the input it is bound to; a failed attempt binds nobody. */
-  #known(key: string): { readonly kind: Kind; readonly input: string | null } | null {
+  #known(key: string): { readonly kind: CallKind; readonly input: string | null } | null {
     const settled = this.#settled.get(key);
-    if (settled !== undefined) return { kind: kindOf(settled), input: settled.input ?? null };
+    if (settled !== undefined) return { kind: callKind(settled), input: settled.input ?? null };
     const [stream, step] = [this.#streams.get(key), this.#working.get(key)];
     if (stream?.failed === false) return { kind: "stream", input: stream.input };
     if (step !== undefined) return { kind: "step", input: step.input };
     const fact = this.#replay.fact(key);
-    return fact === undefined ? null : { kind: fact.kind as Kind, input: null };
+    return fact === undefined ? null : { kind: fact.kind, input: null };
   }
 
   #info(
@@ -266,7 +266,7 @@ export class DirectJournal {
     if (this.#journal.state.end !== null) return ended(this.id);
     if (!("key" in fact)) return null;
     const known = this.#replay.fact(fact.key);
-    if (known !== undefined && known.kind !== kindOf(fact))
+    if (known !== undefined && known.kind !== callKind(fact))
       return otherwise(this.id, fact.key, `as a ${known.kind}`);
     if (!isPart(fact) || (!this.has(fact.key) && follows(fact, known))) return null;
     return overtaken(this.id, fact.key);
@@ -289,8 +289,4 @@ export class DirectJournal {
       if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);
     }
   }
-}
-
-function kindOf(fact: Fact<Json>): Kind {
-  return fact.kind.startsWith("stream.") || "stream" in fact ? "stream" : "step";
 }

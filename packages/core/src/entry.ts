@@ -166,6 +166,14 @@ export type Fact<V> =
 
 export type FactKind = Fact<unknown>["kind"];
 
+export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
+
+/** What kind of call a fact speaks of. */
+export function callKind(fact: Extract<Fact<unknown>, { key: string }>): CallKind {
+  if (fact.kind === "attempt.failed") return fact.stream === true ? "stream" : "step";
+  return fact.kind.slice(0, fact.kind.indexOf(".")) as CallKind;
+}
+
 /** What an attempt of a step or a stream gave: work that was paid for. */
 export function isAttempt({ kind }: Fact<unknown>): boolean {
   return paid.has(kind);

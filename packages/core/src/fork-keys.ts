@@ -2,13 +2,13 @@
 
 import { encode } from "./codec/encode.ts";
 import type { Json } from "./codec/tags.ts";
-import type { Cut, Edit, Entry } from "./entry.ts";
+import { callKind, type Cut, type Edit, type Entry } from "./entry.ts";
 import { DurableError } from "./errors.ts";
 import type { Journal } from "./journal.ts";
 import { isWithin, nameOf } from "./keys.ts";
 import { isKept, isSettlement } from "./lineage.ts";
 
-export type CalledEntry = Entry & { key: string; after: number };
+export type CalledEntry = Extract<Entry, { key: string }>;
 
 /** An output to be replaced: the value as the user gave it and encoded, how the call was made, and what is cut. */
 export interface Edited {
@@ -69,14 +69,18 @@ export class Keys {
     if (editable === undefined) {
       throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
     }
-    const kind = kindOf(editable);
+    const kind = callKind(editable);
     if (kind === "stream" && !Array.isArray(value)) {
       throw new DurableError("invalid-options", `"${key}" is a stream: edit it with the list of its chunks.`);
     }
     const json = encode(value, `edited output of "${key}"`);
     const at = this.#settled.get(key);
     const wait = "wait" in editable ? { wait: editable.wait } : {};
-    const open = { after: editable.after, ...wait, ...(kind === null ? {} : { kind }) };
+    const open = {
+      after: editable.after,
+      ...wait,
+      ...(kind === "stream" || kind === "child" ? { kind } : {}),
+    };
     return { key, value, json, open, cut: at === undefined ? [] : [{ key, at, keep: true }] };
   }
 
@@ -129,13 +133,6 @@ export class Keys {
     };
     return [...this.#paths].toSorted((a, b) => score(b) - score(a));
   }
-}
-
-function kindOf(entry: CalledEntry): "stream" | "child" | null {
-  if (entry.kind.startsWith("child.")) return "child";
-  return entry.kind.startsWith("stream.") || (entry.kind === "attempt.failed" && entry.stream === true)
-    ? "stream"
-    : null;
 }
 
 function pairs(text: string): string[] {

@@ -65,9 +65,9 @@ const settling = [
 const settlements: ReadonlySet<string> = new Set(settling);
 
 /** What a call gives to the workflow. */
-export type Settlement = Extract<Entry, { kind: (typeof settling)[number] }>;
+export type Settlement<V = Json> = Extract<Entry<V>, { kind: (typeof settling)[number] }>;
 
-export function isSettlement(entry: Entry): entry is Settlement {
+export function isSettlement<V>(entry: Entry<V>): entry is Settlement<V> {
   return settlements.has(entry.kind);
 }
 
@@ -97,8 +97,8 @@ function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
 }
 
 /** An answer kept by reference is put in place, since the entry it points at is not inherited. */
-function materialize(entries: readonly Entry[]): Entry[] {
-  const answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }>>();
+export function materialize<V>(entries: readonly Entry<V>[]): Entry<V>[] {
+  const answers = new Map<number, Extract<Entry<V>, { kind: "suspend.answered" }>>();
   return entries.map((entry) => {
     if (entry.kind === "suspend.answered") answers.set(entry.seq, entry);
     if (entry.kind !== "suspend.resolved" || entry.value !== undefined) return entry;

@@ -8,7 +8,7 @@
 
 import type { Definition } from "./definition.ts";
 import { replay } from "./drive.ts";
-import type { Entry } from "./entry.ts";
+import { callKind, type Entry } from "./entry.ts";
 import type { DurableError } from "./errors.ts";
 import { forkOf, sketch, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
@@ -64,10 +64,11 @@ export async function planFork(
       if (!kept.has(key) && !scope.closed) next.set(key, kind as Kind);
   });
   const recorded = recordedCalls(parent.entries);
+  const used = usageByKey(parent.entries);
   const calls = [...new Map([...recorded, ...next])].map(([key, kind]): PlannedCall => {
     const again = kind === "sleep" || kind === "suspend" ? "waits" : "runs";
     const what = !kept.has(key) ? again : edited.has(key) ? "edited" : "reused";
-    return { key, kind, what, next: next.has(key), usage: usageOf(parent.entries, key) };
+    return { key, kind, what, next: next.has(key), usage: spendOf(used.get(key) ?? []).usage };
   });
   const spent = (what: PlannedCall["what"]): Spend =>
     spendOf(
@@ -88,15 +89,17 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
   const kinds = new Map<string, Kind>();
   for (const entry of entries) {
     if (!("key" in entry) || stepAsked(entry.key) !== null) continue;
-    const [word] = entry.kind.split(".") as [string];
-    const kind = word === "attempt" ? ("stream" in entry ? "stream" : "step") : word;
-    if (kind !== "parallel" && kind !== "race" && !kinds.has(entry.key)) kinds.set(entry.key, kind as Kind);
+    const kind = callKind(entry);
+    if (kind !== "parallel" && kind !== "race" && !kinds.has(entry.key)) kinds.set(entry.key, kind);
   }
   return kinds;
 }
 
-function usageOf(entries: readonly Entry[], key: string): readonly Usage[] {
-  return spendOf(
-    entries.flatMap((entry) => ("usage" in entry && entry.key === key ? (entry.usage ?? []) : [])),
-  ).usage;
+/** What the attempts of each call used, by its key. */
+function usageByKey(entries: readonly Entry[]): Map<string, Usage[]> {
+  const used = new Map<string, Usage[]>();
+  for (const entry of entries)
+    if ("usage" in entry && entry.usage !== undefined)
+      used.set(entry.key, [...(used.get(entry.key) ?? []), ...entry.usage]);
+  return used;
 }

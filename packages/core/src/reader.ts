@@ -8,7 +8,7 @@
  */
 
 import { decode } from "./codec/decode.ts";
-import type { Entry } from "./entry.ts";
+import { callKind, type Entry } from "./entry.ts";
 import { DurableError, describeError } from "./errors.ts";
 import type { Host } from "./host.ts";
 import type { Journal } from "./journal.ts";
@@ -132,10 +132,7 @@ function streamKeys(journal: Journal): Set<string> {
 
 /** An attempt that failed before its first chunk is a record of its stream, too. */
 function isOfStream(entry: Entry): entry is Extract<Entry, { key: string }> {
-  return (
-    (entry.kind.startsWith("stream.") && "key" in entry) ||
-    (entry.kind === "attempt.failed" && entry.stream === true)
-  );
+  return "key" in entry && callKind(entry) === "stream";
 }
 
 function endedWithout(journal: Journal, name: string): DurableError {

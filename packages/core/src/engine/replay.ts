@@ -8,13 +8,12 @@
  */
 
 import type { Json } from "../codec/tags.ts";
-import type { Entry } from "../entry.ts";
+import { callKind, type CallKind, type Entry } from "../entry.ts";
 import { DurableError } from "../errors.ts";
 import { isSettlement, type Settlement } from "../lineage.ts";
 
+export type { CallKind } from "../entry.ts";
 export type { Settlement } from "../lineage.ts";
-
-export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
 
 /** What is recorded of one key. */
 export interface Fact {
@@ -161,12 +160,6 @@ export class Replay {
 function newFact(kind: CallKind): Fact {
   const none = { input: null, retryAt: null, until: null, started: null, chunks: [] };
   return { kind, ...none, failures: 0, starts: 0, attempt: 0, opened: false, settled: false };
-}
-
-/** What kind of call an entry speaks of. */
-function callKind(entry: Extract<Entry, { key: string }>): CallKind {
-  if (entry.kind === "attempt.failed") return entry.stream === true ? "stream" : "step";
-  return entry.kind.slice(0, entry.kind.indexOf(".")) as CallKind;
 }
 
 /** Branches as declared input: which there are, in whatever order they are written. */

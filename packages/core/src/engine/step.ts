@@ -97,8 +97,7 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   }
 
   async #completed(attempted: Attempted, output: unknown): Promise<Written<Json>> {
-    const value = encode(await this.#checked(output), `output of ${this.where}`);
-    return { kind: "step.completed", ...attempted, value };
+    return { kind: "step.completed", ...attempted, value: await this.#checked(output) };
   }
 
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
@@ -106,12 +105,12 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
     return result.ok ? { value: encode(result.value, `output of ${this.where}`) } : result.issues;
   }
 
-  async #checked(value: unknown): Promise<unknown> {
-    const result = await validate(this.parts.schema, value);
-    if (result.ok) return result.value;
+  async #checked(value: unknown): Promise<Json> {
+    const verdict = await this.check(value);
+    if (typeof verdict !== "string") return verdict.value;
     throw new DurableError(
       "invalid-output",
-      `The output of ${this.where} does not fit its schema: ${result.issues}.`,
+      `The output of ${this.where} does not fit its schema: ${verdict}.`,
     );
   }
 
