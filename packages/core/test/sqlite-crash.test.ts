@@ -32,6 +32,24 @@ describe("processes that are killed while they drive the same workflows (H11)", 
     expect(ledger.rerun).toBe(1);
   });
 
+  it("need not have what the trial of a fork's edits saw in its parent, before the fork was made", () => {
+    const ledger = new Ledger();
+    const parent = {
+      runId: "a",
+      parent: null,
+      status: "completed",
+      settled: [],
+      writeIds: [],
+      text: '["do:1"]',
+    };
+    ledger.hear(["up", "saw a-fork do:1"]);
+    expect(ledger.lost([parent])).toEqual([]);
+    expect(ledger.lost([{ ...parent, text: "" }])).toEqual(["a-fork do:1"]);
+    expect(ledger.lost([parent, { ...parent, runId: "a-fork", text: "" }])).toEqual(["a-fork do:1"]);
+    ledger.hear(["forked a-fork"]);
+    expect(ledger.lost([parent])).toEqual(["a-fork"]);
+  });
+
   it("give together what one gives in calm, on MemoryStorage, 9 deaths on", { timeout: 60_000 }, async () => {
     const report = await killDrivers({ kills: 9, seed: 11 });
     expect(report.faults).toEqual([]);

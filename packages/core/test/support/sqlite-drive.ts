@@ -9,6 +9,8 @@ export interface DriveOptions {
   readonly pause: (ms: number) => Promise<void>;
   /** An answer was taken, so that it must be durable. */
   readonly answered?: (runId: string, value: string) => void;
+  /** A fork was made, and must stay. */
+  readonly forked?: (runId: string) => void;
 }
 
 /** Runs, answers and forks, one call at a time for each run. */
@@ -17,6 +19,7 @@ export async function driveAll(planned: readonly Planned[], options: DriveOption
     planned.map(async ({ id, plan, fork }) => {
       await toTheEnd(() => options.flow.run(plan, { id }), options);
       await options.flow.fork(id, fork);
+      options.forked?.(fork.id);
       await toTheEnd(() => options.app.advance(fork.id), options);
     }),
   );
@@ -34,6 +37,7 @@ export async function workAll(planned: readonly Planned[], options: DriveOptions
     for (const { id, fork } of planned) {
       if (!over.has(id) || made.has(id)) continue;
       await flow.fork(id, fork);
+      options.forked?.(fork.id);
       made.add(id);
     }
     for (const { runId, status } of runs)

@@ -1,6 +1,7 @@
 /** What drivers said they were told, held against what the file has, which is read here without our code. */
 
 import { DatabaseSync } from "node:sqlite";
+import { parentOf } from "./sqlite-plans.ts";
 
 /** Kinds of entries that settle a call: each key has one of them, once. */
 const settlements = new Set([
@@ -25,6 +26,8 @@ export interface Kept {
 export class Ledger {
   /** `run value` of everything a driver had in hand, or an answer that was taken. */
   readonly #acknowledged = new Set<string>();
+  /** Forks that a driver was told are made. */
+  readonly #forked = new Set<string>();
   /** The same, as it was before the drivers that live now began. */
   #before = new Set<string>();
   /** Bodies that were begun though their value was known to be durable. */
@@ -40,6 +43,7 @@ export class Ledger {
       const [what = "", runId = "", value = ""] = line.split(" ");
       if (what === "ran" && this.#before.has(`${runId} ${value}`)) this.rerun += 1;
       if (what === "saw" || what === "answered") this.#acknowledged.add(`${runId} ${value}`);
+      if (what === "forked") this.#forked.add(runId);
     }
   }
 
@@ -47,13 +51,18 @@ export class Ledger {
     this.#before = new Set(this.#acknowledged);
   }
 
-  /** What was acknowledged and is not there. */
+  /**
+   * What was acknowledged and is not there. The edits of a fork are tried before it is written: until it is, the
+   * program sees under the fork's name what its parent has.
+   */
   lost(kept: readonly Kept[]): string[] {
     const texts = new Map(kept.map(({ runId, text }) => [runId, text]));
-    return [...this.#acknowledged].filter((said) => {
+    const values = [...this.#acknowledged].filter((said) => {
       const [runId = "", value = ""] = said.split(" ");
-      return texts.get(runId)?.includes(JSON.stringify(value)) !== true;
+      const text = texts.get(runId) ?? texts.get(parentOf(runId));
+      return text?.includes(JSON.stringify(value)) !== true;
     });
+    return [...values, ...[...this.#forked].filter((runId) => !texts.has(runId))];
   }
 }
 

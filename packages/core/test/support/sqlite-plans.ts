@@ -25,8 +25,15 @@ export function plannedRuns(seed: number, count: number): Planned[] {
     const id = `planned-${n}`;
     const parts = [step("begin"), grow(random, 7, 0), step("middle"), grow(random, 5, 0), step("end")];
     const where = random() < 0.5 ? { from: "middle" } : { edit: { middle: `edited:${id}` } };
-    return { id, plan: { kind: "sequence", parts }, fork: { id: `${id}-fork`, ...where } };
+    return { id, plan: { kind: "sequence", parts }, fork: { id: `${id}${forkOf}`, ...where } };
   });
+}
+
+const forkOf = "-fork";
+
+/** The run that a planned fork is made of; a run itself is its own. */
+export function parentOf(runId: string): string {
+  return runId.endsWith(forkOf) ? runId.slice(0, -forkOf.length) : runId;
 }
 
 function step(name: string): Plan {
