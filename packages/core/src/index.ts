@@ -41,6 +41,7 @@ export { DurableError, FatalError, RetryError } from "./errors.ts";
 export type { ErrorCode } from "./errors.ts";
 export { MemoryStorage, conflict } from "./storage/memory.ts";
 export { RemoteStorage, type RemoteOptions } from "./remote/storage.ts";
+export type { Rebuilt } from "./remote/rebuild.ts";
 export { MemoryBucket } from "./remote/memory-bucket.ts";
 export type { Bucket, BucketPage, BucketQuery } from "./remote/bucket.ts";
 export type {

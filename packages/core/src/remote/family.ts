@@ -45,13 +45,15 @@ export class Family {
   /** Notes in all of them that a new run reads them. */
   async register({ runId, ancestors }: RunHead, reader: string): Promise<void> {
     const read = await Promise.all(
-      ancestors.map((locator) =>
-        this.#change(locator, (state) =>
-          state.closed || state.readers.includes(reader) ? null : readBy(state, reader),
-        ),
-      ),
+      ancestors.map(async (locator) => {
+        const log = await this.#change(locator, (state) =>
+          state.readers.includes(reader) ? null : readBy(state, reader),
+        );
+        // Whoever wrote after what it knew may have written where slots were deleted.
+        return log !== null && !log.state.closed && (await this.#logs.isAlive(log));
+      }),
     );
-    if (read.every((log) => log !== null && !log.state.closed)) return;
+    if (read.every(Boolean)) return;
     await this.unregister(ancestors, reader);
     throw conflict(runId, 0, true);
   }

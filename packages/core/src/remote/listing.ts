@@ -105,16 +105,20 @@ export class Listing {
 
   async *#markers(prefix: string, cursor = ""): AsyncGenerator<Marker> {
     // After all that begins with the cursor, and a dot.
-    let after = cursor === "" ? "" : `${prefix}${cursor}/`;
-    for (let more = true; more;) {
-      const page = await this.#bucket.list({ prefix, after });
-      for (const key of page.keys) {
-        const marker = readMarker(key);
-        if (marker !== null) yield marker;
-        after = key;
-      }
-      more = page.more;
+    for await (const key of keysOf(this.#bucket, prefix, cursor === "" ? "" : `${prefix}${cursor}/`)) {
+      const marker = readMarker(key);
+      if (marker !== null) yield marker;
     }
+  }
+}
+
+/** Every key with a prefix, page by page. */
+export async function* keysOf(bucket: Bucket, prefix: string, start = ""): AsyncGenerator<string> {
+  let after = start;
+  for (let more = true; more;) {
+    const page = await bucket.list({ prefix, after });
+    for (const key of page.keys) yield (after = key);
+    more = page.more;
   }
 }
 

@@ -32,7 +32,7 @@ type Slot = LogRecord | typeof gone | null;
 
 /** As many requests as a Worker may have under way. */
 const readAhead = 6;
-const believedMs = 30_000;
+const believedMs = 10_000;
 /** Journals that are kept, and their characters, so that a driver that looks again reads only what is new. */
 const keptLogs = 256;
 const keptSize = 16 * 1024 * 1024;
@@ -58,28 +58,33 @@ export class Logs {
   async load(locator: string): Promise<Found> {
     const log = this.#kept.get(locator);
     if (log !== undefined) {
-      const [alive] = await Promise.all([this.#isAlive(log), this.#readOn(log)]);
+      await this.#readOn(log);
       // One that is closed may have another life by now.
-      if (alive && !log.state.closed) return { life: log.life, log: this.#keep(log) };
+      if (!log.state.closed && (await this.#isBelieved(log))) return { life: log.life, log: this.#keep(log) };
       this.forget(log);
     }
     return this.#open(locator);
   }
 
   async #open(locator: string): Promise<Found> {
-    const [snapshot, first] = await Promise.all([
-      this.#snapshot(locator),
-      this.#get({ locator, life: 0, slot: 0 }),
-    ]);
-    let life = snapshot?.life ?? 0;
-    let record = life === 0 ? first : await this.#get({ locator, life, slot: 0 });
-    for (; isGone(record); life++) record = await this.#get({ locator, life: life + 1, slot: 0 });
-    if (record === null) return { life, log: null };
-    const log = snapshot?.life === life ? snapshot : new RunLog(locator, life);
-    log.learn(record);
-    log.aliveAt = this.#world.now();
-    await this.#readOn(log);
-    return { life, log: this.#keep(log) };
+    let log = await this.#snapshot(locator);
+    for (let life = log?.life ?? 0; ;) {
+      if (log === null) {
+        const first = await this.#get({ locator, life, slot: 0 });
+        if (first === null) return { life, log };
+        if (!isGone(first)) {
+          log = new RunLog(locator, life);
+          log.learn(first);
+        }
+      }
+      if (log !== null) {
+        await this.#readOn(log);
+        // Asked last: where a slot is missing because it was deleted, the first one said so before.
+        if (log.state.closed || (await this.isAlive(log))) return { life, log: this.#keep(log) };
+      }
+      log = null;
+      life += 1;
+    }
   }
 
   async #readOn(log: RunLog): Promise<void> {
@@ -93,12 +98,17 @@ export class Logs {
     }
   }
 
-  async #isAlive(log: RunLog): Promise<boolean> {
+  /** False when the life of a log is over. */
+  async isAlive(log: RunLog): Promise<boolean> {
     const now = this.#world.now();
-    if (now - log.aliveAt < believedMs) return true;
     const first = await this.#get({ locator: log.locator, life: log.life, slot: 0 });
+    if (first === null || isGone(first)) return false;
     log.aliveAt = now;
-    return first !== null && !isGone(first);
+    return true;
+  }
+
+  async #isBelieved(log: RunLog): Promise<boolean> {
+    return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);
   }
 
   /** The last record of a life, found from one that may be there; `null` when it is not. */
@@ -128,7 +138,7 @@ export class Logs {
       this.#keep(begun);
       return "landed";
     }
-    if (!(await this.#isAlive(log))) {
+    if (!(await this.#isBelieved(log))) {
       this.forget(log);
       return "gone";
     }

@@ -84,12 +84,12 @@ const endTail = 16;
 const cheapSize = 16 * 1024 * 1024;
 
 /**
- * Whether a snapshot is due. While a run goes on, the log must have grown by a quarter, so that all snapshots of a run
+ * Whether a snapshot is due. While a run goes on, the log must have grown by half, so that all snapshots of a run
  * together are as long as the run and not as its square. Where it parks, always: it may be resumed from anywhere.
  */
 export function wantsSnapshot({ slot, saved, size, state }: RunLog): boolean {
   const tail = slot - saved;
-  if (tail >= Math.max(longestTail, saved / 4)) return true;
+  if (tail >= Math.max(longestTail, saved / 2)) return true;
   if (size > cheapSize) return false;
   return state.head.status === "suspended" || (state.head.status !== "running" && tail >= endTail);
 }

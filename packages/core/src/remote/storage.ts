@@ -15,6 +15,7 @@ import { assertLocator, markersOf } from "./layout.ts";
 import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
 import { patient } from "./patience.ts";
+import { rebuild, type Rebuilt } from "./rebuild.ts";
 import { grown, hidden, isHeld, leased, released, type KeptBlob, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
 
@@ -111,6 +112,8 @@ export class RemoteStorage implements Storage {
   /** Writes the batch after those that are known; false when others were first. */
   async #grow({ life, log }: Found, request: AppendRequest, blobs: readonly KeptBlob[]): Promise<boolean> {
     const { locator, position, batch, head } = request;
+    // Somebody may have read on in the meantime: from here to the slot's number nothing waits.
+    if (refusalOf(log, request) !== null) return false;
     const before = log?.state ?? null;
     const slot = log === null ? 0 : log.slot + 1;
     const reader = digest(12, locator, batch);
@@ -200,6 +203,11 @@ export class RemoteStorage implements Storage {
 
   async list(query: ListQuery = {}): Promise<ListPage> {
     return this.#listing.list(query);
+  }
+
+  /** Makes the index anew from the logs, and clears away what interrupted deletions left behind. Reads everything. */
+  rebuild(): Promise<Rebuilt> {
+    return rebuild({ bucket: this.#bucket, logs: this.#logs, family: this.#family });
   }
 
   /** Changes the state of a run without a batch, as often as others are first. */
