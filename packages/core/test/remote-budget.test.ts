@@ -1,4 +1,4 @@
-import { durable, MemoryBucket, RemoteStorage } from "@durable/core";
+import { durable, MemoryBucket, RemoteStorage, type World } from "@durable/core";
 import { countingBucket, virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 
@@ -80,7 +80,7 @@ describe("requests to the object store are promises, not details", () => {
     const { world, counts, bucket } = await probed();
     const slow = {
       ...bucket,
-      create: (key: string, text: string) => later(world.timer, 20, () => bucket.create(key, text)),
+      create: (key: string, text: string) => later(world, 20, () => bucket.create(key, text)),
     };
     const flow = durable(
       "wide",
@@ -88,7 +88,7 @@ describe("requests to the object store are promises, not details", () => {
         ctx.parallel(
           Array.from(
             { length: 50 },
-            (_, i) => (c) => c.step("s", () => later(world.timer, i, () => Promise.resolve(i))),
+            (_, i) => (c) => c.step("s", () => later(world, i, () => Promise.resolve(i))),
           ),
         ),
       { world, storage: new RemoteStorage(slow, { world }), secret },
@@ -112,10 +112,6 @@ describe("requests to the object store are promises, not details", () => {
   });
 });
 
-function later<T>(
-  timer: (ms: number, fire: () => void) => unknown,
-  ms: number,
-  work: () => Promise<T>,
-): Promise<T> {
-  return new Promise((resolve, reject) => void timer(ms, () => void work().then(resolve, reject)));
+function later<T>(world: World, ms: number, work: () => Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => void world.timer(ms, () => void work().then(resolve, reject)));
 }

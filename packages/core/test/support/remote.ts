@@ -1,7 +1,7 @@
 /** What tests of RemoteStorage share: heads and batches as core writes them, and buckets that stop or are watched. */
 
 import {
-  MemoryBucket,
+  type MemoryBucket,
   RemoteStorage,
   systemWorld,
   type AppendRequest,
