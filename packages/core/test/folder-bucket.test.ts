@@ -18,6 +18,7 @@ const open: OpenBucket = async () => {
 bucketConformance("FolderBucket", open);
 remoteConformance("FolderBucket", open);
 remoteConformance("FolderBucket", open, {
+  brief: true,
   faults: [
     "lose-request",
     "lose-reply",

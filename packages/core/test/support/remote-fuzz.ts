@@ -17,7 +17,7 @@ export interface FuzzResult {
 export interface FuzzOptions {
   readonly seed: number;
   readonly drivers?: number;
-  /** Without one, a driver that has lost its way ends the fuzz. */
+  /** How long the run may take; a minute by default. */
   readonly patienceMs?: number;
 }
 
@@ -32,6 +32,7 @@ class Fuzz {
   readonly seen = new Map<string, Set<unknown>>();
   readonly accepted = new Set<string>();
   readonly until: number;
+  readonly late: Promise<string>;
   deaths = 0;
   faults = 0;
   bodies = 0;
@@ -41,6 +42,7 @@ class Fuzz {
     this.random = seeded(seed);
     this.id = `fuzz-${seed}-${this.random.between(0, 10 ** 9)}`;
     this.until = Date.now() + patienceMs;
+    this.late = new Promise((resolve) => void setTimeout(resolve, patienceMs, "late").unref());
   }
 
   see(key: string, value: unknown): void {
@@ -92,7 +94,7 @@ class Fuzz {
   }
 
   async #live(flow: ReturnType<Fuzz["#flow"]>, name: string): Promise<string> {
-    for (;;) {
+    while (Date.now() < this.until) {
       const outcome = await flow.run(undefined, { id: this.id }).catch(() => null);
       if (outcome?.status === "completed") {
         this.see("output", outcome.output);
@@ -103,9 +105,9 @@ class Fuzz {
         const reply = await flow.resume(outcome.waiting[0].token, value).catch(() => null);
         if (reply?.status === "accepted") this.accepted.add(value);
       }
-      if (Date.now() > this.until) return "late";
       await new Promise((resolve) => setTimeout(resolve, this.random.between(0, 5)));
     }
+    return "late";
   }
 
   /** Compares what was seen with the journal, read by somebody who took no part. */
@@ -142,7 +144,10 @@ export async function fuzzRun(bucket: Bucket, options: FuzzOptions): Promise<Fuz
   for (const { status, reason } of (await Promise.allSettled(drivers)) as PromiseRejectedResult[])
     if (status === "rejected") violations.push(String(reason));
   try {
-    violations.push(...(await fuzz.judge()));
+    const slow = new Promise<string[]>(
+      (resolve) => void setTimeout(resolve, 10_000, ["It takes for ever."]).unref(),
+    );
+    violations.push(...(await Promise.race([fuzz.judge(), slow])));
   } catch (error) {
     violations.push(`The journal cannot be read: ${String(error)}`);
   }

@@ -1,0 +1,1 @@
+export { s3Bucket, type S3Options } from "./bucket.ts";
