@@ -33,7 +33,8 @@ remoteConformance("FolderBucket", open, {
 
 describe("FolderBucket", () => {
   test("H65 no key leads out of its folder, and no two share a file", async () => {
-    const { bucket, close } = await open();
+    const handle = await open();
+    const { bucket } = handle;
     const keys = [
       "../x",
       "a/../../x",
@@ -52,11 +53,12 @@ describe("FolderBucket", () => {
     for (const key of keys) expect(await bucket.create(key, key), key).toBe(true);
     for (const key of keys) expect(await bucket.get(key)).toBe(key);
     expect((await bucket.list({ prefix: "" })).keys).toEqual(keys.toSorted((a, b) => (a < b ? -1 : 1)));
-    await close();
+    await handle.close();
   });
 
   test("a write that was interrupted is no object, and leaves nothing behind when it was not", async () => {
-    const { bucket, close } = await open();
+    const handle = await open();
+    const { bucket } = handle;
     const { path } = bucket as FolderBucket;
     await bucket.create("a/b", "text");
     await bucket.put("a/b", "another");
@@ -64,16 +66,17 @@ describe("FolderBucket", () => {
     expect(await readdir(join(path, "a"))).toEqual(["b.txt"]);
     await writeFile(join(path, "a", ".writing-1"), "half");
     expect((await bucket.list({ prefix: "a/" })).keys).toEqual(["a/b"]);
-    await close();
+    await handle.close();
   });
 
   test("what the file system refuses has a name", async () => {
-    const { bucket, close } = await open();
+    const handle = await open();
+    const { bucket } = handle;
     const { path } = bucket as FolderBucket;
     await mkdir(join(path, "a.txt"));
     await expect(bucket.get("a")).rejects.toMatchObject({ code: "storage-failed" });
     await writeFile(join(path, "file"), "");
     await expect(bucket.create("file/x", "")).rejects.toThrow(path);
-    await close();
+    await handle.close();
   });
 });

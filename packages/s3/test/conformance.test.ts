@@ -22,7 +22,21 @@ const open: OpenBucket = () =>
     close: () => Promise.resolve(),
   });
 
-// Whole in `npm run soak:remote`.
+// Whole, and with faults, in `npm run soak:remote`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2 over S3", open, { brief });
 remoteConformance("R2 over S3", open, { brief });
+if (!brief) {
+  remoteConformance("R2 over S3", open, {
+    faults: [
+      "lose-request",
+      "lose-reply",
+      "apply-late",
+      "busy",
+      "busy-after",
+      "own-412",
+      "stale-list",
+      "short-list",
+    ],
+  });
+}

@@ -108,7 +108,7 @@ describe("what a store answers is read as it means it", () => {
     } as const;
     await storage.append({ locator: "abc", position: 0, batch: "batch", head });
     expect(sent.map(({ init }) => init.method)).toEqual(["PUT", "PUT", "PUT", "PUT"]);
-    const bodies = sent.map(({ init }) => String(init.body));
+    const bodies = sent.map(({ init }) => new TextDecoder().decode(init.body as Uint8Array));
     expect(new Set(bodies.slice(0, 3)).size).toBe(1);
     expect(sent.every(({ init }) => new Headers(init.headers).get("if-none-match") === "*")).toBe(true);
   });
