@@ -30,7 +30,7 @@ const { values } = parseArgs({
   },
 });
 const [runs = 0, seed = 0] = [values.runs, values.seed].map(Number);
-const atOnce = 8;
+const atOnce = 4;
 
 interface Store {
   open(prefix: string): Bucket;
@@ -94,7 +94,10 @@ for (const name of chosen) {
       `${sum(({ faults }) => faults)} faults, ${sum(({ bodies }) => bodies)} bodies (seed ${seed})`,
   );
   const control = await fuzz(atOnce, (each) =>
-    fuzzRun(careless(store.open(`control ${each}/`)), { seed: each, patienceMs: 5_000 }),
+    fuzzRun(careless(store.open(`control ${each}/`)), {
+      seed: each,
+      patienceMs: 10_000,
+    }),
   );
   const caught = control.filter(({ violations }) => violations.length > 0).length;
   console.log(`soak:remote: ${name} without conditions: ${caught} of ${atOnce} caught`);

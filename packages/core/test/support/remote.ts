@@ -78,7 +78,7 @@ export function watched(bucket: Bucket, before: (operation: string, key: string)
 export function dying(
   bucket: Bucket,
   writes: number,
-): { bucket: Bucket; died: Promise<void>; count: () => number } {
+): { bucket: Bucket; died: Promise<void>; die: () => void } {
   const death = Promise.withResolvers<void>();
   let count = 0;
   const never = <T>(): Promise<T> => new Promise<T>(() => {});
@@ -90,7 +90,7 @@ export function dying(
   };
   return {
     died: death.promise,
-    count: () => count,
+    die: () => void (count = Number.POSITIVE_INFINITY),
     bucket: {
       get: (key) => (count > writes ? never() : bucket.get(key)),
       list: (query) => (count > writes ? never() : bucket.list(query)),
