@@ -48,9 +48,9 @@ const stores: Readonly<Record<string, () => Promise<Store>>> = {
   },
   r2: startR2,
   s3: async () => {
-    const { endpoint, stop } = await startServer();
-    const place = { ...credentials, endpoint, bucket: "journal", region: "auto" };
-    return { open: (prefix) => s3Bucket({ ...place, prefix }), stop };
+    const server = await startServer();
+    const place = { ...credentials, endpoint: server.endpoint, bucket: "journal", region: "auto" };
+    return { open: (prefix) => s3Bucket({ ...place, prefix }), stop: () => server.stop() };
   },
 };
 
