@@ -1,0 +1,26 @@
+/** The simulator over RemoteStorage: three handles, as three processes have them, on one bucket. */
+
+import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
+import { expect, test } from "vitest";
+import { simulate } from "../src/sim/index.ts";
+import { virtualWorld } from "../src/world.ts";
+import { complaintOf } from "./support/sim-sweep.ts";
+
+function handles(now: () => number): Storage[] {
+  const bucket = new MemoryBucket();
+  return [1, 2, 3].map((seed) => new RemoteStorage(bucket, { world: { ...virtualWorld({ seed }), now } }));
+}
+
+const seeds = 80;
+
+test(`H10 H15 ${seeds} simulated histories of a journal in a bucket`, { timeout: 300_000 }, async () => {
+  let [runs, faults] = [0, 0];
+  for (let seed = 1; seed <= seeds; seed++) {
+    const simulation = await simulate({ seed, open: handles });
+    expect(complaintOf(simulation), `seed ${seed}`).toBe("");
+    runs += simulation.runs;
+    faults += simulation.faults.length;
+  }
+  expect(runs).toBeGreaterThan(seeds);
+  expect(faults).toBeGreaterThan(seeds);
+});
