@@ -148,6 +148,20 @@ describe("forks", () => {
     expect([deaths > 100, refused > 100]).toEqual([true, true]);
   });
 
+  test("a fork is refused by whoever knows its parent as it was, and not that it has gone", async () => {
+    for (const behind of [0, 1, 3]) {
+      const bucket = new MemoryBucket();
+      const [late, active] = [remote(bucket), remote(bucket)];
+      const parent = await createLong(late, 3);
+      for (let more = 0; more < behind; more++) await active.append(batchOf(parent, 3 + more));
+      await active.delete(parent.locator);
+      const fork = headOf({ parent: parent.runId, ancestors: [parent.locator] });
+      const refused = { code: "conflict", details: { deleted: true } };
+      await expect(late.append(batchOf(fork, 0)), `${behind} behind`).rejects.toMatchObject(refused);
+      expect(await remote(bucket).read(fork.locator)).toMatchObject({ length: 0 });
+    }
+  });
+
   test("a fork is two writes and the index, whatever the length of its parent", async () => {
     const bucket = new MemoryBucket();
     const storage = remote(bucket);

@@ -82,6 +82,22 @@ describe("H15 writes whose reply is lost", () => {
     expect((await second.read(head.locator, 2)).batches).toEqual(["theirs"]);
   });
 
+  test("a batch lands at its position or not at all, whoever reads on in the meantime", async () => {
+    for (let turns = 0; turns < 24; turns++) {
+      const bucket = new MemoryBucket();
+      const [one, two] = [remote(bucket), remote(bucket)];
+      const head = await createLong(one, 2);
+      await two.read(head.locator);
+      await two.append(batchOf(head, 2, "theirs"));
+      const reading = one.read(head.locator);
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      const append = one.append(batchOf(head, 2, "ours"));
+      await expect(append, `${turns} turns later`).rejects.toMatchObject({ code: "conflict" });
+      await reading;
+      expect((await remote(bucket).read(head.locator, 2)).batches).toEqual(["theirs"]);
+    }
+  });
+
   test("a bucket that does not answer is asked six times, with the same bytes, and then named", async () => {
     const bucket = new MemoryBucket();
     await remote(bucket).append(batchOf(headOf(), 0));
