@@ -80,16 +80,20 @@ export class RunLog {
 
 const longestTail = 64;
 const endTail = 16;
+const handedOnTail = 8;
 /** Above this a snapshot is made only when it pays. */
 const cheapSize = 16 * 1024 * 1024;
 
 /**
  * Whether a snapshot is due. While a run goes on, the log must have grown by half, so that all snapshots of a run
- * together are as long as the run and not as its square. Where it parks, always: it may be resumed from anywhere.
+ * together are as long as the run and not as its square. Where it parks, always: it may be resumed from anywhere. Where
+ * its driver hands it on, the next one should not have to read what this one wrote, piece by piece.
  */
 export function wantsSnapshot({ slot, saved, size, state }: RunLog): boolean {
   const tail = slot - saved;
   if (tail >= Math.max(longestTail, saved / 2)) return true;
   if (size > cheapSize) return false;
-  return state.head.status === "suspended" || (state.head.status !== "running" && tail >= endTail);
+  const { status } = state.head;
+  if (status === "running") return state.lease === null && tail >= handedOnTail;
+  return status === "suspended" || tail >= endTail;
 }

@@ -185,9 +185,10 @@ export class RemoteStorage implements Storage {
   }
 
   async release(locator: string, owner: string, quietMs = 0): Promise<void> {
-    await this.#change(locator, (state) =>
+    const log = await this.#change(locator, (state) =>
       state.lease?.owner === owner ? released(state, this.#world.now() + quietMs) : null,
     );
+    if (log !== null && log.state.lease === null) await this.#logs.save(log, this.#plain).catch(() => {});
   }
 
   async delete(locator: string): Promise<void> {
