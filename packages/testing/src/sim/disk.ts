@@ -53,7 +53,7 @@ export class Disk {
 
   /** Whether it tells who waits for a journal that it has grown. */
   get notifies(): boolean {
-    return this.#handles.every(({ changed }) => changed !== undefined);
+    return this.#handles.every((handle) => handle.changed !== undefined);
   }
 
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
