@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -23,8 +24,26 @@ interface Told {
   readonly bodies: string[];
 }
 
+/** Processes of workerd that this one started, and that still run. */
+function workerds(): number[] {
+  const { stdout } = spawnSync("ps", ["-o", "pid=,stat=,comm=", "--ppid", String(process.pid)], {
+    encoding: "utf8",
+  });
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes("workerd") && !/^\s*\d+\s+Z/.test(line))
+    .map((line) => Number.parseInt(line, 10));
+}
+
+function workerdOf(before: readonly number[]): number {
+  const [pid] = workerds().filter((each) => !before.includes(each));
+  if (pid === undefined) throw new Error("workerd is not found among the processes.");
+  return pid;
+}
+
 /** workerd, with a bucket that outlives it and a queue that does not. */
 async function start() {
+  const before = workerds();
   const server = new Miniflare({
     modules: true,
     script,
@@ -50,7 +69,7 @@ async function start() {
     living.splice(living.indexOf(server), 1);
     await server.dispose();
   };
-  return { ask, stop };
+  return { ask, stop, pid: workerdOf(before) };
 }
 
 describe("isolates that share a bucket", () => {
@@ -58,6 +77,8 @@ describe("isolates that share a bucket", () => {
     const first = await start();
     const parked = await first.ask("/run", { id: "r", topic: "tides" });
     expect(parked).toMatchObject({ reply: { status: "suspended" }, bodies: ["plan", "draft"] });
+    process.kill(first.pid, "SIGKILL");
+    await expect(first.ask("/r")).rejects.toThrow();
     await first.stop();
 
     const second = await start();
