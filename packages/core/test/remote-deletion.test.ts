@@ -18,15 +18,19 @@ async function bucketWithRun(
 }
 
 describe("deletion", () => {
-  test("leaves nothing but two small objects that name nobody", async () => {
-    const { bucket, head } = await bucketWithRun({ label: "private", runId: "someone@example.com" });
-    await remote(bucket).delete(head.locator);
-    const keys = await keysOf(bucket, "");
-    expect(keys.filter((key) => key !== "layout")).toEqual([
-      `runs/${head.locator}/0/0000000000`,
-      `runs/${head.locator}/0/0000000005`,
-    ]);
-    for (const key of keys) expect(await bucket.get(key)).not.toMatch(/private|someone|a body|id of/);
+  test("leaves nothing but two small objects that name nobody, and a few more while somebody may not know", async () => {
+    for (const [age, slots] of [
+      [0, [0, 1, 2, 3, 4, 5]],
+      [60_000, [0, 5]],
+    ] as const) {
+      const { bucket, head } = await bucketWithRun({ label: "private", runId: "someone@example.com" });
+      await remote(bucket, { now: 5_000 + age }).delete(head.locator);
+      const left = slots.map((slot) => `runs/${head.locator}/0/000000000${slot}`);
+      expect(await keysOf(bucket, "")).toEqual(["layout", ...left]);
+      for (const key of left) expect(await bucket.get(key)).not.toMatch(/private|someone|a body|id of/);
+      await remote(bucket, { now: 65_000 }).rebuild();
+      expect(await keysOf(bucket, "runs/")).toHaveLength(2);
+    }
   });
 
   test("H17 whoever dies at any write of it leaves a run that is whole or gone, also for one that begins anew", async () => {
@@ -50,7 +54,7 @@ describe("deletion", () => {
         length: 2,
         deleted: false,
       });
-      await remote(bucket).rebuild();
+      await remote(bucket, { now: 65_000 }).rebuild();
       const old = await keysOf(bucket, `runs/${head.locator}/0/`);
       expect(old.length, "the rest of the first life goes").toBeLessThanOrEqual(2);
       if (!died) break;
@@ -74,6 +78,7 @@ describe("deletion", () => {
     for (const [behind, slept] of [
       [0, 0],
       [0, 60_000],
+      [2, 0],
       [2, 60_000],
     ] as const) {
       const bucket = new MemoryBucket();
@@ -81,8 +86,8 @@ describe("deletion", () => {
       const [sleeper, active] = [remote(bucket, clock), remote(bucket, clock)];
       const head = await createLong(sleeper, 3);
       for (let more = 0; more < behind; more++) await active.append(batchOf(head, 3 + more));
-      await active.delete(head.locator);
       clock.now += slept;
+      await active.delete(head.locator);
       const append = sleeper.append(batchOf(head, 3, "from the grave"));
       await expect(append, `${behind} behind`).rejects.toMatchObject({ code: "conflict" });
       expect(await remote(bucket).read(head.locator)).toMatchObject({ length: 0 });

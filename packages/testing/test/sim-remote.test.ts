@@ -11,11 +11,13 @@ function handles(now: () => number): Storage[] {
   return [1, 2, 3].map((seed) => new RemoteStorage(bucket, { world: { ...virtualWorld({ seed }), now } }));
 }
 
-const seeds = 80;
+const seeds = 60;
+/** One wrote into a slot of a run that was gone; one looked for a blob where it was not known yet. */
+const onceFailed = [1_138, 1_163];
 
 test(`H10 H15 ${seeds} simulated histories of a journal in a bucket`, { timeout: 300_000 }, async () => {
   let [runs, faults] = [0, 0];
-  for (let seed = 1; seed <= seeds; seed++) {
+  for (const seed of [...onceFailed, ...Array.from({ length: seeds }, (_, n) => n + 1)]) {
     const simulation = await simulate({ seed, open: handles });
     expect(complaintOf(simulation), `seed ${seed}`).toBe("");
     runs += simulation.runs;

@@ -16,18 +16,30 @@ import { gone, readBy, unreadBy, writeObject, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
 
 const keysAtOnce = 1_000;
+const writesAtOnce = 6;
+/** Longer than anybody believes in a log without a look at its first slot, by as much as clocks may be apart. */
+const settledMs = 60_000;
 
 /** Changes the state of a run, as often as others are first; `null` from `change` leaves it as it is. */
 export type Change = (locator: string, change: (state: State) => State | null) => Promise<RunLog | null>;
 
+export interface FamilyParts {
+  readonly bucket: Bucket;
+  readonly logs: Logs;
+  readonly now: () => number;
+  readonly change: Change;
+}
+
 export class Family {
   readonly #bucket: Bucket;
   readonly #logs: Logs;
+  readonly #now: () => number;
   readonly #change: Change;
 
-  constructor(bucket: Bucket, logs: Logs, change: Change) {
+  constructor({ bucket, logs, now, change }: FamilyParts) {
     this.#bucket = bucket;
     this.#logs = logs;
+    this.#now = now;
     this.#change = change;
   }
 
@@ -47,10 +59,9 @@ export class Family {
     const read = await Promise.all(
       ancestors.map(async (locator) => {
         const log = await this.#change(locator, (state) =>
-          state.readers.includes(reader) ? null : readBy(state, reader),
+          state.readers.includes(reader) ? null : readBy(state, this.#now(), reader),
         );
-        // Whoever wrote after what it knew may have written where slots were deleted.
-        return log !== null && !log.state.closed && (await this.#logs.isAlive(log));
+        return log !== null && !log.state.closed;
       }),
     );
     if (read.every(Boolean)) return;
@@ -63,24 +74,39 @@ export class Family {
     await Promise.all(
       ancestors.map(async (locator) => {
         const log = await this.#change(locator, (state) =>
-          state.readers.includes(reader) ? unreadBy(state, reader) : null,
+          state.readers.includes(reader) ? unreadBy(state, this.#now(), reader) : null,
         );
         if (log?.state.closed === true) await this.free(log);
       }),
     );
   }
 
-  /** Deletes what is left of a closed run. Two small objects stay, so that nobody who slept writes into it. */
+  /** Takes away what a closed run held. Its first and its last slot stay, so that nobody who slept writes into it. */
   async free(log: RunLog): Promise<void> {
     const { locator, life, slot, state } = log;
     await this.unregister(state.head.ancestors, state.reader);
     await this.#bucket.delete([snapshotKey(locator), ...(state.markers ?? [])]);
     await this.#bucket.put(slotKey({ locator, life, slot: 0 }), writeObject(gone));
     this.#logs.forget(log);
-    const keys = Array.from({ length: Math.max(0, slot - 1) }, (_, i) =>
-      slotKey({ locator, life, slot: i + 1 }),
+    await this.clear(
+      Array.from({ length: Math.max(0, slot - 1) }, (_, i) => slotKey({ locator, life, slot: i + 1 })),
+      state.at,
     );
-    for (let from = 0; from < keys.length; from += keysAtOnce)
-      await this.#bucket.delete(keys.slice(from, from + keysAtOnce));
+  }
+
+  /**
+   * Slots between the first and the last of a life that is over. Soon after the last of them was written somebody may
+   * still believe that one of them is free, and not look at the first: then they are only emptied.
+   */
+  async clear(keys: readonly string[], at: number): Promise<void> {
+    if (this.#now() - at >= settledMs) {
+      for (let from = 0; from < keys.length; from += keysAtOnce)
+        await this.#bucket.delete(keys.slice(from, from + keysAtOnce));
+      return;
+    }
+    for (let from = 0; from < keys.length; from += writesAtOnce)
+      await Promise.all(
+        keys.slice(from, from + writesAtOnce).map((key) => this.#bucket.put(key, writeObject(gone))),
+      );
   }
 }

@@ -58,9 +58,10 @@ export class Logs {
   async load(locator: string): Promise<Found> {
     const log = this.#kept.get(locator);
     if (log !== undefined) {
-      await this.#readOn(log);
+      const over = await this.#readOn(log);
       // One that is closed may have another life by now.
-      if (!log.state.closed && (await this.#isBelieved(log))) return { life: log.life, log: this.#keep(log) };
+      if (!over && !log.state.closed && (await this.#isBelieved(log)))
+        return { life: log.life, log: this.#keep(log) };
       this.forget(log);
     }
     return this.#open(locator);
@@ -87,12 +88,13 @@ export class Logs {
     }
   }
 
-  async #readOn(log: RunLog): Promise<void> {
+  /** Takes in what came since; true when it found what is left of a life that is over. */
+  async #readOn(log: RunLog): Promise<boolean> {
     const { locator, life } = log;
     for (let width = 1; ; width = readAhead) {
       const places = Array.from({ length: width }, (_, i) => ({ locator, life, slot: log.slot + 1 + i }));
       for (const record of await Promise.all(places.map((place) => this.#get(place)))) {
-        if (record === null || isGone(record)) return;
+        if (record === null || isGone(record)) return record !== null;
         log.learn(record);
       }
     }

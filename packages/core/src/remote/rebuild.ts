@@ -30,7 +30,7 @@ export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
     const { life, live, made } = await mend(parts, locator);
     if (live) runs += 1;
     added += made;
-    removed += await clear(parts.bucket, keys, life);
+    removed += await clear(parts, keys, life);
   }
   for (const prefix of ["index/", timersPrefix]) removed += await prune(parts, prefix);
   return { runs, added, removed };
@@ -56,11 +56,18 @@ async function mend(
 }
 
 /** What is left of lives before this one, but for their first and their last slot, which keep others out. */
-async function clear(bucket: Bucket, keys: readonly string[], life: number): Promise<number> {
-  const lives = Map.groupBy(keys, (key) => Number(key.split("/")[2]));
-  const left = [...lives].flatMap(([each, slots]) => (each < life ? slots.slice(1, -1) : []));
-  if (left.length > 0) await bucket.delete(left);
-  return left.length;
+async function clear({ logs, family }: RebuildParts, keys: readonly string[], life: number): Promise<number> {
+  let cleared = 0;
+  for (const [each, slots] of Map.groupBy(keys, (key) => Number(key.split("/")[2]))) {
+    const left = slots.slice(1, -1);
+    const [, locator = "", , last] = slots.at(-1)?.split("/") ?? [];
+    if (each >= life || left.length === 0) continue;
+    const closing = await logs.last({ locator, life: each, slot: Number(last) });
+    if (closing === null) continue;
+    await family.clear(left, closing.state.at);
+    cleared += left.length;
+  }
+  return cleared;
 }
 
 /** Index objects whose run has gone, or has moved on. */

@@ -7,6 +7,8 @@ import { DurableError } from "../errors.ts";
 import type { AppendRequest, RunHead } from "../storage.ts";
 
 export interface State {
+  /** When its log last grew, by the clock of whoever wrote; the record that closes it aside, which always stays. */
+  readonly at: number;
   /** Batches, of which there are fewer than records. */
   readonly length: number;
   readonly head: RunHead;
@@ -88,6 +90,7 @@ export function grown(
   const base = before ?? { length: 0, lease: null, starts: 0, startsAt: 0, since: slot, readers: [], reader };
   return {
     ...base,
+    at: now,
     length: base.length + 1,
     head,
     lease: lease === undefined ? base.lease : lease && { owner: lease.owner, until: now + lease.ttlMs },
@@ -103,32 +106,38 @@ export function isHeld({ lease }: State, now: number): boolean {
 }
 
 /** After a lease was taken or extended. */
-export function leased(state: State, owner: string, until: number): State {
+export function leased(
+  state: State,
+  owner: string,
+  { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
+): State {
   const since = state.startsAt === state.length ? state.starts : 0;
   const starts = state.lease?.owner === owner ? since : since + 1;
-  return { ...state, lease: { owner, until }, starts, startsAt: state.length };
+  return { ...state, at: now, lease: { owner, until: now + ttlMs }, starts, startsAt: state.length };
 }
 
 /** After a lease was given back. */
-export function released(state: State, quietUntil: number): State {
-  return { ...state, lease: null, starts: 0, quietUntil };
+export function released(state: State, now: number, quietMs: number): State {
+  return { ...state, at: now, lease: null, starts: 0, quietUntil: now + quietMs };
 }
 
 /** After it was deleted: what it was called is forgotten at once. */
-export function hidden(state: State, markers: readonly string[]): State {
+export function hidden(state: State, now: number, markers: readonly string[]): State {
   const { locator, createdAt, updatedAt, ancestors } = state.head;
   const nobody = { runId: "", workflow: "", status: "cancelled", wakeAt: null, steps: 0 } as const;
   const head = { ...nobody, locator, createdAt, updatedAt, label: null, parent: null, ancestors };
-  return { ...state, head, lease: null, deleted: true, closed: state.readers.length === 0, markers };
+  const closed = state.readers.length === 0;
+  return { ...state, at: closed ? state.at : now, head, lease: null, deleted: true, closed, markers };
 }
 
 /** After a fork said that it reads this run. */
-export function readBy(state: State, reader: string): State {
-  return { ...state, readers: [...state.readers, reader] };
+export function readBy(state: State, now: number, reader: string): State {
+  return { ...state, at: now, readers: [...state.readers, reader] };
 }
 
 /** After a fork that read this run has gone. */
-export function unreadBy(state: State, reader: string): State {
+export function unreadBy(state: State, now: number, reader: string): State {
   const readers = state.readers.filter((other) => other !== reader);
-  return { ...state, readers, closed: state.deleted && readers.length === 0 };
+  const closed = state.deleted && readers.length === 0;
+  return { ...state, at: closed ? state.at : now, readers, closed };
 }

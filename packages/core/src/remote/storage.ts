@@ -43,7 +43,12 @@ export class RemoteStorage implements Storage {
     this.#bucket = patient(bucket, world);
     this.#world = world;
     this.#logs = new Logs(this.#bucket, world);
-    this.#family = new Family(this.#bucket, this.#logs, (locator, change) => this.#change(locator, change));
+    this.#family = new Family({
+      bucket: this.#bucket,
+      logs: this.#logs,
+      now: () => world.now(),
+      change: (locator, change) => this.#change(locator, change),
+    });
     this.#listing = new Listing(this.#bucket, this.#logs, () => world.now());
   }
 
@@ -162,8 +167,10 @@ export class RemoteStorage implements Storage {
   async #body(log: RunLog, name: string): Promise<string> {
     const text = log.blobs.get(name)?.text;
     if (typeof text === "string") return text;
-    const owner =
-      text === undefined ? null : (this.#logs.known(text.in) ?? (await this.#logs.load(text.in)).log);
+    const known = text === undefined ? undefined : this.#logs.known(text.in);
+    // It may have named it after it was last read here.
+    const stale = text !== undefined && known?.blobs.has(name) !== true;
+    const owner = stale ? (await this.#logs.load(text.in)).log : (known ?? null);
     if (owner !== null) return this.#body(owner, name);
     throw new DurableError(
       "corrupt",
@@ -177,7 +184,7 @@ export class RemoteStorage implements Storage {
       const now = this.#world.now();
       lease = null;
       if (state.deleted || (isHeld(state, now) && state.lease?.owner !== owner)) return null;
-      const next = leased(state, owner, now + ttlMs);
+      const next = leased(state, owner, { now, ttlMs });
       lease = { starts: Math.max(next.starts, 1), length: next.length };
       return next;
     });
@@ -186,7 +193,7 @@ export class RemoteStorage implements Storage {
 
   async release(locator: string, owner: string, quietMs = 0): Promise<void> {
     const log = await this.#change(locator, (state) =>
-      state.lease?.owner === owner ? released(state, this.#world.now() + quietMs) : null,
+      state.lease?.owner === owner ? released(state, this.#world.now(), quietMs) : null,
     );
     if (log !== null && log.state.lease === null) await this.#logs.save(log, this.#plain).catch(() => {});
   }
@@ -196,7 +203,7 @@ export class RemoteStorage implements Storage {
     const log = await this.#change(locator, (state, life) => {
       if (state.deleted) return null;
       markers = markersOf({ locator, life, slot: state.since }, state.head);
-      return hidden(state, markers);
+      return hidden(state, this.#world.now(), markers);
     });
     if (log?.state.closed === true) await this.#family.free(log);
     else if (markers.length > 0) await this.#bucket.delete(markers);
