@@ -78,7 +78,7 @@ describe("isolates that share a bucket", () => {
     const parked = await first.ask("/run", { id: "r", topic: "tides" });
     expect(parked).toMatchObject({ reply: { status: "suspended" }, bodies: ["plan", "draft"] });
     process.kill(first.pid, "SIGKILL");
-    await expect(first.ask("/r")).rejects.toThrow();
+    await expect(first.ask("/r")).rejects.toBeInstanceOf(Error);
     await first.stop();
 
     const second = await start();

@@ -1,15 +1,9 @@
 /** The simulator over RemoteStorage: three handles, as three processes have them, on one bucket. */
 
-import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
 import { expect, test } from "vitest";
 import { simulate } from "../src/sim/index.ts";
-import { virtualWorld } from "../src/world.ts";
+import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
-
-function handles(now: () => number): Storage[] {
-  const bucket = new MemoryBucket();
-  return [1, 2, 3].map((seed) => new RemoteStorage(bucket, { world: { ...virtualWorld({ seed }), now } }));
-}
 
 const seeds = 60;
 /** One wrote into a slot of a run that was gone; one looked for a blob where it was not known yet. */
@@ -19,7 +13,7 @@ test(`H10 H15 ${seeds} simulated histories of a journal in a bucket`, { timeout:
   let [runs, faults] = [0, 0];
   for (const seed of [...onceFailed, ...Array.from({ length: seeds }, (_, n) => n + 1)]) {
     const simulation = await simulate({ seed, open: handles });
-    expect(complaintOf(simulation), `seed ${seed}`).toBe("");
+    expect(complaintOf(simulation, "--remote")).toBe("");
     runs += simulation.runs;
     faults += simulation.faults.length;
   }
