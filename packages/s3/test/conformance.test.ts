@@ -1,5 +1,5 @@
 import { bucketConformance, remoteConformance, type OpenBucket } from "@durable/testing/conformance";
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { s3Bucket } from "../src/index.ts";
 import { credentials, startServer } from "./server.ts";
 
@@ -40,3 +40,15 @@ if (!brief) {
     ],
   });
 }
+
+test("signatures are checked: a wrong secret is refused, once and by name", async () => {
+  const place = { endpoint: server.endpoint, bucket: "journal", region: "auto" };
+  const stranger = s3Bucket({ ...credentials, ...place, secretAccessKey: "a guess" });
+  await expect(stranger.create("a", "b")).rejects.toMatchObject({
+    code: "storage-readonly",
+    details: { status: 403 },
+  });
+  await expect(s3Bucket({ ...credentials, ...place, bucket: "nowhere" }).get("a")).rejects.toMatchObject({
+    name: "DurableError",
+  });
+});
