@@ -1,15 +1,8 @@
-import { readFileSync } from "node:fs";
+import { codeInReadme } from "example-llm/readme";
 import { expect, test } from "vitest";
 
-const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
-const lines = (text: string): string =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .join("\n");
-
 test("the code in the README is the code", () => {
-  const [, block = ""] = /```ts\n([^]*?)```/.exec(read("../README.md")) ?? [];
+  const { block, source } = codeInReadme("agent-loop", "agent.ts");
   expect(block.split("\n").length).toBeLessThanOrEqual(16);
-  expect(lines(read("../src/agent.ts"))).toContain(lines(block));
+  expect(source).toContain(block);
 });

@@ -1,9 +1,9 @@
 import "example-llm/sources";
+import { killDemos } from "example-llm/process";
 import { afterEach, expect, test } from "vitest";
 import { checkRecords, crowd } from "./support/crowd.ts";
-import { killServers } from "./support/server-process.ts";
 
-afterEach(killServers);
+afterEach(killDemos);
 
 test(
   "H28 H32 20 conversations at once, two processes, three of them killed (seed 1): all end as their replies say",

@@ -1,10 +1,11 @@
 import "example-llm/sources";
+import { killDemos } from "example-llm/process";
 import { afterEach, expect, test } from "vitest";
-import { killServers, Place, ServerProcess } from "./support/server-process.ts";
+import { Place, ServerProcess } from "./support/server-process.ts";
 
 const place = new Place();
 afterEach(async () => {
-  killServers();
+  killDemos();
   await place.remove();
 });
 
@@ -12,7 +13,7 @@ test(
   "the demo plays two conversations and a kill -9, and says what came from the journal",
   { timeout: 180_000 },
   async () => {
-    const { code, out, err } = await new ServerProcess(place, {}, "../../src/demo-main.ts").ended;
+    const { code, out, err } = await new ServerProcess(place, {}, "src/demo-main.ts").ended;
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out.match(/POST \/webhook: .*/g)).toEqual(
       ["started", "resumed", "resumed", "duplicate", "ignored", "started", "resumed"].map(

@@ -4,12 +4,13 @@ import "example-llm/sources";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
+import { killDemos } from "example-llm/process";
+import { codeInReadme } from "example-llm/readme";
 import { afterEach, expect, test } from "vitest";
 import type { Posted } from "./support/desk.ts";
-import { killServers, Place, ServerProcess } from "./support/server-process.ts";
+import { Place, ServerProcess } from "./support/server-process.ts";
 
-const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
-const readme = read("../README.md");
+const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8");
 const [start = "", address = "", reply = ""] = [...readme.matchAll(/```sh\n([^]*?)```/g)].map(
   ([, block]) => block,
 );
@@ -19,7 +20,7 @@ const slow = { timeout: 120_000 };
 
 const places: Place[] = [];
 afterEach(async () => {
-  killServers();
+  killDemos();
   for (const place of places.splice(0)) await place.remove();
 });
 
@@ -39,14 +40,9 @@ const open = (): Place => {
 };
 
 test("the code in the README is the code", () => {
-  const lines = (text: string): string =>
-    text
-      .split("\n")
-      .map((line) => line.trim())
-      .join("\n");
-  const [, block = ""] = /```ts\n([^]*?)```/.exec(readme) ?? [];
+  const { block, source } = codeInReadme("deploy-assistant", "assistant.ts");
   expect(block.split("\n").length).toBeGreaterThan(10);
-  expect(lines(read("../src/assistant.ts"))).toContain(lines(block));
+  expect(source).toContain(block);
 });
 
 test("one curl starts a run, a second resumes it, with a kill -9 in between", slow, async () => {

@@ -3,9 +3,10 @@
 import "example-llm/sources";
 import { randomBytes } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";
+import { killDemos, type Ended } from "example-llm/process";
 import { afterEach, expect, test, vi } from "vitest";
 import { email } from "./support/desk.ts";
-import { killServers, Place, ServerProcess, type Ended } from "./support/server-process.ts";
+import { Place, ServerProcess } from "./support/server-process.ts";
 
 // Each starts a process.
 vi.setConfig({ testTimeout: 90_000 });
@@ -18,7 +19,7 @@ const place = (): Place => {
 };
 
 afterEach(async () => {
-  killServers();
+  killDemos();
   for (const made of places.splice(0)) await made.remove();
 });
 

@@ -5,8 +5,8 @@
  */
 
 import { parseArgs } from "node:util";
+import { killDemos } from "example-llm/process";
 import { crowd } from "./support/crowd.ts";
-import { killServers } from "./support/server-process.ts";
 
 const { values } = parseArgs({
   options: {
@@ -49,7 +49,7 @@ try {
     `soak:deploy: ${people} conversations with 2 servers and ${report.kills} kills in ${report.seconds} s; all ended as their replies say (seed ${seed})`,
   );
 } catch (error) {
-  killServers();
+  killDemos();
   console.error(`\nsoak:deploy: FAILED with seed ${seed}:`, error);
   process.exitCode = 1;
 }

@@ -52,7 +52,16 @@ export class Place {
   }
 }
 
+/** What a process needs to know of a place; an example may have one of its own. */
+export interface DemoPlace {
+  readonly example: string;
+  readonly folder: string;
+  readonly effectsPath?: string;
+}
+
 export interface DemoOptions {
+  /** What is started, in the folder of the example. */
+  readonly file?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -73,24 +82,20 @@ export class DemoProcess {
   #over = false;
   #tell: () => void = () => {};
 
-  constructor(place: Place, { args = [], env = {} }: DemoOptions = {}) {
-    const child = spawn(
-      process.execPath,
-      ["--import", "example-llm/sources", join("src", "main.ts"), ...args],
-      {
-        cwd: join(examples, place.example),
-        // Nothing of the developer's environment but what it takes to run: their keys are no business of a test.
-        env: {
-          PATH: process.env["PATH"],
-          NODE_COMPILE_CACHE: join(examples, "..", "node_modules", ".cache", "node-compile"),
-          DURABLE_DIR: place.folder,
-          DEMO_EFFECTS: place.effectsPath,
-          DEMO_PACE: "0.05",
-          ...env,
-        },
-        stdio: ["ignore", "pipe", "pipe"],
+  constructor(place: DemoPlace, { file = "src/main.ts", args = [], env = {} }: DemoOptions = {}) {
+    const child = spawn(process.execPath, ["--import", "example-llm/sources", file, ...args], {
+      cwd: join(examples, place.example),
+      // Nothing of the developer's environment but what it takes to run: their keys are no business of a test.
+      env: {
+        PATH: process.env["PATH"],
+        NODE_COMPILE_CACHE: join(examples, "..", "node_modules", ".cache", "node-compile"),
+        DURABLE_DIR: place.folder,
+        DEMO_EFFECTS: place.effectsPath,
+        DEMO_PACE: "0.05",
+        ...env,
       },
-    );
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     this.#process = child;
     living.add(child);
     let err = "";
@@ -111,19 +116,31 @@ export class DemoProcess {
 
   /** Settles when this has been printed, or when the process is over: true if it was printed. */
   async printed(text: string): Promise<boolean> {
-    while (!this.#out.includes(text) && !this.#over) {
+    return (await this.until((out) => (out.includes(text) ? text : null))) !== null;
+  }
+
+  /** What was found in all that was printed, as soon as it is; `null` if the process is over without. */
+  async until<T>(found: (out: string) => T | null): Promise<T | null> {
+    for (;;) {
+      const value = found(this.#out);
+      if (value !== null || this.#over) return value;
       await new Promise<void>((resolve) => (this.#tell = resolve));
     }
-    return this.#out.includes(text);
   }
 
   signal(name: NodeJS.Signals): void {
     this.#process.kill(name);
   }
+
+  /** As `kill -9` does it. */
+  async kill(): Promise<Ended> {
+    this.signal("SIGKILL");
+    return this.ended;
+  }
 }
 
 /** Runs the demo to its end. */
-export function runDemo(place: Place, options?: DemoOptions): Promise<Ended> {
+export function runDemo(place: DemoPlace, options?: DemoOptions): Promise<Ended> {
   return new DemoProcess(place, options).ended;
 }
 

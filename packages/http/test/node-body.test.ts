@@ -1,19 +1,8 @@
 /** Bodies over the Node server: both ways streaming, no faster than they are taken, and those that nobody wants. */
 
-import { serve, type Server, type ServeOptions } from "@durable/http/node";
-import { afterEach, expect, test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { pause, raw, wire } from "./support/raw.ts";
-
-const open: Server[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
-
-async function served(handler: Parameters<typeof serve>[0], options: ServeOptions = {}): Promise<Server> {
-  const server = await serve(handler, { closeMs: 500, ...options });
-  open.push(server);
-  return server;
-}
+import { served } from "./support/served.ts";
 
 test("a body comes as it is sent, and is not read ahead of the handler", async () => {
   const { port } = await served(async (request) => {

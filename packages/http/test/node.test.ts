@@ -4,22 +4,12 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createApp, durable, MemoryStorage } from "@durable/core";
 import { createHandler } from "@durable/http";
-import { nodeListener, serve, type Server, type ServeOptions } from "@durable/http/node";
-import { afterEach, expect, test } from "vitest";
+import { nodeListener, serve } from "@durable/http/node";
+import { expect, test } from "vitest";
 import { eventsIn, eventsOf } from "./support/events.ts";
 import { labSecret, workflows } from "./support/lab.ts";
 import { raw, wire } from "./support/raw.ts";
-
-const open: Server[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
-
-async function served(handler: Parameters<typeof serve>[0], options: ServeOptions = {}): Promise<Server> {
-  const server = await serve(handler, { closeMs: 500, ...options });
-  open.push(server);
-  return server;
-}
+import { served } from "./support/served.ts";
 
 const post = (url: string, body: unknown): Promise<Response> =>
   fetch(url, {

@@ -1,5 +1,7 @@
 /**
- * Kills the demo at instants spread over the whole of a run, starts it again until it is done, and checks:
+ * Kills the demo at instants spread over the whole of a run, starts it again until it is done, and checks what follows.
+ * An instant is counted in calls of bodies that have begun or ended, and then a moment of chance: seconds would mean
+ * something else on a busy machine.
  *
  * K1. The winner is that of a run nobody touched, code and all.
  * K2. A step whose outcome was in a journal when a process started was not run by it, or any later one.
@@ -12,7 +14,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { App, Entry } from "@durable/core";
 import { seeded } from "@durable/testing";
-import { begun, checkEffects, DemoProcess, Place, type Restart } from "example-llm/process";
+import { begun, checkEffects, DemoProcess, Place, runDemo, type Restart } from "example-llm/process";
 import type { Ending } from "../../src/agent.ts";
 import { labelOf } from "../../src/candidate.ts";
 import type { Brief } from "../../src/plan.ts";
@@ -45,11 +47,18 @@ interface Calm {
   readonly winner: string;
   /** Labels of all branches. */
   readonly branches: string;
-  /** How long it takes from the first line on the screen to the end. */
+  /** Lines that its bodies left. */
+  readonly lines: number;
+}
+
+/** When to kill: once so many lines are there, and a moment later. */
+interface Moment {
+  readonly lines: number;
   readonly ms: number;
 }
 
 const example = "coding-agent";
+const longestMoment = 60;
 
 export async function killDemo({ kills, seed, twice = 0, progress }: KillOptions): Promise<KillReport> {
   const random = seeded(seed);
@@ -57,9 +66,10 @@ export async function killDemo({ kills, seed, twice = 0, progress }: KillOptions
   let report: KillReport = { kills: 0, runs: 0, lives: 0, plans: 0, planCalls: 0, cutOff: 0, reused: 0 };
   // A demo that was done before its kill came gives that instant another chance.
   for (let tries = 0; report.kills < kills && tries < 3 * kills; tries++) {
-    const waits = [((report.kills + random.next()) / kills) * calm.ms];
-    if (random.chance(twice)) waits.push(random.next() * calm.ms);
-    const one = await oneRun(calm, waits);
+    const first = ((report.kills + random.next()) / kills) * calm.lines;
+    const instants = [first, ...(random.chance(twice) ? [first + random.next() * (calm.lines - first)] : [])];
+    const moments = instants.map((lines) => ({ lines, ms: random.next() * longestMoment }));
+    const one = await oneRun(calm, moments);
     report = {
       kills: report.kills + one.kills,
       runs: report.runs + one.runs,
@@ -78,20 +88,17 @@ export async function killDemo({ kills, seed, twice = 0, progress }: KillOptions
 async function calmRun(): Promise<Calm> {
   const place = new Place(example);
   try {
-    const demo = new DemoProcess(place);
-    await demo.printed("press Ctrl-C");
-    const startedAt = performance.now();
-    const { code, out, err } = await demo.ended;
+    const { code, out, err } = await runDemo(place);
     if (code !== 0) throw new Error(`The calm run ended with ${code}: ${out}${err}`);
-    const ms = performance.now() - startedAt;
-    return { winner: await winnerIn(place), branches: labelsOf(await branchesIn(place)).join(), ms };
+    const branches = labelsOf(await branchesIn(place)).join();
+    return { winner: await winnerIn(place), branches, lines: place.effects().length };
   } finally {
     place.remove();
   }
 }
 
-/** One run that is killed after each of these times, and brought to its end. */
-async function oneRun(calm: Calm, waits: number[]): Promise<KillReport> {
+/** One run that is killed at each of these moments, and brought to its end. */
+async function oneRun(calm: Calm, moments: Moment[]): Promise<KillReport> {
   const place = new Place(example);
   const restarts: Restart[] = [];
   const deaths: { lines: readonly string[]; recorded: ReadonlySet<string> }[] = [];
@@ -100,8 +107,8 @@ async function oneRun(calm: Calm, waits: number[]): Promise<KillReport> {
       const lines = place.effects().length;
       restarts.push({ recorded: await recordedIn(place), lines });
       const demo = new DemoProcess(place);
-      const wait = waits.shift();
-      if (wait !== undefined) await kill(demo, wait);
+      const moment = moments.shift();
+      if (moment !== undefined) await kill(demo, place, moment);
       const { code, signal, out, err } = await demo.ended;
       if (signal === "SIGKILL")
         deaths.push({ lines: place.effects().slice(lines), recorded: await recordedIn(place) });
@@ -123,9 +130,12 @@ async function oneRun(calm: Calm, waits: number[]): Promise<KillReport> {
   }
 }
 
-async function kill(demo: DemoProcess, wait: number): Promise<void> {
+async function kill(demo: DemoProcess, place: Place, { lines, ms }: Moment): Promise<void> {
+  const life = { over: false };
+  void demo.ended.then(() => (life.over = true));
   await demo.printed("press Ctrl-C");
-  await Promise.race([delay(wait), demo.ended]);
+  while (!life.over && place.effects().length < Math.floor(lines)) await delay(5);
+  await Promise.race([delay(ms), demo.ended]);
   demo.signal("SIGKILL");
 }
 

@@ -5,7 +5,7 @@ import { decode } from "./decode.ts";
 import { encodeSorted } from "./encode.ts";
 import type { Json, Where } from "./tags.ts";
 
-export function fingerprint(value: unknown, where: Where): string {
+export function fingerprint(value: unknown, where: Where = "value"): string {
   return digest(16, JSON.stringify(encodeSorted(value, where)));
 }
 

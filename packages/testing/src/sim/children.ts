@@ -98,12 +98,12 @@ export function judgeChildren(history: History, run: RunLog): void {
   }
 }
 
-/** True when the failure that is recorded under a key, or under any, is a cancellation by somebody else. */
+/** True when the failure that is recorded under a key, or under any, is a cancellation or a deletion by somebody else. */
 export function isCancelled(entries: readonly WrittenEntry[], key?: string): boolean {
   return entries.some(
     (entry) =>
       entry.kind === "child.failed" &&
       (key === undefined || entry.key === key) &&
-      JSON.stringify(entry.error).includes('"cancelled"'),
+      /"(cancelled|not-found)"/.test(JSON.stringify(entry.error)),
   );
 }

@@ -1,0 +1,62 @@
+import "example-llm/sources";
+import { readFileSync } from "node:fs";
+import type { Ended } from "example-llm/process";
+import { afterEach, describe, expect, test } from "vitest";
+import { cleanUp, newFolder, runDemo } from "./support/demo-process.ts";
+
+afterEach(cleanUp);
+
+/** What each run reported. */
+const calls = ({ out }: Ended): number[] =>
+  [...out.matchAll(/provider calls in this run: (\d+)/g)].map(([, count]) => Number(count));
+
+/** What each run printed, without the counts. */
+const answers = ({ out }: Ended): string[] =>
+  out.split(/^(?:first|second) run$/m).map((text) => text.split("  provider calls")[0] ?? "");
+
+describe.each([
+  ["demo", []],
+  ["demo:stream", ["--stream"]],
+])("%s", (_, args) => {
+  test("the first run calls the provider, the second one does not, and both print the same", async () => {
+    const folder = newFolder();
+    const once = await runDemo(folder, args);
+    expect(once).toMatchObject({ code: 0, err: "" });
+    expect(calls(once)).toEqual([3, 0]);
+    const [, first, second] = answers(once);
+    expect(first).toContain("An anchor is the brake of a boat.");
+    expect(second).toBe(first);
+
+    const again = await runDemo(folder, args);
+    expect(calls(again)).toEqual([0, 0]);
+    expect(answers(again)[1]).toBe(first);
+
+    const fresh = await runDemo(folder, [...args, "--fresh"]);
+    expect(calls(fresh)).toEqual([3, 0]);
+  });
+
+  test("SIGKILL after the first answer: the next process makes the calls that are left", async () => {
+    const folder = newFolder();
+    const until = "It gives the crew time.";
+    const killed = await runDemo(folder, args, { until, env: { DEMO_PACE: "0.5" } });
+    expect(killed.signal).toBe("SIGKILL");
+    expect(calls(killed)).toEqual([]);
+    const next = await runDemo(folder, args);
+    expect(next).toMatchObject({ code: 0, err: "" });
+    expect(calls(next)).toEqual([2, 0]);
+    expect(answers(next)[2]).toBe(answers(next)[1]);
+  });
+});
+
+test("a choice that cannot be honoured is one line", async () => {
+  const { code, err } = await runDemo(newFolder(), [], { env: { LLM_PROVIDER: "opnai" } });
+  expect(code).toBe(1);
+  expect(err).toMatch(/^LLM_PROVIDER is "opnai"\..*\n$/);
+});
+
+test("the middleware in the README is the middleware, and short", () => {
+  const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
+  const [, block = ""] = /```ts\n(export function recorded[^]*?)```/.exec(read("../README.md")) ?? [];
+  expect(read("../src/middleware.ts")).toContain(block);
+  expect(read("../src/middleware.ts").split("\n").length).toBeLessThanOrEqual(50);
+});

@@ -1,0 +1,66 @@
+/** The same recording as a middleware, for programs that wrap their models already. */
+
+import type { Context, Journal } from "@durable/core";
+import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
+import { recordCall } from "./generate.ts";
+import { recorderOf } from "./recorder.ts";
+import { recordStream, type StreamResult } from "./stream.ts";
+
+/** What is known of a call besides its parameters, which the SDK hands on as they are. */
+interface Aside {
+  readonly key: string | undefined;
+  readonly signal: AbortSignal | undefined;
+  readonly abort: AbortController;
+}
+
+/** A middleware for `wrapLanguageModel` of the AI SDK 5, 6 and 7. */
+export interface DurableMiddleware {
+  readonly specificationVersion: "v3";
+  readonly transformParams: <P>(asked: { readonly params: P }) => Promise<P>;
+  readonly wrapGenerate: <R>(asked: Asked & { readonly doGenerate: () => PromiseLike<R> }) => Promise<R>;
+  readonly wrapStream: <R>(asked: Asked & { readonly doStream: () => PromiseLike<R> }) => Promise<R>;
+}
+
+interface Asked {
+  readonly params: unknown;
+  readonly model: ModelId;
+}
+
+/** Records the calls of a model. Put it first: what stands after it then runs only when the provider is called. */
+export function durableMiddleware(on: Context | Journal, options: ModelOptions = {}): DurableMiddleware {
+  const recorder = recorderOf(on);
+  const asides = new WeakMap<object, Aside>();
+  const callFor = (method: string, { params, model }: Asked) => {
+    const aside = asides.get(params as object);
+    const own = { ...(params as Params), abortSignal: aside?.signal };
+    return { call: callOf(method, model, { params: own, key: aside?.key }, options), aside };
+  };
+  /** The provider was handed a signal before there was a step: the step's own is passed on to it. */
+  const heard = <R>(aside: Aside | undefined, signal: AbortSignal, work: () => PromiseLike<R>) => {
+    const stop = (): void => aside?.abort.abort(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    return work();
+  };
+  return {
+    specificationVersion: "v3",
+    transformParams: async <P>({ params }: { readonly params: P }) => {
+      const asked = withoutKey(params as Params);
+      const abort = new AbortController();
+      const given = { ...asked.params, abortSignal: abort.signal };
+      const signal = asked.params["abortSignal"] as AbortSignal | undefined;
+      asides.set(given, { key: asked.key, signal, abort });
+      return given as P;
+    },
+    wrapGenerate: async <R>(asked: Asked & { readonly doGenerate: () => PromiseLike<R> }) => {
+      const { call, aside } = callFor("doGenerate", asked);
+      const invoke = (signal: AbortSignal) => heard(aside, signal, asked.doGenerate) as PromiseLike<object>;
+      return (await recordCall(recorder, call, invoke)) as R;
+    },
+    wrapStream: async <R>(asked: Asked & { readonly doStream: () => PromiseLike<R> }) => {
+      const { call, aside } = callFor("doStream", asked);
+      const open = (signal: AbortSignal) => heard(aside, signal, asked.doStream) as PromiseLike<StreamResult>;
+      return (await recordStream(recorder, call, open)) as R;
+    },
+  };
+}

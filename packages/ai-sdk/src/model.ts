@@ -1,0 +1,56 @@
+/** A model of the AI SDK whose calls are recorded. */
+
+import { DurableError, type Context, type Journal } from "@durable/core";
+import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
+import { recordCall } from "./generate.ts";
+import { recorderOf } from "./recorder.ts";
+import { recordStream, type StreamResult } from "./stream.ts";
+
+type Method = (params: Params) => PromiseLike<object>;
+
+/** Calls whose answer is all there is to know of them. Others, such as those that hand out access, are let through. */
+const recorded: ReadonlySet<PropertyKey> = new Set(["doGenerate", "doEmbed", "doRerank"]);
+
+/**
+ * The same model, recorded: inside a workflow each call is a step or a stream of its context, else a record of a
+ * journal. Language, embedding, image, speech, transcription and reranking models of the AI SDK 5, 6 and 7.
+ */
+export function durableModel<M extends object>(
+  on: Context | Journal,
+  model: M,
+  options: ModelOptions = {},
+): M {
+  if (typeof model !== "object") {
+    throw new DurableError(
+      "invalid-options",
+      `durableModel was given ${typeof model}. Pass a model, such as openai("gpt-6-luna"): a name alone is looked up by the SDK, past the journal.`,
+    );
+  }
+  const recorder = recorderOf(on);
+  return new Proxy(model, {
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== "function") return value;
+      const invoke = (params: Params): PromiseLike<object> => (value as Method).call(target, params);
+      const about = target as ModelId;
+      if (recorded.has(property)) {
+        return (given: Params) => {
+          const asked = withoutKey(given);
+          const call = callOf(String(property), about, asked, options);
+          return recordCall(recorder, call, (abortSignal) => invoke({ ...asked.params, abortSignal }));
+        };
+      }
+      // Speech is streamed by models that have no supportedUrls, with parts of its own.
+      if (property === "doStream" && "supportedUrls" in target) {
+        return (given: Params) => {
+          const asked = withoutKey(given);
+          const call = callOf("doStream", about, asked, options);
+          const open = (abortSignal: AbortSignal): PromiseLike<StreamResult> =>
+            invoke({ ...asked.params, abortSignal }) as PromiseLike<StreamResult>;
+          return recordStream(recorder, call, open);
+        };
+      }
+      return value.bind(target) as unknown;
+    },
+  });
+}

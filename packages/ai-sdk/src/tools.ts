@@ -1,0 +1,175 @@
+/**
+ * Tools of the AI SDK whose calls are steps.
+ *
+ * T1. A call is named after its tool and its `toolCallId`, which is part of the recorded answer of the model: so it is
+ *     the same on replay, and a call that is recorded does not run again.
+ * T2. What the model is told is recorded, an error as much as a result.
+ * T3. What a call is given is its declared input: other arguments under a recorded id stop the run.
+ */
+
+import { DurableError, type Context, type StepInfo, type StepOptions } from "@durable/core";
+import { askApproval, type ApprovalOptions } from "./approval.ts";
+import { anySignal } from "./call.ts";
+import { nameOf } from "./names.ts";
+import { plain } from "./plain.ts";
+
+export interface ToolOptions extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
+  /** Asks a person first: always, or when this says so of the arguments. */
+  readonly approve?: boolean | ((input: unknown) => boolean) | ApprovalOptions | undefined;
+  /**
+   * Its `execute` is workflow code, no step: it may wait through the context it is given, and runs again on replay.
+   */
+  readonly suspends?: boolean | undefined;
+}
+
+/** What `execute` finds in its options besides what the SDK puts there. */
+export interface DurableCall {
+  /** Equal for every attempt of this call in this run, and nowhere else: hand it to the service you call. */
+  readonly idempotencyKey?: string;
+  /** 1 for the first attempt. */
+  readonly attempt?: number;
+  /** For a tool that `suspends`: a context with keys of its own. */
+  readonly ctx?: Context;
+}
+
+/** What a durable tool is given besides, from the options of its `execute`. */
+export function durableCall(options: object): DurableCall {
+  return options;
+}
+
+type Execute = (input: unknown, options: CallOptions) => unknown;
+
+interface CallOptions {
+  readonly toolCallId: string;
+  readonly abortSignal?: AbortSignal;
+}
+
+/** One call of a tool. */
+interface Called {
+  readonly ctx: Context;
+  readonly tool: string;
+  readonly execute: Execute;
+  readonly input: unknown;
+  readonly given: CallOptions;
+  readonly options: ToolOptions;
+}
+
+/** The same tools; those with an `execute` run as steps of this context. Options are given by tool. */
+export function durableTools<T extends Readonly<Record<string, object>>>(
+  ctx: Context,
+  tools: T,
+  options: { readonly [K in keyof T]?: ToolOptions } = {},
+): T {
+  const entries = Object.entries(tools).map(([tool, definition]) => {
+    const { execute } = definition as { readonly execute?: Execute };
+    if (typeof execute !== "function") return [tool, definition];
+    const own = options[tool] ?? {};
+    const bound: Execute = (input, given) => execute.call(definition, input, given);
+    const called = (input: unknown, given: CallOptions): Called => ({
+      ctx,
+      tool,
+      execute: bound,
+      input,
+      given,
+      options: own,
+    });
+    // The SDK shows what a generator gives on the way; from any other function it expects none.
+    const durable = isGenerator(execute)
+      ? (input: unknown, given: CallOptions) => gradually(called(input, given))
+      : (input: unknown, given: CallOptions) => atOnce(called(input, given));
+    return [tool, { ...definition, execute: durable }];
+  });
+  return Object.fromEntries(entries) as T;
+}
+
+async function atOnce(call: Called): Promise<unknown> {
+  await approved(call);
+  if (call.options.suspends === true) return inBranch(call);
+  return asStep(call, (info) => call.execute(call.input, stepOptions(call, info)));
+}
+
+/** Values on the way are shown as they come, and not recorded; the last one is, before it is shown. */
+async function* gradually(call: Called): AsyncGenerator {
+  await approved(call);
+  const shown = new Shown();
+  const work = asStep(call, async (info) => {
+    let last: unknown;
+    let any = false;
+    for await (const value of call.execute(call.input, stepOptions(call, info)) as AsyncIterable<unknown>) {
+      if (any) shown.push(last);
+      last = value;
+      any = true;
+    }
+    return last;
+  });
+  work.then(
+    () => shown.end(),
+    () => shown.end(),
+  );
+  yield* shown.values();
+  yield await work;
+}
+
+async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<unknown> {
+  const { ctx, tool, given, input } = call;
+  // A tool that throws tells the model something, so it is not tried again unless that was asked for.
+  const { retry = false, timeout, onUncertain } = call.options;
+  const name = nameOf(tool, given.toolCallId);
+  try {
+    return await ctx.step(name, work, { retry, timeout, onUncertain, input: plain(input) ?? null });
+  } catch (error) {
+    // The model is told what the tool said, and not which step of which run it was.
+    throw DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
+  }
+}
+
+/** A branch of its own: what it waits for has keys of its own, `ask call_1[call]/answer`. */
+async function inBranch({ ctx, tool, execute, input, given }: Called): Promise<unknown> {
+  const call = (inner: Context): unknown => execute(input, { ...given, ctx: inner } as CallOptions);
+  const results = await ctx.parallel({ call }, { name: nameOf(tool, given.toolCallId) });
+  return results.call;
+}
+
+async function approved({ ctx, tool, given, input, options: { approve = false } }: Called): Promise<void> {
+  const asks = typeof approve === "function" ? approve(input) : approve !== false;
+  if (!asks) return;
+  const { toolCallId } = given;
+  const how = typeof approve === "object" ? approve : {};
+  const { approved, reason } = await askApproval(ctx, { tool, toolCallId, input }, how);
+  if (!approved)
+    throw new Error(`The call of ${tool} was not approved${reason === undefined ? "" : `: ${reason}`}.`);
+}
+
+function stepOptions({ given }: Called, { signal, idempotencyKey, attempt }: StepInfo): CallOptions {
+  const abortSignal = anySignal(signal, given.abortSignal);
+  return { ...given, abortSignal, idempotencyKey, attempt } as CallOptions;
+}
+
+function isGenerator(execute: Execute): boolean {
+  return Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
+}
+
+/** Values that are handed from work under way to whoever looks at it. */
+class Shown {
+  readonly #values: unknown[] = [];
+  #over = false;
+  #ring: () => void = () => {};
+
+  push(value: unknown): void {
+    this.#values.push(value);
+    this.#ring();
+  }
+
+  end(): void {
+    this.#over = true;
+    this.#ring();
+  }
+
+  async *values(): AsyncGenerator {
+    for (;;) {
+      while (this.#values.length > 0) yield this.#values.shift();
+      if (this.#over) return;
+      await new Promise<void>((resolve) => (this.#ring = resolve));
+    }
+  }
+}

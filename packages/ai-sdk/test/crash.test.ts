@@ -1,0 +1,21 @@
+import "example-llm/sources";
+import { afterEach, expect, test } from "vitest";
+import { ideal, killAll, killAt } from "./support/kills.ts";
+
+afterEach(killAll);
+
+test("nobody is killed: as many calls and effects as there should be", { timeout: 60_000 }, async () => {
+  const calm = await killAt(0);
+  expect(calm).toMatchObject({ killed: false, calls: ideal.calls, requests: ideal.effects });
+  // The instants below lie before its end.
+  expect(calm.instants).toBeGreaterThan(36);
+});
+
+// In the first answer, at its end, in the tools, in the second answer, at its end, and in the last.
+test.each([3, 13, 15, 17, 22, 30])(
+  "H47 SIGKILL at instant %i: recorded tools do not run again, each effect happens once",
+  { timeout: 60_000 },
+  async (instant) => {
+    expect(await killAt(instant)).toMatchObject({ killed: true });
+  },
+);

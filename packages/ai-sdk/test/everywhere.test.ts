@@ -1,0 +1,62 @@
+/** Agents of the AI SDK, hurt at every read and write they make. */
+
+import "example-llm/sources";
+import { durable, type Context } from "@durable/core";
+import { crashEverywhere, recorder, scriptedModel } from "@durable/testing";
+import { generateText, isStepCount, streamText, tool } from "ai";
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { durableCall, durableModel, durableTools } from "../src/index.ts";
+
+test.each([false, true])(
+  "H10 streaming %s: one answer, whatever happens; a crash costs one turn or one tool call at most",
+  { timeout: 120_000 },
+  async (stream) => {
+    const desk = recorder();
+    const model = scriptedModel([
+      {
+        text: "I will look.",
+        calls: [
+          { tool: "send", input: { what: "a letter" } },
+          { tool: "send", input: { what: "a parcel" } },
+        ],
+      },
+      { fail: "overloaded", status: 429, retryAfter: 3_600 },
+      { text: "Once more.", calls: [{ tool: "send", input: { what: "a card" } }] },
+      "All is sent.",
+    ]);
+    const send = tool({
+      inputSchema: z.object({ what: z.string() }),
+      execute: ({ what }, options) => {
+        desk.record("send", { key: durableCall(options).idempotencyKey ?? "", payload: what });
+        return "sent";
+      },
+    });
+    const post = durable("post", async (ctx: Context) => {
+      const asked = {
+        model: durableModel(ctx, model),
+        tools: durableTools(ctx, { send }),
+        prompt: "Send them.",
+        stopWhen: isStepCount(5),
+      };
+      const { text } = stream ? streamText(asked) : await generateText(asked);
+      return text;
+    });
+    const report = await crashEverywhere(post, {
+      effects: desk,
+      reset: model,
+      // The SDK's own, for ids and figures that it shows to nobody here.
+      allow: ["Math.random", "performance.now", "new Date", "Date.now"],
+    });
+    expect(report.calm.outcome).toMatchObject({ output: "All is sent." });
+    expect(Object.values(report.calm.ran).reduce((sum, count) => sum + count, 0)).toBe(7);
+    expect(report.totals).toMatchObject({ wrong: 0 });
+    expect(report.totals.cases).toBeGreaterThan(20);
+    // An hour of the provider's.
+    expect(report.totals.virtualMs).toBeGreaterThanOrEqual(3_600_000);
+    for (const { ran } of report.cases)
+      for (const [key, count] of Object.entries(ran))
+        expect(count - (report.calm.ran[key] ?? 0), key).toBeLessThanOrEqual(1);
+    expect(report.effects).toEqual([]);
+  },
+);

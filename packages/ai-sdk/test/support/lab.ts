@@ -1,0 +1,65 @@
+/** Workflows that are driven from their beginning as often as a test likes. */
+
+import { durable, MemoryStorage, systemWorld, type Context, type Entry, type Outcome } from "@durable/core";
+
+export const secret = "a secret for tests, of no worth";
+
+export interface Driven<T> {
+  readonly outcome: Outcome<unknown>;
+  /** What the body gave; absent when it is still waiting. */
+  readonly value?: T;
+  /** What it threw. */
+  readonly error?: unknown;
+}
+
+export class Lab {
+  readonly storage = new MemoryStorage();
+  readonly warnings: string[] = [];
+
+  /** Drives the run with a life of its own, as another process would. It stays open, so that it can be driven again. */
+  async drive<T>(body: (ctx: Context) => Promise<T>): Promise<Driven<T>> {
+    const seen: { value?: T; error?: unknown } = {};
+    const outcome = await this.#flow(open(body, seen)).run(undefined, { id: "r" });
+    return { outcome, ...seen };
+  }
+
+  /** Answers a wait, drives on, and tells what became of the answer. */
+  async resume<T>(body: (ctx: Context) => Promise<T>, token: string, answer: unknown): Promise<string> {
+    return (await this.#flow(open(body, {})).resume(token, answer)).status;
+  }
+
+  entries(): Promise<Entry[]> {
+    return this.#flow(async () => {})
+      .get("r")
+      .entries();
+  }
+
+  /** All that is kept, as text. */
+  async text(): Promise<string> {
+    return JSON.stringify(await this.entries());
+  }
+
+  #flow(body: (ctx: Context) => Promise<unknown>) {
+    const world = { ...systemWorld, warn: (message: string) => void this.warnings.push(message) };
+    return durable("flow", (ctx) => body(ctx), { storage: this.storage, secret, world });
+  }
+}
+
+/** The body, with a wait after it. */
+function open<T>(body: (ctx: Context) => Promise<T>, seen: { value?: T; error?: unknown }) {
+  return async (ctx: Context): Promise<void> => {
+    try {
+      seen.value = await body(ctx);
+    } catch (error) {
+      seen.error = error;
+    }
+    await ctx.suspend("more");
+  };
+}
+
+export function waitOf({ outcome }: Driven<unknown>, start: string) {
+  const waiting = outcome.status === "suspended" ? outcome.waiting : [];
+  const found = waiting.find(({ key }) => key.startsWith(start));
+  if (found === undefined) throw new Error(`no wait ${start}: ${JSON.stringify(outcome)}`);
+  return found;
+}
