@@ -12,7 +12,7 @@ let opened = 0;
 const open: OpenBucket = () =>
   Promise.resolve({ bucket: server.open(`test ${(opened += 1)}/`), close: () => Promise.resolve() });
 
-// Whole, and with faults, in `npm run soak:remote`.
+// Whole, and with faults, in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2", open, { brief });
 remoteConformance("R2", open, { brief });

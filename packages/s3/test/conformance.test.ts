@@ -22,7 +22,7 @@ const open: OpenBucket = () =>
     close: () => Promise.resolve(),
   });
 
-// Whole, and with faults, in `npm run soak:remote`.
+// Whole, and with faults, in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2 over S3", open, { brief });
 remoteConformance("R2 over S3", open, { brief });

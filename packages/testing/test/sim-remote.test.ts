@@ -5,7 +5,7 @@ import { simulate } from "../src/sim/index.ts";
 import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
-const seeds = 60;
+const seeds = 40;
 /** One wrote into a slot of a run that was gone; one looked for a blob where it was not known yet. */
 const onceFailed = [1_138, 1_163];
 
