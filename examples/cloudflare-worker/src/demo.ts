@@ -26,6 +26,8 @@ interface Standing {
 
 type Reply = Standing & { readonly outcome?: Standing; readonly served: Served };
 
+const kib = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;
+
 export class Demo {
   readonly #out: Terminal;
   #emulator: Emulator | null = null;
@@ -72,7 +74,6 @@ export class Demo {
 
   async #weigh(): Promise<void> {
     const { bytes, imports } = await bundleWorker(example);
-    const kib = (length: number): string => `${Math.ceil(length / 1024)} KiB`;
     const fromNode = imports.filter((path) => path.startsWith("node:"));
     this.#out.line(
       `bundle     ${kib(bytes.length)}, ${kib(gzipSync(bytes).length)} gzipped; from node: it imports ${fromNode.join(", ") || "nothing"}`,

@@ -98,7 +98,7 @@ function told(outcome: Outcome<unknown>, served: Served): Response {
 
 const statusOf = { accepted: 200, unknown: 404, duplicate: 409, expired: 410, invalid: 422 } as const;
 
-function answered({ status, ...rest }: ResumeResult<unknown>, served: Served): Response {
+function answered({ status, ...rest }: ResumeResult, served: Served): Response {
   return Response.json(toJson({ status, ...rest, served }), { status: statusOf[status] });
 }
 

@@ -10,7 +10,8 @@ const place = new Place("cloudflare-worker");
 let emulator: Emulator;
 beforeAll(async () => {
   emulator = await Emulator.start({
-    ...place,
+    example: place.example,
+    folder: place.folder,
     vars: {
       API_KEY: "let-me-in",
       SECRET: "a secret for tests, of no worth",
@@ -40,11 +41,11 @@ describe("who may", () => {
     const parked = await start("door");
     expect(statusOf(parked)).toEqual([200, "suspended"]);
     for (const headers of [{}, { authorization: "Bearer let-me-i" }, { authorization: "let-me-in" }]) {
-      expect(codeOf(await emulator.ask("/runs", { topic: "Rain" }, headers as never))).toEqual([
+      expect(codeOf(await emulator.ask("/runs", { topic: "Rain" }, headers))).toEqual([
         403,
         "forbidden",
       ]);
-      const read = await emulator.ask("/runs/door", undefined, headers as never);
+      const read = await emulator.ask("/runs/door", undefined, headers);
       expect(codeOf(read)).toEqual([403, "forbidden"]);
       expect(JSON.stringify(read)).not.toContain(tokenOf(parked));
     }

@@ -40,8 +40,11 @@ export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: Em
   const command = [
     join(dirname(manifest), "bin", "wrangler.js"),
     "dev",
-    ...["--ip", "127.0.0.1", "--port", String(port), "--inspector-port", "0"],
-    ...["--persist-to", folder, "--show-interactive-dev-session=false"],
+    "--ip=127.0.0.1",
+    `--port=${port}`,
+    "--inspector-port=0",
+    `--persist-to=${folder}`,
+    "--show-interactive-dev-session=false",
     ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
     ...args,
   ];
