@@ -5,6 +5,7 @@ import { build } from "esbuild";
 
 const programs = {
   "bucket-worker.ts": new URL("./bucket-worker.ts", import.meta.url),
+  "barrier-worker.ts": new URL("./barrier-worker.ts", import.meta.url),
   "run-worker.ts": new URL("./run-worker.ts", import.meta.url),
 };
 
