@@ -6,9 +6,8 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { gzipSync } from "node:zlib";
 import { wait, type Terminal } from "example-llm";
-import { bundleWorker, Emulator } from "example-llm/emulator";
+import { Emulator, weigh } from "example-llm/emulator";
 import type { Served } from "./worker.ts";
 
 const example = "cloudflare-worker";
@@ -26,8 +25,6 @@ interface Standing {
 
 type Reply = Standing & { readonly outcome?: Standing; readonly served: Served };
 
-const kib = (bytes: number): string => `${Math.ceil(bytes / 1024)} KiB`;
-
 export class Demo {
   readonly #out: Terminal;
   #emulator: Emulator | null = null;
@@ -43,7 +40,7 @@ export class Demo {
 
   async play(): Promise<void> {
     rmSync(folder, { recursive: true, force: true });
-    await this.#weigh();
+    this.#out.line(await weigh(example));
     await this.#start();
 
     this.#head("A request starts a run; the model writes, and a person is waited for");
@@ -70,14 +67,6 @@ export class Demo {
   /** Ends the emulator, however the demo ended. */
   async end(): Promise<void> {
     await this.#emulator?.kill();
-  }
-
-  async #weigh(): Promise<void> {
-    const { bytes, imports } = await bundleWorker(example);
-    const fromNode = imports.filter((path) => path.startsWith("node:"));
-    this.#out.line(
-      `bundle     ${kib(bytes.length)}, ${kib(gzipSync(bytes).length)} gzipped; from node: it imports ${fromNode.join(", ") || "nothing"}`,
-    );
   }
 
   async #start(): Promise<void> {

@@ -5,10 +5,10 @@
 
 import { r2Bucket, type R2Binding } from "@durable/cloudflare";
 import { RemoteStorage, type Outcome, type ResumeResult } from "@durable/core";
-import { errorResponse, HttpError, readJson, toJson } from "@durable/http";
+import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
+import { assertMayEnter, bodyOf, routeOf, type DoorEnv } from "example-llm/edge";
 import { announcement, type Announcement } from "./announcement.ts";
-import { assertMayEnter, type DoorEnv } from "./door.ts";
 import { script } from "./script.ts";
 
 export interface Env extends DoorEnv {
@@ -52,43 +52,27 @@ async function flowOf(env: Env, served: Served): Promise<Announcement> {
   });
 }
 
-async function route(request: Request, env: Env, served: Served): Promise<Response> {
-  const { pathname } = new URL(request.url);
-  const [, id] = /^\/runs\/([^/]+)$/.exec(pathname) ?? [];
-  const at = `${request.method} ${id === undefined ? pathname : "/runs/:id"}`;
-  if (at === "POST /runs") {
+async function answer(request: Request, env: Env, served: Served): Promise<Response> {
+  const { route, id } = routeOf(request);
+  if (route === "POST /runs") {
     await assertMayEnter(request, env);
-    const { id: runId, ...input } = await bodyOf(request);
-    const options = typeof runId === "string" ? { id: runId } : {};
-    return told(await (await flowOf(env, served)).run(input as never, options), served);
+    // Both are checked by the library.
+    const { id: runId, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
+    return told(await (await flowOf(env, served)).run(input as never, { id: runId }), served);
   }
-  if (at === "POST /resume") {
+  if (route === "POST /resume") {
     // The token is the leave to answer: it is signed, and good for one wait.
     const { token, value } = await bodyOf(request);
     return answered(await (await flowOf(env, served)).resume(String(token), value), served);
   }
-  if (at === "GET /runs/:id") {
+  if (route === "GET /runs/:id") {
     await assertMayEnter(request, env);
-    const run = (await flowOf(env, served)).get(decoded(id ?? ""));
+    const run = (await flowOf(env, served)).get(id);
     const entries = await run.entries();
     for (const entry of entries) if (entry.kind === "step.completed") served.journal.push(entry.key);
     return told(await run.outcome(), served);
   }
   throw new HttpError("no-route", "Use POST /runs, POST /resume or GET /runs/:id.");
-}
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    throw new HttpError("invalid-path", "The id is not percent-encoded as it should be.");
-  }
-}
-
-async function bodyOf(request: Request): Promise<Readonly<Record<string, unknown>>> {
-  const body = await readJson(request, { bytes: 64 * 1024 });
-  if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
-  throw new HttpError("invalid-body", "Send an object.");
 }
 
 /** 200 with the outcome; 202 while another isolate drives the run, or may have died at it: ask again. */
@@ -106,7 +90,7 @@ const handler = {
   async fetch(request: Request, env: Env): Promise<Response> {
     isolate ||= crypto.randomUUID().slice(0, 8);
     try {
-      return await route(request, env, { isolate, model: "", ran: [], journal: [] });
+      return await answer(request, env, { isolate, model: "", ran: [], journal: [] });
     } catch (error) {
       return errorResponse(error, console.error);
     }

@@ -1,10 +1,10 @@
 /** What the routes answer, on workerd as it is deployed: with a key, and not in development. */
 
 import "example-llm/sources";
+import { assertMayEnter } from "example-llm/edge";
 import { Emulator, type Answer } from "example-llm/emulator";
 import { Place } from "example-llm/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { assertMayEnter } from "../src/door.ts";
 
 const place = new Place("cloudflare-worker");
 let emulator: Emulator;
@@ -41,10 +41,7 @@ describe("who may", () => {
     const parked = await start("door");
     expect(statusOf(parked)).toEqual([200, "suspended"]);
     for (const headers of [{}, { authorization: "Bearer let-me-i" }, { authorization: "let-me-in" }]) {
-      expect(codeOf(await emulator.ask("/runs", { topic: "Rain" }, headers))).toEqual([
-        403,
-        "forbidden",
-      ]);
+      expect(codeOf(await emulator.ask("/runs", { topic: "Rain" }, headers))).toEqual([403, "forbidden"]);
       const read = await emulator.ask("/runs/door", undefined, headers);
       expect(codeOf(read)).toEqual([403, "forbidden"]);
       expect(JSON.stringify(read)).not.toContain(tokenOf(parked));
@@ -93,6 +90,7 @@ describe("what is answered", () => {
 
   test("what is no request is refused", async () => {
     expect(codeOf(await start("bad", 7))).toEqual([422, "invalid-input"]);
+    expect(codeOf(await start(7 as never))).toEqual([400, "invalid-id"]);
     expect(codeOf(await emulator.ask("/runs", [], key))).toEqual([400, "invalid-body"]);
     expect(codeOf(await emulator.ask("/runs/nobody", undefined, key))).toEqual([404, "not-found"]);
     expect(codeOf(await emulator.ask("/runs/%E0%A4", undefined, key))).toEqual([400, "invalid-path"]);

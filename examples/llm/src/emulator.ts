@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const examples = fileURLToPath(new URL("../..", import.meta.url));
@@ -58,6 +59,16 @@ export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: Em
     WRANGLER_LOG_PATH: join(folder, "logs"),
   };
   return { command, cwd, env };
+}
+
+/** The command `dev` of an example: the emulator in the foreground, on port 8787 or `PORT`. */
+export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
+  const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
+  const { command, cwd, env } = wrangler({ ...options, folder, port: Number(process.env["PORT"] || 8787) });
+  const child = spawn(process.execPath, command, { cwd, env, stdio: "inherit" });
+  // Ctrl-C reaches both; the last word is wrangler's.
+  process.on("SIGINT", () => {});
+  child.once("exit", (code) => process.exit(code ?? 0));
 }
 
 export interface Answer {
@@ -122,10 +133,8 @@ export class Emulator {
   }
 }
 
-/** The Worker of an example as one module, as it is deployed, and what it imports beside itself. */
-export async function bundleWorker(
-  example: string,
-): Promise<{ readonly bytes: Uint8Array; readonly imports: readonly string[] }> {
+/** What the Worker of an example weighs as it is deployed, and what it imports of Node's, in one line. */
+export async function weigh(example: string): Promise<string> {
   const { outputFiles, metafile } = await build({
     entryPoints: [join(examples, example, "src", "worker.ts")],
     bundle: true,
@@ -141,5 +150,9 @@ export async function bundleWorker(
     logLevel: "error",
   });
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
-  return { bytes: outputFiles[0]?.contents ?? new Uint8Array(), imports };
+  const fromNode = imports.filter((path) => path.startsWith("node:"));
+  const [{ contents = new Uint8Array() } = {}] = outputFiles;
+  return `bundle     ${kib(contents)}, ${kib(gzipSync(contents))} gzipped; from node: it imports ${fromNode.join(", ") || "nothing"}`;
 }
+
+const kib = ({ length }: Uint8Array): string => `${Math.ceil(length / 1024)} KiB`;
