@@ -5,6 +5,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -61,14 +62,20 @@ export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: Em
   return { command, cwd, env };
 }
 
-/** The command `dev` of an example: the emulator in the foreground, on port 8787 or `PORT`. */
+const guard = fileURLToPath(new URL("emulator-guard.ts", import.meta.url));
+
+/**
+ * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its folder
+ * names the group of its processes: `kill -9 -- -$(cat pid)`.
+ */
 export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
   const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
   const { command, cwd, env } = wrangler({ ...options, folder, port: Number(process.env["PORT"] || 8787) });
-  const child = spawn(process.execPath, command, { cwd, env, stdio: "inherit" });
-  // Ctrl-C reaches both; the last word is wrangler's.
-  process.on("SIGINT", () => {});
-  child.once("exit", (code) => process.exit(code ?? 0));
+  const stdio = ["pipe", "inherit", "inherit"] as const;
+  const child = spawn(process.execPath, [guard, ...command], { cwd, env, detached: true, stdio: [...stdio] });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "pid"), String(child.pid));
+  child.once("exit", (code, signal) => process.exit(signal === null ? (code ?? 0) : 137));
 }
 
 export interface Answer {
@@ -93,7 +100,6 @@ export class Emulator {
   /** Settles when the Worker can be asked. */
   static async start(options: EmulatorOptions): Promise<Emulator> {
     const { command, cwd, env } = wrangler(options);
-    const guard = fileURLToPath(new URL("emulator-guard.ts", import.meta.url));
     // A group of its own: `kill` reaches wrangler, workerd and whatever else they started, all at once.
     const child = spawn(process.execPath, [guard, ...command], {
       cwd,
