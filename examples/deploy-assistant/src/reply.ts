@@ -34,8 +34,26 @@ export function ownWords(body: string): string {
     .slice(0, longest);
 }
 
-const yes =
-  /^(?:approved?|i approve|yes|yes please|ok|okay|lgtm|go|go ahead|go for it|ship it|do it|please deploy|deploy it|looks good|looks good to me)$/;
+const assent =
+  /^(?:(?:i|we) )?(?:approved?|yes|yep|ok|okay|lgtm|go|ship it|do it|proceed|confirmed|(?:please )?deploy|(?:looks|sounds) good)\b/;
+/** What a yes may be made of, and nothing else: "Approved, go ahead with the plan." */
+const assenting = new Set(
+  (
+    "i we approve approved yes yep ok okay lgtm go ahead for ship do proceed confirmed deploy looks sounds good " +
+    "please and this that it the your with plan proposal deployment release"
+  ).split(" "),
+);
+
+function isYes(said: string): boolean {
+  return (
+    assent.test(said) &&
+    said
+      .replace(/\bgood to me\b/, "good")
+      .split(" ")
+      .every((word) => assenting.has(word))
+  );
+}
+
 const no = /^(?:reject|rejected|i reject|cancel|stop|abort|decline|declined|do not deploy|don't deploy)\b/;
 const bareNo = /^(?:no|nope|no thanks|no thank you)$/;
 /** After a yes, these say that it was not one. */
@@ -58,6 +76,6 @@ export function decide(body: string): Decision {
     .replace(/\s*(?:please|thanks|thank you|cheers)$/, "");
   if (no.test(said) || (bareNo.test(said) && rest.join(" ").length < 200 && !doubt.test(rest.join(" "))))
     return { kind: "reject", text };
-  if (yes.test(said) && !doubt.test(rest.join("\n"))) return { kind: "approve", text };
+  if (isYes(said) && !doubt.test(rest.join("\n"))) return { kind: "approve", text };
   return { kind: "change", text };
 }

@@ -1,4 +1,7 @@
-/** What the offline model says: a plan from the release and the environment that were named last. */
+/**
+ * What the offline model says: a plan from the release and the environment that were named last. Where no release was
+ * named it takes the newest that is not the first of its line.
+ */
 
 import type { Script } from "example-llm";
 import type { Release } from "./catalogue.ts";
@@ -8,23 +11,40 @@ export function scriptFor(releases: readonly Release[]): Script {
     const said = prompt.flatMap((message) =>
       message.role === "user" ? message.content.map((part) => (part.type === "text" ? part.text : "")) : [],
     );
-    const named = said.flatMap((text) => text.match(/\b\d+\.\d+\.\d+\b/g) ?? []).at(-1);
-    const newest = said.some((text) => /\b(?:latest|newest)\b/i.test(text)) ? releases.at(-1)?.version : null;
-    const version = named ?? newest ?? null;
+    const named = said.map((text) => versionIn(text, releases)).findLast((version) => version !== null);
+    const settled = releases.findLast((release) => !isFirst(release)) ?? releases.at(-1);
+    const version = named ?? settled?.version ?? null;
+    const chosen = named === undefined;
     const places = said.flatMap(
       (text) => text.match(/\b(?:staging|production|preview-[a-z0-9-]+)\b/gi) ?? [],
     );
     const environment = places.at(-1)?.toLowerCase().slice(0, 39).replace(/-$/, "") ?? "staging";
-    return { text: JSON.stringify(answerFor({ version, environment }, releases, said.length)) };
+    return { text: JSON.stringify(answerFor({ version, environment, chosen }, releases, said.length)) };
   };
 }
 
 interface Named {
   readonly version: string | null;
   readonly environment: string;
+  /** Nobody named a release. */
+  readonly chosen: boolean;
 }
 
-function answerFor({ version, environment }: Named, releases: readonly Release[], turn: number): object {
+/** The release that a text asks for, last of all. */
+function versionIn(text: string, releases: readonly Release[]): string | null {
+  const newest = /\b(?:latest|newest)\b/i.test(text) ? releases.at(-1)?.version : undefined;
+  return text.match(/\b\d+\.\d+\.\d+\b/g)?.at(-1) ?? newest ?? null;
+}
+
+function isFirst({ version }: Release): boolean {
+  return version.endsWith(".0.0");
+}
+
+function answerFor(
+  { version, environment, chosen }: Named,
+  releases: readonly Release[],
+  turn: number,
+): object {
   const release = releases.find((one) => one.version === version);
   const versions = releases.map((one) => one.version).join(", ");
   if (release === undefined) {
@@ -34,14 +54,14 @@ function answerFor({ version, environment }: Named, releases: readonly Release[]
         : `I know of no release ${version}. There are ${versions}: which is it to be?`;
     return { message, version: null, environment, risks: [] };
   }
-  const again = turn > 1 ? "Changed as you asked: I" : "I";
+  const again = chosen ? "You named no release. I" : turn > 1 ? "Changed as you asked: I" : "I";
   return {
     message: `${again} would put tide-board ${release.version} on ${environment}. ${release.notes}`,
     version: release.version,
     environment,
     risks: [
       ...(environment === "production" ? ["Everybody sees it at once."] : []),
-      ...(release.version.endsWith(".0.0") ? ["A first release of its line: little is known of it."] : []),
+      ...(isFirst(release) ? ["A first release of its line: little is known of it."] : []),
     ],
   };
 }

@@ -67,7 +67,7 @@ describe("a conversation", () => {
 
   test("a request that is not clear is asked about; a yes to that is no approval", async () => {
     const desk = openDesk();
-    const { runId, address } = await desk.ask("Please deploy something nice.");
+    const { runId, address } = await desk.ask("Please deploy 3.1.4.");
     expect(desk.kinds()).toEqual(["1-question"]);
     await desk.mail("yes", { to: address });
     await desk.stops(runId);
@@ -75,6 +75,14 @@ describe("a conversation", () => {
     await desk.mail("the latest one, to production", { to: desk.question().address });
     await desk.stops(runId);
     expect(desk.mails.at(-1)?.text).toMatch(/release +2\.0\.0\n +to +production/);
+  });
+
+  test("a request that names no release is met with a plan, which says so", async () => {
+    const desk = openDesk();
+    const { runId, address } = await desk.ask("Please deploy something nice to production.");
+    expect(desk.mails.at(-1)?.text).toMatch(/You named no release\.[^]*release +1\.1\.0\n +to +production/);
+    await desk.mail("yes, go ahead", { to: address });
+    expect(await desk.stops(runId)).toMatchObject({ output: { status: "deployed" } });
   });
 
   test("two robots that write to each other come to an end", async () => {

@@ -75,9 +75,9 @@ describe("the offline model", () => {
     [["the latest one on Preview-Blue"], "2.0.0 preview-blue"],
     [["2.0.0 on production", "1.0.0 rather"], "1.0.0 production"],
     [["2.0.0", "no, staging", "production then"], "2.0.0 production"],
-    [["deploy something"], null],
+    [["deploy something"], "1.1.0 staging"],
     [["deploy 3.1.4"], null],
-    [[""], null],
+    [[""], "1.1.0 staging"],
   ])("%o: %s", async (said, plan) => {
     const proposal = await says(...said);
     expect(proposal.plan && `${proposal.plan.version} ${proposal.plan.environment}`).toBe(plan);
