@@ -157,7 +157,7 @@ export async function weigh(example: string): Promise<string> {
   });
   const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
   const fromNode = imports.filter((path) => path.startsWith("node:"));
-  const [{ contents = new Uint8Array() } = {}] = outputFiles;
+  const contents = outputFiles[0]?.contents ?? new Uint8Array();
   return `bundle     ${kib(contents)}, ${kib(gzipSync(contents))} gzipped; from node: it imports ${fromNode.join(", ") || "nothing"}`;
 }
 

@@ -4,7 +4,7 @@ import { durable, MemoryStorage } from "@durable/core";
 
 const slow = durable("slow", async (ctx) => {
   const approval = ctx.suspend<boolean>("approve");
-  for (let i = 0; i < 100; i++) await null;
+  for (let i = 0; i < 100; i++) await Promise.resolve();
   await ctx.step("work", () => "done");
   return approval;
 });
