@@ -101,7 +101,8 @@ describe.concurrent("the consumer on SQS", () => {
     const second = all.start("second");
     await second.line("ready");
     // Three in each timeout.
-    await until(async () => (await queues.count("ChangeMessageVisibility", "slow")) >= 6);
+    const prolonged = async () => (await queues.count("ChangeMessageVisibility", "slow")) >= 6;
+    await until(async () => second.all("taken").length > 0 || (await prolonged()));
     first.go();
     await until(async () => (await all.outcome()).status === "completed");
     await all.empty();
