@@ -2,18 +2,17 @@ import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build } from "esbuild";
-import { Miniflare } from "miniflare";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Asked, Told } from "../src/story.ts";
 import { bun, deno } from "./support/binaries.ts";
+import { startStore } from "./support/servers.ts";
 
-const credentials = { accessKeyId: "an access key", secretAccessKey: "a/secret+key=" };
 const program = fileURLToPath(new URL("../src/program.ts", import.meta.url));
 const worker = fileURLToPath(new URL("../src/worker.ts", import.meta.url));
 const run = promisify(execFile);
 
-let server: Miniflare;
-let url: URL;
+// One bucket for all: by its binding in workerd, and over S3 for the others.
+let store: Awaited<ReturnType<typeof startStore>>;
 beforeAll(async () => {
   const { outputFiles } = await build({
     entryPoints: [worker],
@@ -24,19 +23,9 @@ beforeAll(async () => {
     conditions: ["source", "workerd", "worker", "browser"],
     logLevel: "error",
   });
-  // One bucket for all: by its binding in workerd, and over S3 for the others.
-  server = new Miniflare({
-    modules: true,
-    script: outputFiles[0]?.text ?? "",
-    cf: false,
-    compatibilityDate: "2026-07-01",
-    host: "127.0.0.1",
-    port: 0,
-    r2Buckets: { JOURNAL: { id: "journal", s3Credentials: credentials } },
-  });
-  url = await server.ready;
+  store = await startStore(outputFiles[0]?.text);
 }, 60_000);
-afterAll(() => server.dispose());
+afterAll(() => store.stop());
 
 interface Runtime {
   readonly name: string;
@@ -49,13 +38,7 @@ interface Runtime {
 function processOf(command: string | null, ...args: string[]): Runtime["play"] {
   if (command === null) return null;
   return async (asked) => {
-    const where = {
-      ...credentials,
-      endpoint: `${url.origin}/cdn-cgi/local/r2/s3`,
-      bucket: "journal",
-      region: "auto",
-    };
-    const given = [...args, program, JSON.stringify(where), JSON.stringify(asked)];
+    const given = [...args, program, JSON.stringify(store.s3), JSON.stringify(asked)];
     const { stdout } = await run(command, given, { env: { ...process.env, DENO_NO_UPDATE_CHECK: "1" } });
     return JSON.parse(stdout) as Told;
   };
@@ -67,7 +50,7 @@ const runtimes: readonly Runtime[] = [
     name: "workerd",
     agent: "Cloudflare-Workers",
     play: async (asked) => {
-      const response = await fetch(url, { method: "POST", body: JSON.stringify(asked) });
+      const response = await fetch(store.url, { method: "POST", body: JSON.stringify(asked) });
       const text = await response.text();
       if (!response.ok) throw new Error(text);
       return JSON.parse(text) as Told;
@@ -76,6 +59,7 @@ const runtimes: readonly Runtime[] = [
   { name: "Bun", agent: "Bun/", play: processOf(bun, "--conditions=source") },
   { name: "Deno", agent: "Deno/", play: processOf(deno, "run", "--conditions=source", "--allow-all") },
 ];
+
 /** The next one that is here: each starts one run, and resumes another's. */
 function after(runtime: Runtime): Runtime {
   const at = runtimes.indexOf(runtime) + 1;
