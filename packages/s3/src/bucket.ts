@@ -60,7 +60,7 @@ class S3Bucket implements Bucket {
     this.#options = options;
     this.#base = `${endpoint.replace(/\/+$/, "")}/${encode(bucket)}`;
     this.#prefix = prefix;
-    this.#signer = new Signer(options, region);
+    this.#signer = new Signer(options, { region, service: "s3" });
   }
 
   async get(key: string): Promise<string | null> {

@@ -1,4 +1,7 @@
-/** Signature Version 4 on Web Crypto: every header that is sent is signed, and nothing else is sent. */
+/**
+ * Signature Version 4 on Web Crypto: every header that is sent is signed, and nothing else is sent. Other services than
+ * the store, such as a queue, are signed for in the same way.
+ */
 
 export interface Credentials {
   readonly accessKeyId: string;
@@ -7,7 +10,15 @@ export interface Credentials {
   readonly sessionToken?: string;
 }
 
-export interface Unsigned {
+/** What a signature is good for. */
+export interface SignerScope {
+  readonly region: string;
+  /** As AWS names it: `s3`, `sqs`. */
+  readonly service: string;
+}
+
+/** A request, with all the headers it will have besides those of the signature; their names in lower case. */
+export interface UnsignedRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -39,20 +50,21 @@ export function encode(text: string): string {
   );
 }
 
+/** Signs requests to one service of one region. */
 export class Signer {
   readonly #credentials: Credentials;
-  readonly #region: string;
+  readonly #scope: SignerScope;
   /** The key of a day is four hashes; all requests of the day share it. */
   #day = "";
   #key: Promise<ArrayBuffer> | null = null;
 
-  constructor(credentials: Credentials, region: string) {
+  constructor(credentials: Credentials, scope: SignerScope) {
     this.#credentials = credentials;
-    this.#region = region;
+    this.#scope = scope;
   }
 
   /** The headers to send with a request made at this time. */
-  async sign({ method, url, headers, body }: Unsigned, now: Date): Promise<Record<string, string>> {
+  async sign({ method, url, headers, body }: UnsignedRequest, now: Date): Promise<Record<string, string>> {
     const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, "");
     const day = time.slice(0, 8);
     const hash = await sha256(body);
@@ -70,7 +82,7 @@ export class Signer {
       .toSorted()
       .join("&");
     const request = [method, url.pathname, query, lines.join(""), names.join(";"), hash].join("\n");
-    const scope = `${day}/${this.#region}/s3/aws4_request`;
+    const scope = `${day}/${this.#scope.region}/${this.#scope.service}/aws4_request`;
     const text = ["AWS4-HMAC-SHA256", time, scope, await sha256(utf8.encode(request))].join("\n");
     const signature = hex(await hmac(await this.#keyOf(day), text));
     return {
@@ -89,7 +101,7 @@ export class Signer {
 
   async #derive(day: string): Promise<ArrayBuffer> {
     let key = await hmac(utf8.encode(`AWS4${this.#credentials.secretAccessKey}`), day);
-    for (const part of [this.#region, "s3", "aws4_request"]) key = await hmac(key, part);
+    for (const part of [this.#scope.region, this.#scope.service, "aws4_request"]) key = await hmac(key, part);
     return key;
   }
 }

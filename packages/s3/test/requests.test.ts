@@ -1,7 +1,7 @@
 import { DurableError, RemoteStorage, systemWorld } from "@durable/core";
+import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
-import { s3Bucket } from "../src/index.ts";
-import { Signer } from "../src/sign.ts";
+import { s3Bucket, Signer } from "../src/index.ts";
 import { credentials } from "./server.ts";
 
 type Sent = { readonly url: string; readonly init: RequestInit };
@@ -129,7 +129,7 @@ describe("signatures", () => {
   test("are those of the published example", async () => {
     const signer = new Signer(
       { accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" },
-      "us-east-1",
+      { region: "us-east-1", service: "s3" },
     );
     const url = new URL("https://examplebucket.s3.amazonaws.com/test.txt");
     const signed = await signer.sign(
@@ -141,8 +141,28 @@ describe("signatures", () => {
     );
   });
 
+  test("for another service are those that another signer makes", async () => {
+    const scope = { region: "eu-central-1", service: "sqs" };
+    const now = new Date("2026-03-04T05:06:07Z");
+    const url = new URL("https://sqs.eu-central-1.amazonaws.com/");
+    const body = new TextEncoder().encode('{"QueueUrl":"runs"}');
+    const headers = { "content-type": "application/x-amz-json-1.0", "x-amz-target": "AmazonSQS.SendMessage" };
+    const signed = await new Signer(credentials, scope).sign({ method: "POST", url, headers, body }, now);
+    const theirs = await new AwsV4Signer({
+      ...credentials,
+      ...scope,
+      method: "POST",
+      url: url.href,
+      headers: { ...headers, "x-amz-content-sha256": signed["x-amz-content-sha256"] ?? "" },
+      body,
+      datetime: "20260304T050607Z",
+      allHeaders: true,
+    }).sign();
+    expect(signed["authorization"]).toBe(theirs.headers.get("authorization"));
+  });
+
   test("carry the token of temporary credentials, and change with the day", async () => {
-    const signer = new Signer({ ...credentials, sessionToken: "a token" }, "auto");
+    const signer = new Signer({ ...credentials, sessionToken: "a token" }, { region: "auto", service: "s3" });
     const ask = {
       method: "GET",
       url: new URL("http://localhost/b/k?a=1"),
