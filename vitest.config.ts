@@ -11,7 +11,7 @@ export default defineConfig({
   resolve: { conditions },
   ssr: { resolve: { conditions } },
   test: {
-    include: ["packages/*/test/**/*.test.ts", "examples/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"],
+    include: ["{packages,examples}/*/test/**/*.test.ts", "{runtimes,scripts}/test/**/*.test.ts"],
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
     pool: "forks",
     // Crash tests start processes of their own: more workers only make time-outs likelier.

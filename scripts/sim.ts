@@ -5,6 +5,7 @@
  *     npm run sim -- --seed 538 --trace      every event of it, failure or not
  *     npm run sim -- --seed 1 --seeds 1000   a thousand seeds from 1 on
  *     npm run sim -- --plan case.json        a plan that was written down
+ *     npm run sim -- --seed 538 --remote     on journals in a bucket; a failure is shown as it is
  *     npm run sim -- --seed 538 --save "what it found"   adds the shortest plan to the regressions
  */
 
@@ -19,6 +20,7 @@ import {
   type Plan,
   type Simulation,
 } from "../packages/testing/src/sim/index.ts";
+import { handles } from "../packages/testing/test/support/sim-remote.ts";
 
 /** Plans that once failed, run with every test. */
 const regressionsFile = new URL("../packages/testing/test/sim-regressions.json", import.meta.url);
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     plan: { type: "string" },
     trace: { type: "boolean", default: false },
     save: { type: "string" },
+    remote: { type: "boolean", default: false },
   },
 });
 const first = Number(values.seed);
@@ -44,7 +47,8 @@ let failed: Simulation | null = null;
 for (let seed = first; seed < first + count && failed === null; seed++) {
   const simulation = await simulate({
     seed,
-    trace: values.trace,
+    trace: values.trace || values.remote,
+    ...(values.remote ? { open: handles } : {}),
     ...(given === null ? {} : { plan: given }),
   });
   if (values.trace) console.log(eventTable(simulation));
@@ -55,7 +59,9 @@ if (failed === null) {
   if (count > 1) console.log(`sim: ${count} seeds from ${first} on, no violation`);
 } else {
   process.exitCode = 1;
-  await report(failed);
+  // What is shorter is sought on the storage that all seeds run on.
+  if (values.remote) console.log(`${describeViolations(failed.violations)}\n${eventTable(failed)}`);
+  else await report(failed);
 }
 
 function summary({ plan, events, faults, runs, bodies }: Simulation): string {

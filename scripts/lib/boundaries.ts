@@ -2,7 +2,7 @@
  * The arrows between and inside packages.
  *
  * B1. Core imports only itself; the one name it may use is "#default-storage".
- * B2. In core, "node:" appears under src/sqlite alone.
+ * B2. In core, "node:" appears under src/sqlite and src/folder alone.
  * B3. Every other package imports core, what its package.json declares, and itself; never another adapter.
  * B4. A relative import stays inside its package.
  * B5. No import cycles in a package; type-only imports and "#default-storage" count as arrows.
@@ -68,7 +68,7 @@ function complaint({ manifest }: Package, file: string, { specifier }: Import): 
       : `"${specifier}" leaves the package's src: import the other package by its name`;
   }
   if (specifier.startsWith("node:")) {
-    return !inCore || file.startsWith("src/sqlite/")
+    return !inCore || /^src\/(sqlite|folder)\//.test(file)
       ? null
       : `"${specifier}" in portable core: move it to src/sqlite or use a web API`;
   }

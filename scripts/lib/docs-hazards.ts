@@ -13,7 +13,7 @@ const page = "docs/hazards.md";
 /** Hazards up to here are of what core does by itself; each has its row, tested or not. */
 const lastOfCore = 61;
 
-const suites = ["{packages,examples}/*/test/**/*.test.ts", "scripts/test/**/*.test.ts"];
+const suites = ["{packages,examples}/*/test/**/*.test.ts", "{runtimes,scripts}/test/**/*.test.ts"];
 /** The suite that storages run keeps its titles as keys of objects. */
 const conformance = "packages/testing/src/conformance/*.ts";
 

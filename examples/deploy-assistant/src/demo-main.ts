@@ -1,19 +1,7 @@
 /** The command `demo`: a conversation with a server of its own. See demo.ts. */
 
 import { terminal } from "example-llm";
+import { play } from "example-llm/play";
 import { Demo } from "./demo.ts";
 
-const demo = new Demo(terminal(process.stdout, process.env));
-
-// Somebody piped it into `head`, and has seen enough.
-process.stdout.on("error", () => process.exit(0));
-process.once("SIGINT", () => void demo.end().finally(() => process.exit(130)));
-
-try {
-  await demo.play();
-} catch (error) {
-  console.error((error as Error).message);
-  process.exitCode = 1;
-} finally {
-  await demo.end();
-}
+await play(new Demo(terminal(process.stdout, process.env)));

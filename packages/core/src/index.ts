@@ -41,6 +41,10 @@ export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./entry.ts";
 export { DurableError, FatalError, RetryError } from "./errors.ts";
 export type { ErrorCode } from "./errors.ts";
 export { MemoryStorage, conflict } from "./storage/memory.ts";
+export { RemoteStorage, type RemoteOptions } from "./remote/storage.ts";
+export type { Rebuilt } from "./remote/rebuild.ts";
+export { MemoryBucket } from "./remote/memory-bucket.ts";
+export type { Bucket, BucketPage, BucketQuery } from "./remote/bucket.ts";
 export type {
   AppendRequest,
   Lease,

@@ -45,9 +45,8 @@ type Host = {
     nextTick?: (callback: () => void) => void;
     once?: (signal: "SIGTERM", listener: () => void) => unknown;
     off?: (signal: "SIGTERM", listener: () => void) => unknown;
-    versions?: { node?: string; bun?: string };
   };
-  Deno?: unknown;
+  navigator?: { userAgent?: string };
 };
 const host = globalThis as Host;
 
@@ -56,12 +55,10 @@ const macrotask: (callback: () => void) => unknown =
 
 /**
  * On Node a tick queued from a microtask runs only once the microtask queue is empty, and costs a
- * tenth of a turn of the event loop. Elsewhere a macrotask is the only barrier known to hold.
+ * tenth of a turn of the event loop. Elsewhere a macrotask is the only barrier known to hold. Others have a
+ * `process` with a version of Node, too, and ticks that are mere microtasks: only Node gives itself this name.
  */
-const nextTick =
-  host.process?.versions?.node && !host.process.versions.bun && !host.Deno
-    ? host.process.nextTick
-    : undefined;
+const nextTick = host.navigator?.userAgent?.startsWith("Node.js/") ? host.process?.nextTick : undefined;
 
 const turn = (): Promise<void> => new Promise((resolve) => macrotask(resolve));
 // Twice: a stream of the platform that was split takes a tick of its own at its end, and model SDKs split theirs.

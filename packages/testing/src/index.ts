@@ -11,6 +11,8 @@ export type { SpokenTurn } from "./kit/model-stream.ts";
 export type { ModelMessage, ModelPart } from "./kit/model-types.ts";
 export type { AmbientName } from "./kit/ambient.ts";
 export type { Point as CrashPoint } from "./kit/points.ts";
+export { countingBucket, faultyBucket } from "./buckets.ts";
+export type { BucketCounts, BucketFault, FaultyBucket, FaultyBucketOptions } from "./buckets.ts";
 export { countingStorage } from "./counting.ts";
 export type { StorageCounts } from "./counting.ts";
 export { faultyStorage } from "./faults.ts";

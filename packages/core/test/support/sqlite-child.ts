@@ -14,6 +14,7 @@ export interface ChildOptions {
 /** The programs there are. Named one by one, so that tools see who uses them. */
 const programs = {
   "direct-child.ts": new URL("./direct-child.ts", import.meta.url),
+  "remote-child.ts": new URL("./remote-child.ts", import.meta.url),
   "sqlite-child-boot.ts": new URL("./sqlite-child-boot.ts", import.meta.url),
   "sqlite-child-default.ts": new URL("./sqlite-child-default.ts", import.meta.url),
   "sqlite-child-driver.ts": new URL("./sqlite-child-driver.ts", import.meta.url),

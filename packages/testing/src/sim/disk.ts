@@ -11,6 +11,7 @@ import {
   type ListPage,
   type ListQuery,
   type ReadReply,
+  type Storage,
 } from "@durable/core";
 import { BlobNotes } from "./blob-notes.ts";
 import type { History } from "./history.ts";
@@ -23,19 +24,36 @@ export interface Landed {
   readonly batch: AppliedBatch;
 }
 
+export interface DiskOptions {
+  readonly now: () => number;
+  readonly slackMs: number;
+  /** Handles on one storage, which must settle everything in the turn it is asked in; a `MemoryStorage` by default. */
+  readonly open?: ((now: () => number) => readonly Storage[]) | undefined;
+}
+
 export class Disk {
-  readonly #base: MemoryStorage;
+  readonly #handles: readonly Storage[];
+  #turn = 0;
   readonly #history: History;
   readonly #slackMs: number;
   readonly #blobs: BlobNotes;
   full = false;
 
-  /** `slackMs` is how far the clocks of processes may be off. */
-  constructor(history: History, options: { readonly now: () => number; readonly slackMs: number }) {
-    this.#base = new MemoryStorage({ now: options.now });
+  /** `slackMs` is how far the clocks of processes may be off. Requests go to one handle after the other. */
+  constructor(history: History, options: DiskOptions) {
+    this.#handles = options.open?.(options.now) ?? [new MemoryStorage({ now: options.now })];
     this.#history = history;
     this.#blobs = new BlobNotes(history);
     this.#slackMs = options.slackMs;
+  }
+
+  get #base(): Storage {
+    return this.#handles[this.#turn++ % this.#handles.length] as Storage;
+  }
+
+  /** Whether it tells who waits for a journal that it has grown. */
+  get notifies(): boolean {
+    return this.#handles.every((handle) => handle.changed !== undefined);
   }
 
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
@@ -109,7 +127,7 @@ export class Disk {
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
-    return this.#base.changed(locator, length, signal);
+    return this.#base.changed?.(locator, length, signal) ?? Promise.reject(new Error("It cannot tell."));
   }
 }
 

@@ -58,7 +58,7 @@ export class Network {
       release: (locator, owner, quietMs) => line.call("release", () => disk.release(locator, owner, quietMs)),
       delete: (locator) => line.call("delete", () => disk.delete(locator)),
     };
-    if (this.#options.notifies) {
+    if (this.#options.notifies && disk.notifies) {
       storage.changed = (locator, length, signal) => line.changed(disk.changed(locator, length, signal));
     }
     return storage;

@@ -3,6 +3,7 @@
  * whatever was promised must have been kept.
  */
 
+import type { Storage } from "@durable/core";
 import { seeded } from "../random.ts";
 import { actorsOf } from "./actors.ts";
 import { Disk } from "./disk.ts";
@@ -28,6 +29,11 @@ export interface SimulateOptions {
   readonly settled?: () => Promise<unknown>;
   /** Keeps every event for the table. */
   readonly trace?: boolean;
+  /**
+   * Handles on one storage to run on, which must settle everything in the turn it is asked in; requests go to one
+   * after the other. A `MemoryStorage` by default.
+   */
+  readonly open?: (now: () => number) => readonly Storage[];
 }
 
 export interface Simulation {
@@ -65,7 +71,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
   });
   const slackMs = slackOf(plan);
-  const disk = new Disk(history, { now: () => scheduler.now, slackMs });
+  const disk = new Disk(history, { now: () => scheduler.now, slackMs, open: options.open });
   const network = new Network(disk, plan);
   const programs = options.programs ?? programsOf(plan);
   for (const { name, isPrivate } of programs) {

@@ -2,10 +2,10 @@ import { expect, test } from "vitest";
 import { describeViolations, simulate, tally, unmet, type Simulation } from "../../src/sim/index.ts";
 
 /** Nothing, or what is wrong and the command that shows it again. */
-export function complaintOf({ plan, violations }: Simulation): string {
+export function complaintOf({ plan, violations }: Simulation, option = ""): string {
   return violations.length === 0
     ? ""
-    : `npm run sim -- --seed ${plan.seed}\n${describeViolations(violations)}`;
+    : `npm run sim -- --seed ${plan.seed} ${option}\n${describeViolations(violations)}`;
 }
 
 /** Tests of one file run one after the other, files side by side: a sweep is cut into files. */

@@ -1,0 +1,193 @@
+/**
+ * Reports that are submitted and forgotten, a crash that the queue finds, and one that only the sweep can find.
+ * Everything shown was answered or printed by the Worker in workerd; this file only sends requests, and kills.
+ */
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { wait, type Terminal } from "example-llm";
+import { Emulator, weigh } from "example-llm/emulator";
+import { emulated } from "./emulated.ts";
+
+/** A folder of its own, which is begun anew each time. */
+const folder = join(
+  process.env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url)),
+  "demo",
+);
+/** Longer than a model takes. */
+const patienceMs = 60_000;
+
+interface Standing {
+  readonly status: string;
+  readonly steps: readonly string[];
+  readonly output?: { readonly published: boolean };
+  readonly question: { readonly plan: string; readonly token: string } | null;
+}
+
+export class Demo {
+  readonly #out: Terminal;
+  #emulator: Emulator | null = null;
+  #lives = 0;
+  /** Lines of the emulator that were shown. */
+  #shown = 0;
+  readonly #ran: string[] = [];
+  readonly #isolates = new Set<string>();
+  #journal = 0;
+
+  constructor(out: Terminal) {
+    this.#out = out;
+  }
+
+  async play(): Promise<void> {
+    rmSync(folder, { recursive: true, force: true });
+    this.#out.line(await weigh("cloudflare-queue"));
+    await this.#start();
+
+    this.#head(
+      "A report is submitted; it dies inside a model call, and the queue delivers its message again",
+    );
+    await this.#post("/runs", { id: "wind", topic: "the wind at the pier", crash: "draft" });
+    await this.#follow(/^crash: /);
+
+    this.#head("The answer comes early, while nobody waits for it, and it comes twice");
+    const { token } = await this.#question("wind");
+    await this.#post("/resume", { token, value: { approved: true } });
+    await this.#post("/resume", { token, value: { approved: true } });
+    await this.#until("wind", ({ status }) => status === "completed");
+
+    this.#head("Another answer comes too late");
+    await this.#post("/resume", { token, value: { approved: false } });
+    await this.#follow(/^queue: .*resume/);
+    await this.#look("wind");
+
+    this.#head("Everything dies: wrangler, workerd, and with them the queue, which is kept in memory here");
+    await this.#post("/runs", { id: "ferry", topic: "the ferry at night" });
+    await this.#follow(/ran ask/);
+    await this.#kill();
+    await this.#start();
+    await this.#look("ferry");
+
+    this.#head("No message is left. The sweep looks into the bucket");
+    await this.#sweep();
+    await this.#until("ferry", ({ steps, status }) => steps.includes("draft") && status === "suspended");
+    await this.#post("/resume", { token: (await this.#question("ferry")).token, value: { approved: true } });
+    await this.#until("ferry", ({ status }) => status === "completed");
+    this.#close();
+  }
+
+  /** Ends the emulator, however the demo ended. */
+  async end(): Promise<void> {
+    await this.#emulator?.kill();
+  }
+
+  async #start(): Promise<void> {
+    this.#lives += 1;
+    this.#out.status(`emulator ${this.#lives} starts`);
+    const vars = { LEASE_SECONDS: "3", DEMO_PACE: process.env["DEMO_PACE"] || "1" };
+    this.#emulator = await Emulator.start({ ...emulated(vars), folder });
+    this.#shown = 0;
+    const bucket = this.#lives === 1 ? "an empty folder" : "the same folder";
+    this.#out.line(
+      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${bucket}`,
+    );
+  }
+
+  async #kill(): Promise<void> {
+    await this.#emulator?.kill();
+    this.#show();
+    this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#lives}`);
+    this.#out.line();
+  }
+
+  async #post(path: string, body: unknown): Promise<void> {
+    this.#show();
+    const { status, body: reply } = await (this.#emulator as Emulator).ask(path, body);
+    this.#out.line(`  POST ${path} ${JSON.stringify(body)}: ${status}`);
+    if (status !== 202) throw new Error(JSON.stringify(reply));
+    const { model } = reply as { readonly model?: string };
+    if (model !== undefined && this.#ran.length === 0) this.#out.line(`  model: ${model}`);
+  }
+
+  async #get(id: string): Promise<Standing> {
+    const { status, body } = await (this.#emulator as Emulator).ask(`/runs/${id}`);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body as Standing;
+  }
+
+  async #look(id: string): Promise<void> {
+    const { status, steps, output } = await this.#get(id);
+    this.#show();
+    const published = output === undefined ? "" : `, ${output.published ? "" : "not "}published`;
+    this.#out.line(`  GET /runs/${id}: ${status}${published}, recorded: ${steps.join(", ")}`);
+  }
+
+  /** What the person was asked, who answers with its token. */
+  async #question(id: string): Promise<{ readonly token: string }> {
+    const { question } = await this.#get(id);
+    if (question === null) throw new Error(`Nobody was asked about ${id}.`);
+    return question;
+  }
+
+  /** The sweep finds a run when the lease of its dead driver has run out. */
+  async #sweep(): Promise<void> {
+    this.#out.line("  GET /cdn-cgi/local/scheduled");
+    const emulator = this.#emulator as Emulator;
+    const late = Date.now() + patienceMs;
+    for (let found = false; !found; found = emulator.lines.some((line) => line === "sweep: 1 due")) {
+      if (Date.now() > late) throw new Error("The sweep did not find the run.");
+      await emulator.ask("/cdn-cgi/local/scheduled");
+      await wait(500);
+    }
+  }
+
+  /** Shows what the Worker prints, until a line fits. */
+  async #follow(fits: RegExp): Promise<void> {
+    const late = Date.now() + patienceMs;
+    while (!this.#show().some((line) => fits.test(line))) {
+      if (Date.now() > late) throw new Error(`The Worker did not come to ${fits}.`);
+      await wait(25);
+    }
+  }
+
+  async #until(id: string, reached: (standing: Standing) => boolean): Promise<void> {
+    const late = Date.now() + patienceMs;
+    while (!reached(await this.#get(id))) {
+      if (Date.now() > late) throw new Error(`Run ${id} did not come to where it should.`);
+      this.#show();
+      await wait(100);
+    }
+    // What it printed may come a little after.
+    await wait(200);
+    await this.#look(id);
+  }
+
+  /** Shows the lines that are new, and counts what they tell. */
+  #show(): string[] {
+    const lines = (this.#emulator?.lines ?? []).slice(this.#shown);
+    this.#shown += lines.length;
+    const ours = lines.filter((line) => /^(?:run|queue|crash|sweep)\b.*: /.test(line));
+    for (const line of ours) {
+      const [, run, isolate, word, key] = /^run (\S+): isolate (\S+) (ran|journal) (\S+)/.exec(line) ?? [];
+      if (isolate !== undefined) this.#isolates.add(isolate);
+      if (word === "ran") this.#ran.push(`${run} ${key}`);
+      if (word === "journal") this.#journal += 1;
+      this.#out.line(`    ${line.startsWith("crash") ? this.#out.paint("red", line) : line}`);
+    }
+    return ours;
+  }
+
+  #head(text: string): void {
+    this.#out.line();
+    this.#out.line(this.#out.paint("bold", text));
+    this.#out.line();
+  }
+
+  #close(): void {
+    const repeated = this.#ran.length - new Set(this.#ran).size;
+    this.#out.line();
+    this.#out.line(
+      `Done: ${this.#ran.length} steps ran and were recorded, ${repeated} of them repeated; ${this.#journal} times one came from the journal; ${this.#isolates.size} isolates.`,
+    );
+  }
+}

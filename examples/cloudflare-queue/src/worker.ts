@@ -1,0 +1,131 @@
+/**
+ * Reports, fire and forget: a submission is recorded and answered, and a queue drives the run. All that counts is in
+ * the journal, in the bucket; a message only says where to look.
+ */
+
+import { createBudget, createConsumer, r2Bucket, type Budget } from "@durable/cloudflare";
+import type { Consumer, QueueBinding, QueueMessage, R2Binding } from "@durable/cloudflare";
+import { createApp, RemoteStorage, type App } from "@durable/core";
+import { errorResponse, HttpError, toJson } from "@durable/http";
+import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
+import { assertMayEnter, bodyOf, routeOf, type DoorEnv } from "example-llm/edge";
+import { crashOnce, type Site } from "./crash.ts";
+import { report, type Report } from "./report.ts";
+import { script } from "./script.ts";
+
+export interface Env extends DoorEnv {
+  readonly JOURNAL: R2Binding;
+  readonly SITE: Site;
+  readonly RUNS: QueueBinding;
+  /** Signs resume tokens: the same in every isolate. */
+  readonly SECRET?: string;
+  readonly LEASE_SECONDS?: string;
+  readonly DEMO_PACE?: string;
+}
+
+// Nothing random may happen before the first request.
+let isolate = "";
+
+function leaseSecondsOf({ LEASE_SECONDS }: Env): number {
+  return Number(LEASE_SECONDS || 30);
+}
+
+interface Driver {
+  readonly app: App;
+  readonly flow: Report;
+  /** Which model was chosen, and why. */
+  readonly line: string;
+}
+
+/** One for each invocation: bindings and budget come with it. */
+async function appOf(env: Env, budget: Budget): Promise<Driver> {
+  isolate ||= crypto.randomUUID().slice(0, 8);
+  // Keys and other variables stand beside the bindings.
+  const variables = env as unknown as Environment;
+  const { model, line } = await chooseModel(variables, { script, pace: paceOf(env.DEMO_PACE) });
+  const secret = env.SECRET || (env.DEV === "1" ? "for the emulator on this machine alone" : "");
+  const options = {
+    storage: new RemoteStorage(budget.count(r2Bucket(env.JOURNAL))),
+    ...(secret && { secret }),
+    lease: leaseSecondsOf(env) * 1_000,
+    // A Worker is not the place to sit out a sleep.
+    patience: 0,
+  };
+  const flow = report({
+    model,
+    hear: (ctx) => {
+      const say = (what: string): void => console.log(`run ${ctx.runId}: isolate ${isolate} ${what}`);
+      const settled = ({ ran, key }: Settlement): void => say(`${ran ? "ran" : "journal"} ${key}`);
+      return watched(ctx, [{ settled }]);
+    },
+    put: (name, text) => env.SITE.put(name, text),
+    crashOnce: (place) => crashOnce(place, env),
+  }).with(options);
+  return { flow, line, app: createApp({ ...options, workflows: [flow] }) };
+}
+
+async function consumerOf(env: Env): Promise<Consumer> {
+  const budget = createBudget();
+  const { app } = await appOf(env, budget);
+  return createConsumer(app, { queue: env.RUNS, budget, lookAgainSeconds: leaseSecondsOf(env) });
+}
+
+async function answer(request: Request, env: Env): Promise<Response> {
+  const { route, id } = routeOf(request);
+  if (route === "POST /runs") {
+    await assertMayEnter(request, env);
+    // Both are checked by the library.
+    const { id: given, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
+    const { flow, line } = await appOf(env, createBudget());
+    const { runId } = await flow.run(input as never, { id: given });
+    // If this message is lost, or never sent, the sweep finds the run.
+    await env.RUNS.send({ type: "advance", runId }, { delaySeconds: 1 });
+    return Response.json({ status: "submitted", runId, model: line }, { status: 202 });
+  }
+  if (route === "POST /resume") {
+    // Whether the token is genuine and the answer in time is seen when the message is taken.
+    const { token, value = null } = await bodyOf(request);
+    await env.RUNS.send({ type: "resume", token: String(token), value });
+    return Response.json({ status: "submitted" }, { status: 202 });
+  }
+  if (route === "GET /runs/:id") {
+    await assertMayEnter(request, env);
+    const run = (await appOf(env, createBudget())).app.get(id);
+    const steps = (await run.entries()).flatMap((entry) =>
+      entry.kind === "step.completed" ? entry.key : [],
+    );
+    const question = await (await env.SITE.get(`${id}/question.json`))?.text();
+    return Response.json({
+      ...(toJson({ ...(await run.outcome()), steps }) as object),
+      question: question === undefined ? null : (JSON.parse(question) as unknown),
+    });
+  }
+  throw new HttpError("no-route", "Use POST /runs, POST /resume or GET /runs/:id.");
+}
+
+const handler = {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    try {
+      return await answer(request, env);
+    } catch (error) {
+      return errorResponse(error, console.error);
+    }
+  },
+
+  async queue(batch: { readonly messages: readonly QueueMessage[] }, env: Env): Promise<void> {
+    const consumer = await consumerOf(env);
+    for (const { body, attempts } of batch.messages) {
+      const { type, runId = "" } = body as Readonly<Record<string, string>>;
+      console.log(`queue: isolate ${isolate} is handed "${`${type} ${runId}`.trim()}", delivery ${attempts}`);
+    }
+    await consumer.queue(batch);
+  },
+
+  async scheduled(_event: unknown, env: Env): Promise<void> {
+    const due = await (await consumerOf(env)).scheduled();
+    console.log(`sweep: ${due} due`);
+  },
+};
+
+// oxlint-disable-next-line import/no-default-export -- the form of a Worker
+export default handler;

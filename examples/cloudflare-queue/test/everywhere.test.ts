@@ -1,0 +1,34 @@
+/** The report as it is, hurt at every I/O it makes. */
+
+import "example-llm/sources";
+import { crashEverywhere } from "@durable/testing";
+import { scriptedModel } from "example-llm";
+import { expect, test } from "vitest";
+import { report } from "../src/report.ts";
+import { script } from "../src/script.ts";
+
+test("H10 one report, whatever happens; a person is never asked under a second token", async () => {
+  const tokens = new Map<string, Set<string>>();
+  const flow = report({
+    model: scriptedModel(script, { pace: 0 }),
+    hear: (ctx) => ctx,
+    crashOnce: () => Promise.resolve(),
+    put: async (name, text) => {
+      if (!name.endsWith("question.json")) return;
+      const asked = tokens.get(name) ?? new Set();
+      tokens.set(name, asked.add((JSON.parse(text) as { token: string }).token));
+    },
+  });
+  const { calm, cases } = await crashEverywhere(flow, {
+    input: { topic: "the wind" },
+    resume: { approve: { approved: true } },
+    // The SDK makes ids and takes times, which reach no step.
+    allow: ["Math.random", "performance.now", "new Date", "Date.now"],
+  });
+  expect(calm.outcome).toMatchObject({ output: { published: true } });
+  expect(calm.ran).toEqual({ plan: 1, ask: 1, draft: 1, publish: 1 });
+  expect(cases.length).toBeGreaterThan(20);
+  for (const { ran } of cases)
+    for (const [key, count] of Object.entries(ran)) expect(count, key).toBeLessThanOrEqual(2);
+  expect([...tokens.values()].every(({ size }) => size === 1)).toBe(true);
+});

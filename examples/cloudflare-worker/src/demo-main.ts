@@ -1,0 +1,7 @@
+/** The command `demo`: two runs, two emulators, one bucket. See demo.ts. */
+
+import { terminal } from "example-llm";
+import { play } from "example-llm/play";
+import { Demo } from "./demo.ts";
+
+await play(new Demo(terminal(process.stdout, process.env)));

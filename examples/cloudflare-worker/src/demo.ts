@@ -1,0 +1,153 @@
+/**
+ * Two runs over HTTP, and an emulator that is killed between and inside of them. Everything shown was answered by
+ * the Worker in workerd; this file only sends the requests, and kills.
+ */
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { wait, type Terminal } from "example-llm";
+import { Emulator, weigh } from "example-llm/emulator";
+import type { Served } from "./worker.ts";
+
+const example = "cloudflare-worker";
+/** A folder of its own, which is begun anew each time. */
+const folder = join(
+  process.env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url)),
+  "demo",
+);
+
+interface Standing {
+  readonly status: string;
+  readonly waiting?: readonly { readonly token: string; readonly note: { readonly draft: string } }[];
+  readonly output?: { readonly published: boolean; readonly text: string };
+}
+
+type Reply = Standing & { readonly outcome?: Standing; readonly served: Served };
+
+export class Demo {
+  readonly #out: Terminal;
+  #emulator: Emulator | null = null;
+  #lives = 0;
+  readonly #isolates = new Set<string>();
+  /** How often a step of a run was run and recorded. */
+  readonly #ran = new Map<string, number>();
+  #journal = 0;
+
+  constructor(out: Terminal) {
+    this.#out = out;
+  }
+
+  async play(): Promise<void> {
+    rmSync(folder, { recursive: true, force: true });
+    this.#out.line(await weigh(example));
+    await this.#start();
+
+    this.#head("A request starts a run; the model writes, and a person is waited for");
+    const topic = "The tide board shows the wind";
+    const parked = await this.#post("/runs", { id: "wind", topic }, "wind");
+    const { token = "", note } = parked.waiting?.[0] ?? {};
+    this.#out.line(`  | ${note?.draft ?? ""}`);
+
+    this.#head("Another run is inside its second model call when everything dies");
+    await this.#killInside("ferry", "The ferry sails at night");
+    await this.#start();
+
+    this.#head("The answer reaches another isolate, which has nothing but the bucket");
+    const value = { approved: true, remark: "it is the wind at the pier." };
+    const { outcome } = await this.#post("/resume", { token, value }, "wind");
+    this.#out.line(`  | ${outcome?.output?.text ?? ""}`);
+    await this.#post("/resume", { token, value: { approved: false } }, "wind");
+
+    this.#head("The request that was cut off is sent again, with the same id");
+    await this.#post("/runs", { id: "ferry", topic: "The ferry sails at night" }, "ferry");
+    this.#close();
+  }
+
+  /** Ends the emulator, however the demo ended. */
+  async end(): Promise<void> {
+    await this.#emulator?.kill();
+  }
+
+  async #start(): Promise<void> {
+    this.#lives += 1;
+    this.#out.status(`emulator ${this.#lives} starts`);
+    this.#emulator = await Emulator.start({
+      example,
+      folder,
+      vars: { DEV: "1", LEASE: "3s", DEMO_PACE: process.env["DEMO_PACE"] || "1" },
+    });
+    this.#out.line(
+      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${this.#lives === 1 ? "an empty folder" : "the same folder"}`,
+    );
+  }
+
+  async #killInside(id: string, topic: string): Promise<void> {
+    const emulator = this.#emulator as Emulator;
+    this.#out.line(`  POST /runs ${JSON.stringify({ id, topic })}`);
+    const cut = emulator.ask("/runs", { id, topic }).catch(() => null);
+    let recorded: readonly string[] = [];
+    while (!recorded.includes("outline")) {
+      await wait(50);
+      const { status, body } = await emulator.ask(`/runs/${id}`);
+      if (status < 300) recorded = (body as Reply).served.journal;
+    }
+    this.#out.line(`  GET /runs/${id}: running, recorded so far: ${recorded.join(", ")}`);
+    await emulator.kill();
+    if ((await cut) !== null) throw new Error("The request was answered before the emulator was killed.");
+    // Recorded, though the answer that would have told of it never came.
+    for (const key of recorded) this.#count(id, key);
+    this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#lives}: no answer`);
+    this.#out.line();
+  }
+
+  /** Posts until the run is not driven by somebody else, and shows both sides. */
+  async #post(path: string, body: unknown, run: string): Promise<Reply> {
+    this.#out.line(`  POST ${path} ${JSON.stringify(body)}`);
+    for (let last = 0; ;) {
+      const { status, body: reply } = await (this.#emulator as Emulator).ask(path, body);
+      const { outcome, served, ...rest } = reply as Reply;
+      if (served === undefined) throw new Error(`${path} answered ${status} ${JSON.stringify(reply)}`);
+      if (last !== status)
+        this.#tell(status, `${rest.status}${outcome ? `, ${outcome.status}` : ""}`, served);
+      last = status;
+      if (status === 202) {
+        await wait(250);
+        continue;
+      }
+      for (const key of served.ran) this.#count(run, key);
+      this.#journal += served.journal.length;
+      return reply as Reply;
+    }
+  }
+
+  #tell(status: number, what: string, { isolate, model, ran, journal }: Served): void {
+    if (this.#isolates.size === 0) this.#out.line(`  model: ${model}`);
+    this.#isolates.add(isolate);
+    this.#out.line(`  ${status} ${what}${status === 202 ? ": its dead driver's lease still stands" : ""}`);
+    const line = (word: string, keys: readonly string[]): void => {
+      if (keys.length > 0) this.#out.line(`  isolate ${isolate}  ${word.padEnd(8)} ${keys.join(", ")}`);
+    };
+    line("journal", journal);
+    line("ran", ran);
+  }
+
+  #count(run: string, key: string): void {
+    this.#ran.set(`${run} ${key}`, (this.#ran.get(`${run} ${key}`) ?? 0) + 1);
+  }
+
+  #head(text: string): void {
+    this.#out.line();
+    this.#out.line(this.#out.paint("bold", text));
+    this.#out.line();
+  }
+
+  #close(): void {
+    const repeated = [...this.#ran.values()].filter((times) => times > 1).length;
+    const calls = [...this.#ran.keys()].filter((key) => !key.endsWith(" publish")).length;
+    this.#out.line();
+    this.#out.line(
+      `Done: ${calls} model calls recorded, ${repeated} of them repeated; ${this.#journal} steps came from the journal; ${this.#isolates.size} isolates, ${this.#lives - 1} kill -9.`,
+    );
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * Announcements over HTTP: each request drives a run until it stops, and answers with its outcome. Nothing is kept
+ * between two requests but the journal in the bucket, so that any isolate goes on where another stopped.
+ */
+
+import { r2Bucket, type R2Binding } from "@durable/cloudflare";
+import { RemoteStorage, type Outcome, type ResumeResult } from "@durable/core";
+import { errorResponse, HttpError, toJson } from "@durable/http";
+import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
+import { assertMayEnter, bodyOf, routeOf, type DoorEnv } from "example-llm/edge";
+import { announcement, type Announcement } from "./announcement.ts";
+import { script } from "./script.ts";
+
+export interface Env extends DoorEnv {
+  readonly JOURNAL: R2Binding;
+  readonly SITE: { put(name: string, text: string): Promise<unknown> };
+  /** Signs resume tokens: the same in every isolate. */
+  readonly SECRET?: string;
+  readonly LEASE?: string;
+  readonly DEMO_PACE?: string;
+}
+
+/** Which isolate answered, with which model, which steps it ran for this request, and which the journal had. */
+export interface Served {
+  readonly isolate: string;
+  model: string;
+  readonly ran: string[];
+  readonly journal: string[];
+}
+
+// Nothing random may happen before the first request.
+let isolate = "";
+
+async function flowOf(env: Env, served: Served): Promise<Announcement> {
+  // Keys and other variables stand beside the bindings.
+  const variables = env as unknown as Environment;
+  const { model, line } = await chooseModel(variables, { script, pace: paceOf(env.DEMO_PACE) });
+  served.model = line;
+  const settled = ({ ran, key }: Settlement): void => void served[ran ? "ran" : "journal"].push(key);
+  const secret = env.SECRET || (env.DEV === "1" ? "for the emulator on this machine alone" : "");
+  return announcement({
+    model,
+    hear: (ctx) => watched(ctx, [{ settled }]),
+    publish: (name, text) => env.SITE.put(name, text),
+  }).with({
+    storage: new RemoteStorage(r2Bucket(env.JOURNAL)),
+    ...(secret && { secret }),
+    // How long a driver that went silent is believed to be alive.
+    lease: env.LEASE || "30s",
+    // While somebody waits for the answer, a failed model call is tried again within the request.
+    patience: "20s",
+  });
+}
+
+async function answer(request: Request, env: Env, served: Served): Promise<Response> {
+  const { route, id } = routeOf(request);
+  if (route === "POST /runs") {
+    await assertMayEnter(request, env);
+    // Both are checked by the library.
+    const { id: runId, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
+    return told(await (await flowOf(env, served)).run(input as never, { id: runId }), served);
+  }
+  if (route === "POST /resume") {
+    // The token is the leave to answer: it is signed, and good for one wait.
+    const { token, value } = await bodyOf(request);
+    return answered(await (await flowOf(env, served)).resume(String(token), value), served);
+  }
+  if (route === "GET /runs/:id") {
+    await assertMayEnter(request, env);
+    const run = (await flowOf(env, served)).get(id);
+    const entries = await run.entries();
+    for (const entry of entries) if (entry.kind === "step.completed") served.journal.push(entry.key);
+    return told(await run.outcome(), served);
+  }
+  throw new HttpError("no-route", "Use POST /runs, POST /resume or GET /runs/:id.");
+}
+
+/** 200 with the outcome; 202 while another isolate drives the run, or may have died at it: ask again. */
+function told(outcome: Outcome<unknown>, served: Served): Response {
+  return Response.json(toJson({ ...outcome, served }), { status: outcome.status === "running" ? 202 : 200 });
+}
+
+const statusOf = { accepted: 200, unknown: 404, duplicate: 409, expired: 410, invalid: 422 } as const;
+
+function answered({ status, ...rest }: ResumeResult, served: Served): Response {
+  return Response.json(toJson({ status, ...rest, served }), { status: statusOf[status] });
+}
+
+const handler = {
+  async fetch(request: Request, env: Env): Promise<Response> {
+    isolate ||= crypto.randomUUID().slice(0, 8);
+    try {
+      return await answer(request, env, { isolate, model: "", ran: [], journal: [] });
+    } catch (error) {
+      return errorResponse(error, console.error);
+    }
+  },
+};
+
+// oxlint-disable-next-line import/no-default-export -- the form of a Worker
+export default handler;

@@ -1,0 +1,46 @@
+/**
+ * What one invocation of a Worker may spend. Every request to R2 counts as a subrequest, of which there are 50 on the
+ * free plan; a queue consumer may run for 15 minutes. Whoever drives a run hands it on before either is used up.
+ */
+
+import type { Bucket } from "@durable/core";
+
+export interface BudgetOptions {
+  /** Requests to the bucket after which nothing more is begun. Leave some: what is under way is still recorded. */
+  readonly operations?: number;
+  /** Milliseconds after which nothing more is begun. */
+  readonly ms?: number;
+}
+
+export interface Budget {
+  /** Aborts when the budget is spent: `app.advance(runId, { signal })` then hands the run on. */
+  readonly signal: AbortSignal;
+  /** Requests so far. */
+  readonly operations: number;
+  /** The same bucket, with its requests counted. */
+  count(bucket: Bucket): Bucket;
+}
+
+/** One for each invocation: 40 requests and 10 minutes by default, which fits the free plan. */
+export function createBudget({ operations = 40, ms = 600_000 }: BudgetOptions = {}): Budget {
+  const spent = new AbortController();
+  const signal = AbortSignal.any([spent.signal, AbortSignal.timeout(ms)]);
+  let count = 0;
+  const note = (requests = 1): void => {
+    count += requests;
+    if (count >= operations) spent.abort();
+  };
+  return {
+    signal,
+    get operations() {
+      return count;
+    },
+    count: (bucket) => ({
+      get: (key) => (note(), bucket.get(key)),
+      create: (key, text) => (note(), bucket.create(key, text)),
+      put: (key, text) => (note(), bucket.put(key, text)),
+      list: (query) => (note(), bucket.list(query)),
+      delete: (keys) => (note(), bucket.delete(keys)),
+    }),
+  };
+}

@@ -1,0 +1,128 @@
+/**
+ * Drives runs from a queue. A message only says where to look: all that counts is in the journal, so that messages may
+ * come twice, late, in any order, or never. For the last there is `scheduled`, which finds due runs in the bucket.
+ *
+ * C1. A message is acknowledged when the run has stopped and whoever must wake it next knows of it.
+ * C2. An invocation that dies acknowledges nothing: the queue delivers the message again, and the run is replayed.
+ * C3. Who finds a run driven elsewhere looks again later: the other one may be dead.
+ */
+
+import { DurableError, type App, type Outcome } from "@durable/core";
+import type { Budget } from "./budget.ts";
+
+/** What the queue carries: drive this run on; or, answer a suspend point and then drive its run on. */
+export type RunMessage =
+  | { readonly type: "advance"; readonly runId: string }
+  | { readonly type: "resume"; readonly token: string; readonly value: unknown };
+
+/** What is used of a queue's binding. */
+export interface QueueBinding {
+  send(message: RunMessage, options?: { readonly delaySeconds?: number }): Promise<unknown>;
+}
+
+/** What is used of a message. */
+export interface QueueMessage {
+  readonly id: string;
+  readonly body: unknown;
+  /** How often it was delivered, this time included. */
+  readonly attempts: number;
+  ack(): void;
+  retry(options?: { readonly delaySeconds?: number }): void;
+}
+
+export interface ConsumerOptions {
+  readonly queue: QueueBinding;
+  /** What this invocation may spend; without one, runs are driven until they stop. */
+  readonly budget?: Budget;
+  /** When to look again at a run that is driven elsewhere: as long as a lease, 30 s by default. */
+  readonly lookAgainSeconds?: number;
+}
+
+export interface Consumer {
+  /** For the Worker's `queue` handler. */
+  queue(batch: { readonly messages: readonly QueueMessage[] }): Promise<void>;
+  /** For the Worker's `scheduled` handler: sends a message for every run that is due; returns how many. */
+  scheduled(): Promise<number>;
+}
+
+/** The longest a message may be delayed; what sleeps longer is found by `scheduled`, or by a chain of messages. */
+const longestDelaySeconds = 86_400;
+const longestRetrySeconds = 300;
+/** Runs taken up so often without any progress kill whoever drives them. */
+const maxStarts = 50;
+
+export function createConsumer(app: App, options: ConsumerOptions): Consumer {
+  const { queue, budget, lookAgainSeconds = 30 } = options;
+  const advance = (runId: string): Promise<Outcome<unknown>> =>
+    app.advance(runId, { maxStarts, patience: 0, ...(budget && { signal: budget.signal }) });
+
+  /** Sees to it that somebody will look at a run that has not ended. */
+  const follow = async (outcome: Outcome<unknown>): Promise<void> => {
+    const { runId } = outcome;
+    if (outcome.status === "running") {
+      // Handed on by this invocation, or driven by another one.
+      const delaySeconds = budget?.signal.aborted === true ? 0 : lookAgainSeconds;
+      await queue.send({ type: "advance", runId }, { delaySeconds });
+    } else if (outcome.status === "suspended" && outcome.wakeAt !== null) {
+      const seconds = Math.max(0, Math.ceil((outcome.wakeAt - app.world.now()) / 1_000));
+      await queue.send({ type: "advance", runId }, { delaySeconds: Math.min(seconds, longestDelaySeconds) });
+    }
+  };
+
+  const take = async ({ id, body }: QueueMessage): Promise<void> => {
+    const message = readMessage(body);
+    if (message.type === "advance") return follow(await advance(message.runId));
+    // By its id a message that comes twice is known to be the same answer.
+    const { outcome } = await app.deliver(message.token, message.value, { id });
+    if (outcome !== undefined && isOpen(outcome)) await follow(await advance(outcome.runId));
+  };
+
+  return {
+    async queue({ messages }) {
+      for (const message of messages) {
+        if (budget?.signal.aborted === true) {
+          message.retry();
+          continue;
+        }
+        try {
+          await take(message);
+          message.ack();
+        } catch (error) {
+          if (DurableError.is(error, "not-found")) message.ack();
+          else message.retry({ delaySeconds: Math.min(2 ** message.attempts, longestRetrySeconds) });
+          app.world.warn(`message ${message.id} of the queue: ${String(error)}`);
+        }
+      }
+    },
+
+    async scheduled() {
+      let sent = 0;
+      let cursor: string | null = "";
+      while (cursor !== null && budget?.signal.aborted !== true) {
+        const page = await app.list({ dueAt: app.world.now(), ...(cursor === "" ? {} : { cursor }) });
+        for (const { runId, workflow } of page.runs) {
+          if (!app.workflows.includes(workflow)) continue;
+          await queue.send({ type: "advance", runId });
+          sent += 1;
+        }
+        cursor = page.next;
+      }
+      return sent;
+    },
+  };
+}
+
+function isOpen({ status }: Outcome<unknown>): boolean {
+  return status === "running" || status === "suspended";
+}
+
+/** A message of another form is never acknowledged: after its last delivery it goes where lost messages go. */
+function readMessage(body: unknown): RunMessage {
+  const { type, runId, token, value } = (body ?? {}) as Record<string, unknown>;
+  if (type === "advance" && typeof runId === "string") return { type, runId };
+  if (type === "resume" && typeof token === "string") return { type, token, value };
+  throw new DurableError(
+    "invalid-input",
+    'It is neither { type: "advance", runId } nor { type: "resume", token, value }.',
+  );
+}

@@ -1,0 +1,176 @@
+import { createApp, durable, MemoryBucket, RemoteStorage, type App, type BucketQuery } from "@durable/core";
+import { virtualWorld } from "@durable/testing";
+import { describe, expect, test } from "vitest";
+import { createBudget, createConsumer, type Budget, type RunMessage } from "../src/index.ts";
+
+const secret = "a secret for tests, of no worth";
+
+interface Sent {
+  readonly message: RunMessage;
+  readonly delaySeconds: number;
+}
+
+/** A queue by hand: what was sent, and what became of what is delivered. */
+function stage() {
+  const world = virtualWorld();
+  const bucket = new MemoryBucket();
+  const sent: Sent[] = [];
+  const bodies: string[] = [];
+  const flow = durable("flow", async (ctx, steps: number) => {
+    const step = (name: string) => ctx.step(name, () => (bodies.push(name), name));
+    for (let i = 0; i < steps; i++) await step(`s${i}`);
+    const answer = await ctx.suspend<string>("ask", { timeout: "2 days" });
+    await step("after");
+    return answer;
+  });
+  const broken = durable("broken", (ctx) => ctx.step("s", () => Promise.reject(new Error("no"))));
+  const appOf = (budget?: Budget): App => {
+    const storage = new RemoteStorage(budget?.count(bucket) ?? bucket, { world });
+    return createApp({ world, storage, secret, workflows: [flow, broken] });
+  };
+  const queue = {
+    send: (message: RunMessage, { delaySeconds = 0 } = {}) =>
+      Promise.resolve(void sent.push({ message, delaySeconds })),
+  };
+  const deliver = async (
+    body: unknown,
+    { attempts = 1, budget }: { attempts?: number; budget?: Budget } = {},
+  ) => {
+    const told: string[] = [];
+    const message = {
+      id: `m${attempts}-${JSON.stringify(body)}`,
+      body,
+      attempts,
+      ack: () => void told.push("ack"),
+      retry: ({ delaySeconds = 0 } = {}) => void told.push(`retry ${delaySeconds}`),
+    };
+    const consumer = createConsumer(appOf(budget), { queue, ...(budget && { budget }) });
+    await world.run(consumer.queue({ messages: [message] }));
+    return told;
+  };
+  /** Records a run whose driver dies before its first step is recorded; then its lease runs out. */
+  const record = async (id: string, steps: number): Promise<void> => {
+    let slots = 0;
+    const mortal = {
+      get: (key: string) => bucket.get(key),
+      put: (key: string, text: string) => bucket.put(key, text),
+      list: (query: BucketQuery) => bucket.list(query),
+      delete: (keys: readonly string[]) => bucket.delete(keys),
+      create: (key: string, text: string) =>
+        key.startsWith("runs/") && (slots += 1) > 1
+          ? new Promise<boolean>(() => {})
+          : bucket.create(key, text),
+    };
+    const storage = new RemoteStorage(mortal, { world });
+    await world.run(createApp({ world, storage, secret, workflows: [flow] }).start("flow", steps, { id }));
+    await world.advance(60_000);
+    bodies.length = 0;
+  };
+  return { world, bucket, sent, bodies, appOf, queue, deliver, record };
+}
+
+async function tokenOf({ world, appOf }: ReturnType<typeof stage>, id: string): Promise<string> {
+  const outcome = await world.run(appOf().get(id).outcome());
+  if (outcome.status !== "suspended") throw new Error(outcome.status);
+  return outcome.waiting[0]!.token;
+}
+
+describe("the consumer", () => {
+  test("drives a run, and sends itself a message for its deadline, up to the longest delay", async () => {
+    const all = stage();
+    await all.record("r", 2);
+    all.sent.length = 0;
+    expect(await all.deliver({ type: "advance", runId: "r" })).toEqual(["ack"]);
+    expect(all.sent).toEqual([{ message: { type: "advance", runId: "r" }, delaySeconds: 86_400 }]);
+    expect(await all.deliver({ type: "advance", runId: "r" }), "and again").toEqual(["ack"]);
+    expect(all.bodies).toEqual(["s0", "s1"]);
+  });
+
+  test("H57 answers, then drives; the same message twice counts once, another answer is too late", async () => {
+    const all = stage();
+    await all.record("r", 1);
+    await all.deliver({ type: "advance", runId: "r" });
+    const token = await tokenOf(all, "r");
+    const message = { type: "resume", token, value: "yes" };
+    expect(await all.deliver(message)).toEqual(["ack"]);
+    expect(await all.deliver(message, { attempts: 1 })).toEqual(["ack"]);
+    expect(await all.deliver({ ...message, value: "no" })).toEqual(["ack"]);
+    expect(await all.world.run(all.appOf().get("r").outcome())).toMatchObject({
+      status: "completed",
+      output: "yes",
+    });
+    expect(all.bodies).toEqual(["s0", "after"]);
+  });
+
+  test("hands a run on before its budget is spent, and repeats nothing", async () => {
+    const all = stage();
+    await all.record("r", 40);
+    let invocations = 0;
+    for (
+      let next: Sent | undefined = { message: { type: "advance", runId: "r" }, delaySeconds: 0 };
+      next?.delaySeconds === 0;
+    ) {
+      all.sent.length = 0;
+      const budget = createBudget({ operations: 20 });
+      expect(await all.deliver(next.message, { budget })).toEqual(["ack"]);
+      invocations += 1;
+      // What is under way is recorded, the run is given back, and that is all.
+      expect(budget.operations).toBeLessThan(20 + 8);
+      next = all.sent[0];
+    }
+    expect(all.bodies).toEqual(Array.from({ length: 40 }, (_, i) => `s${i}`));
+    expect(invocations).toBeGreaterThan(2);
+    expect(invocations).toBeLessThan(8);
+    await tokenOf(all, "r");
+  });
+
+  test("a batch that comes when the budget is spent comes again", async () => {
+    const all = stage();
+    await all.record("r", 1);
+    const budget = createBudget({ operations: 0 });
+    await budget.count(all.bucket).get("anything");
+    expect(await all.deliver({ type: "advance", runId: "r" }, { budget })).toEqual(["retry 0"]);
+    expect(all.bodies).toEqual([]);
+  });
+
+  test("a run that is driven elsewhere is looked at again when its lease may be over", async () => {
+    const all = stage();
+    await all.record("r", 0);
+    const { locator } = (await all.world.run(all.appOf().list())).runs[0]!;
+    await new RemoteStorage(all.bucket, { world: all.world }).lease(locator, "somebody", 30_000);
+    all.sent.length = 0;
+    expect(await all.deliver({ type: "advance", runId: "r" })).toEqual(["ack"]);
+    expect(all.sent).toEqual([{ message: { type: "advance", runId: "r" }, delaySeconds: 30 }]);
+  });
+
+  test("what cannot be done now comes back later each time; what is of another form is never acknowledged", async () => {
+    const all = stage();
+    expect(await all.deliver({ type: "advance", runId: "nobody" })).toEqual(["ack"]);
+    for (const body of [
+      null,
+      "advance",
+      {},
+      { type: "advance" },
+      { type: "resume", value: 1 },
+      { type: "stop", runId: "r" },
+    ])
+      expect(await all.deliver(body)).toEqual(["retry 2"]);
+    expect(await all.deliver({}, { attempts: 5 })).toEqual(["retry 32"]);
+    expect(await all.deliver({}, { attempts: 50 })).toEqual(["retry 300"]);
+  });
+
+  test("H28 with every message lost, the sweep finds what is due", async () => {
+    const all = stage();
+    const { world, appOf, queue } = all;
+    await all.record("waits", 1);
+    await all.deliver({ type: "advance", runId: "waits" });
+    await world.run(appOf().deliver(await tokenOf(all, "waits"), "yes"));
+    all.sent.length = 0;
+    const sweep = () => world.run(createConsumer(appOf(), { queue }).scheduled());
+    expect(await sweep()).toBe(1);
+    expect(all.sent.map(({ message }) => message)).toEqual([{ type: "advance", runId: "waits" }]);
+    await all.deliver(all.sent[0]!.message);
+    expect(await sweep()).toBe(0);
+    expect(await world.run(appOf().get("waits").outcome())).toMatchObject({ status: "completed" });
+  });
+});

@@ -1,0 +1,118 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { Miniflare } from "miniflare";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "./support/bundle.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "durable-isolates-"));
+const living: Miniflare[] = [];
+let script = "";
+beforeAll(async () => {
+  script = await bundle("run-worker.ts");
+});
+afterAll(async () => {
+  await Promise.all(living.map((server) => server.dispose()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Told {
+  readonly isolate: string;
+  readonly reply: { status: string; output?: string; waiting?: { token: string }[] };
+  readonly bodies: string[];
+}
+
+/** Processes of workerd that this one started, and that still run. */
+function workerds(): number[] {
+  const { stdout } = spawnSync("ps", ["-o", "pid=,stat=,comm=", "--ppid", String(process.pid)], {
+    encoding: "utf8",
+  });
+  return stdout
+    .split("\n")
+    .filter((line) => line.includes("workerd") && !/^\s*\d+\s+Z/.test(line))
+    .map((line) => Number.parseInt(line, 10));
+}
+
+function workerdOf(before: readonly number[]): number {
+  const [pid] = workerds().filter((each) => !before.includes(each));
+  if (pid === undefined) throw new Error("workerd is not found among the processes.");
+  return pid;
+}
+
+/** workerd, with a bucket that outlives it and a queue that does not. */
+async function start() {
+  const before = workerds();
+  const server = new Miniflare({
+    modules: true,
+    script,
+    cf: false,
+    compatibilityDate: "2026-07-01",
+    host: "127.0.0.1",
+    port: 0,
+    r2Buckets: ["JOURNAL"],
+    r2Persist: folder,
+    queueProducers: { RUNS: "runs" },
+    queueConsumers: { runs: { maxBatchSize: 1, maxBatchTimeout: 0 } },
+  });
+  living.push(server);
+  const url = await server.ready;
+  const ask = async (path: string, body?: unknown): Promise<Told> => {
+    const post = { method: "POST", body: JSON.stringify(body) };
+    const response = await fetch(new URL(path, url), body === undefined ? {} : post);
+    const text = await response.text();
+    if (!response.ok) throw new Error(text);
+    return JSON.parse(text) as Told;
+  };
+  const stop = async (): Promise<void> => {
+    living.splice(living.indexOf(server), 1);
+    await server.dispose();
+  };
+  return { ask, stop, pid: workerdOf(before) };
+}
+
+describe("isolates that share a bucket", () => {
+  test("H33 a run that one instance started is resumed by another, which repeats no recorded call", async () => {
+    const first = await start();
+    const parked = await first.ask("/run", { id: "r", topic: "tides" });
+    expect(parked).toMatchObject({ reply: { status: "suspended" }, bodies: ["plan", "draft"] });
+    process.kill(first.pid, "SIGKILL");
+    await expect(first.ask("/r")).rejects.toBeInstanceOf(Error);
+    await first.stop();
+
+    const second = await start();
+    const token = parked.reply.waiting?.[0]?.token;
+    const resumed = await second.ask("/resume", { token, value: true });
+    expect(resumed).toMatchObject({ reply: { status: "accepted" }, bodies: ["publish"] });
+    expect(resumed.isolate).not.toBe(parked.isolate);
+    expect((await second.ask("/r")).reply).toMatchObject({
+      status: "completed",
+      output: "published a draft of a plan for tides",
+    });
+    expect((await second.ask("/resume", { token, value: false })).reply.status).toBe("duplicate");
+    await second.stop();
+  }, 120_000);
+
+  test("an answer that comes by the queue is recorded, and its run driven on", async () => {
+    const server = await start();
+    const parked = await server.ask("/run", { id: "queued", topic: "rain" });
+    const message = { type: "resume", token: parked.reply.waiting?.[0]?.token, value: true };
+    await server.ask("/send", message);
+    await server.ask("/send", message);
+    let told: Told;
+    do {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      told = await server.ask("/queued");
+    } while (told.reply.status !== "completed");
+    expect(told.bodies).toEqual(["plan", "draft", "publish"]);
+    await server.stop();
+  }, 120_000);
+
+  test("the bundle has nothing of Node's, and its size is told", () => {
+    expect(script).not.toMatch(/from\s*"node:|require\(/);
+    const { length } = gzipSync(script);
+    console.log(`worker bundle: ${script.length} characters, ${length} bytes gzipped, not minified`);
+    expect(length).toBeLessThan(120_000);
+  });
+});

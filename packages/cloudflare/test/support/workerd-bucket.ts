@@ -1,0 +1,36 @@
+/** The R2 binding of a Worker, as a bucket of this process: every call is made in workerd. */
+
+import type { Bucket } from "@durable/core";
+import { Miniflare } from "miniflare";
+import { bundle } from "./bundle.ts";
+
+export async function startR2(): Promise<{ open(prefix: string): Bucket; stop(): Promise<void> }> {
+  const server = new Miniflare({
+    modules: true,
+    script: await bundle("bucket-worker.ts"),
+    cf: false,
+    compatibilityDate: "2026-07-01",
+    r2Buckets: ["JOURNAL"],
+    host: "127.0.0.1",
+    port: 0,
+  });
+  const url = await server.ready;
+  return {
+    stop: () => server.dispose(),
+    open: (prefix) => {
+      const call = async (operation: string, ...args: readonly unknown[]): Promise<unknown> => {
+        const target = new URL(`/?prefix=${encodeURIComponent(prefix)}`, url);
+        const response = await fetch(target, { method: "POST", body: JSON.stringify({ operation, args }) });
+        if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+        return response.json();
+      };
+      return {
+        get: (key) => call("get", key) as Promise<string | null>,
+        create: (key, text) => call("create", key, text) as Promise<boolean>,
+        put: (key, text) => call("put", key, text) as Promise<void>,
+        list: (query) => call("list", query) as ReturnType<Bucket["list"]>,
+        delete: (keys) => call("delete", keys) as Promise<void>,
+      };
+    },
+  };
+}

@@ -1,0 +1,1 @@
+export { FolderBucket, type FolderOptions } from "./bucket.ts";

@@ -1,0 +1,182 @@
+/**
+ * A bucket of an S3-compatible store, over `fetch`. What stores answer is read as they mean it:
+ *
+ * 412        there is an object already. It may be one's own: the storage looks.
+ * 409        two writes met and neither was decided: ask again.
+ * 408, 429, 5xx, no answer, 200 without an ETag        not known: ask again.
+ * 403, 404 for the bucket, anything else               final, with what the store said.
+ */
+
+import { DurableError, type Bucket, type BucketPage, type BucketQuery, type ErrorCode } from "@durable/core";
+import { encode, Signer, type Credentials } from "./sign.ts";
+
+export interface S3Options extends Credentials {
+  readonly bucket: string;
+  /** `auto` for R2; `us-east-1` by default. */
+  readonly region?: string;
+  /** Where the store is, without the bucket; AWS by default. */
+  readonly endpoint?: string;
+  /** Goes before every key, so that several deployments can share a bucket: `orders/`. */
+  readonly prefix?: string;
+  /** How long one request may take; 30 s by default. */
+  readonly timeoutMs?: number;
+  /** What sends requests; the system's by default. */
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+interface Asked {
+  readonly method: "GET" | "PUT" | "DELETE";
+  readonly key?: string;
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly etag: string | null;
+  readonly text: string;
+}
+
+const utf8 = new TextEncoder();
+/** A byte order mark is part of the text. */
+const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+const deletesAtOnce = 6;
+
+/** Journals in an S3-compatible store: `new RemoteStorage(s3Bucket({ ... }))`. */
+export function s3Bucket(options: S3Options): Bucket {
+  return new S3Bucket(options);
+}
+
+class S3Bucket implements Bucket {
+  readonly #options: S3Options;
+  readonly #base: string;
+  readonly #prefix: string;
+  readonly #signer: Signer;
+
+  constructor(options: S3Options) {
+    const { region = "us-east-1", bucket, prefix = "" } = options;
+    const endpoint = options.endpoint ?? `https://s3.${region}.amazonaws.com`;
+    this.#options = options;
+    this.#base = `${endpoint.replace(/\/+$/, "")}/${encode(bucket)}`;
+    this.#prefix = prefix;
+    this.#signer = new Signer(options, { region, service: "s3" });
+  }
+
+  async get(key: string): Promise<string | null> {
+    const reply = await this.#ask({ method: "GET", key });
+    if (reply.status === 200) return reply.text;
+    if (reply.status === 404 && !reply.text.includes("NoSuchBucket")) return null;
+    throw this.#refusal("read", key, reply);
+  }
+
+  async create(key: string, text: string): Promise<boolean> {
+    const reply = await this.#ask({ method: "PUT", key, text, headers: { "if-none-match": "*" } });
+    if (reply.status === 412) return false;
+    this.#assertWritten(key, reply);
+    return true;
+  }
+
+  async put(key: string, text: string): Promise<void> {
+    this.#assertWritten(key, await this.#ask({ method: "PUT", key, text }));
+  }
+
+  /** Some stores begin to answer before they know, and put the error into the body of a 200. */
+  #assertWritten(key: string, reply: Reply): void {
+    if (reply.status !== 200) throw this.#refusal("written", key, reply);
+    if (reply.etag === null || reply.text.includes("<Error>"))
+      throw new DurableError("storage-busy", `The store did not say whether it wrote ${key}.`);
+  }
+
+  async list({ prefix, after = "", limit }: BucketQuery): Promise<BucketPage> {
+    const query: Record<string, string> = {
+      "list-type": "2",
+      "encoding-type": "url",
+      prefix: this.#prefix + prefix,
+    };
+    if (after !== "") query["start-after"] = this.#prefix + after;
+    if (limit !== undefined) query["max-keys"] = String(Math.min(limit, 1_000));
+    for (;;) {
+      const reply = await this.#ask({ method: "GET", query });
+      if (reply.status !== 200) throw this.#refusal("listed", prefix, reply);
+      const keys = allOf(reply.text, "Key").map((key) => decode(key).slice(this.#prefix.length));
+      const more = allOf(reply.text, "IsTruncated")[0] === "true";
+      const [next] = allOf(reply.text, "NextContinuationToken");
+      if (keys.length > 0 || !more || next === undefined) return { keys, more: more && keys.length > 0 };
+      // A page of nothing but what was deleted.
+      query["continuation-token"] = unescaped(next);
+    }
+  }
+
+  /** One by one: deleting many with one request needs a checksum that stores do not agree on. */
+  async delete(keys: readonly string[]): Promise<void> {
+    for (let from = 0; from < keys.length; from += deletesAtOnce) {
+      const some = keys.slice(from, from + deletesAtOnce);
+      await Promise.all(some.map((key) => this.#delete(key)));
+    }
+  }
+
+  async #delete(key: string): Promise<void> {
+    const reply = await this.#ask({ method: "DELETE", key });
+    const done = reply.status === 200 || reply.status === 204 || reply.status === 404;
+    if (!done || reply.text.includes("NoSuchBucket")) throw this.#refusal("deleted", key, reply);
+  }
+
+  async #ask({ method, key, text, headers = {}, query = {} }: Asked): Promise<Reply> {
+    const path = key === undefined ? "" : `/${(this.#prefix + key).split("/").map(encode).join("/")}`;
+    const url = new URL(this.#base + path);
+    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+    // As it was signed: a space is %20 there, and would be a plus here.
+    url.search = url.search.replaceAll("+", "%20");
+    // Bytes, so that fetch adds no content type, which would not be signed.
+    const body = utf8.encode(text ?? "");
+    const signed = await this.#signer.sign({ method, url, headers, body }, new Date());
+    const { fetch: send = fetch, timeoutMs = 30_000 } = this.#options;
+    const response = await send(String(url), {
+      method,
+      headers: signed,
+      ...(text === undefined ? {} : { body }),
+      // A redirect would take the signature to somebody else.
+      redirect: "manual",
+      signal: AbortSignal.timeout(timeoutMs),
+    });
+    return {
+      status: response.status,
+      etag: response.headers.get("etag"),
+      text: fromUtf8.decode(await response.arrayBuffer()),
+    };
+  }
+
+  #refusal(what: string, key: string, { status, text }: Reply): DurableError {
+    const [code = ""] = allOf(text, "Code");
+    const [message = ""] = allOf(text, "Message");
+    const said = [status, code, message].filter((part) => part !== "").join(" ");
+    return new DurableError(
+      codeOf(status),
+      `${key} in bucket ${this.#options.bucket} could not be ${what}: the store answered ${said}.`,
+      { details: { status, code } },
+    );
+  }
+}
+
+function codeOf(status: number): ErrorCode {
+  if (status === 409 || status === 408 || status === 429 || status >= 500)
+    return status === 501 ? "storage-failed" : "storage-busy";
+  if (status === 507) return "storage-full";
+  return status === 401 || status === 403 ? "storage-readonly" : "storage-failed";
+}
+
+/** What stands in all elements of a name; replies have no others inside. */
+function allOf(xml: string, name: string): string[] {
+  return [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, text = ""]) => text);
+}
+
+function unescaped(text: string): string {
+  const entities = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;": "'" } as const;
+  return text.replaceAll(/&(?:amp|lt|gt|quot|apos);/g, (entity) => entities[entity as keyof typeof entities]);
+}
+
+/** Keys come in the form of a URL. */
+function decode(key: string): string {
+  return decodeURIComponent(unescaped(key).replaceAll("+", " "));
+}

@@ -1,0 +1,22 @@
+/** Cloudflare's own R2, run by workerd in this process, behind its S3 API: conditions and signatures are checked. */
+
+import { Miniflare } from "miniflare";
+
+export const credentials = { accessKeyId: "an access key", secretAccessKey: "a/secret+key=" };
+
+export async function startServer(): Promise<{ readonly endpoint: string; stop(): Promise<void> }> {
+  const server = new Miniflare({
+    modules: true,
+    script: 'export default { fetch() { return new Response("ok") } }',
+    cf: false,
+    compatibilityDate: "2026-07-01",
+    host: "127.0.0.1",
+    port: 0,
+    r2Buckets: { JOURNAL: { id: "journal", s3Credentials: credentials } },
+  });
+  const url = await server.ready;
+  return {
+    endpoint: `${url.origin}/cdn-cgi/local/r2/s3`,
+    stop: () => server.dispose(),
+  };
+}

@@ -1,0 +1,214 @@
+/** The contract of `Bucket`, as tests, and with it that of `RemoteStorage` on such a bucket. */
+
+import { RemoteStorage, systemWorld, type Bucket, type World } from "@durable/core";
+import { describe, expect, it } from "vitest";
+import { faultyBucket, type BucketFault, type FaultyBucket } from "../buckets.ts";
+import { seeded } from "../random.ts";
+import { storageConformance } from "./suite.ts";
+
+export interface BucketHandle {
+  readonly bucket: Bucket;
+  /** Removes what the test has written. */
+  close(): Promise<void>;
+}
+
+/** Gives a fresh, empty bucket. */
+export type OpenBucket = () => Promise<BucketHandle>;
+
+export interface BucketConformanceOptions {
+  /** With faults in the way, of these kinds; none by default. */
+  readonly faults?: readonly BucketFault[];
+  /** Leaves out the tests that ask for hundreds of objects, for buckets behind a network. */
+  readonly brief?: boolean;
+}
+
+const brevity = "it asks for hundreds of objects, and this is the brief form";
+
+const long = [
+  "append lets exactly one of 64 at the same position win",
+  "append keeps runs that are written at once apart",
+  "append that is acknowledged is seen by a second handle",
+  "read gives more than a thousand batches",
+  "list filters by workflow, status and parent, apart and together",
+  "list pages through every run once while others are added",
+  "list pages on when the run a page ended with has changed or gone",
+  "due runs are paged, also when those of the page before were taken",
+  "delete frees a chain of forks from its end",
+  "delete and an append that names the same blob at once: named and there, or refused",
+  "many runs that name a blob at once share it until the last has gone",
+  "a blob of 32 MiB, in bytes and in characters",
+  "hostile blob names are data (H65)",
+  "hostile workflow names are data (H65)",
+  "hostile parents are data (H65)",
+  "hostile run ids and labels are data (H65)",
+  "hostile lease owners are data (H65)",
+].map((test) => ({ test, reason: brevity }));
+
+const reason = "a run in a bucket keeps blobs for itself and for those that read it, not for strangers";
+
+/** What the contract of a storage asks for beyond what core needs: one copy of a blob for runs that know nothing of each other. */
+const strangers = [
+  "a blob is kept once: a second body under its name is ignored",
+  "of 32 appends at one position, only the winner's blob is kept",
+  "delete keeps a blob that another run names, and frees it with the last",
+  "delete leaves no blob behind for a new run of the same id (H17)",
+  "2,000 blobs in one append, and all of them again without their bodies",
+].map((test) => ({ test, reason }));
+
+/** Waits are skipped, so that a test of a thousand faults is as fast as one without. */
+function hurried(now: () => number): World {
+  return {
+    ...systemWorld,
+    now,
+    timer: (_ms, fire) => {
+      const handle = setTimeout(fire, 0);
+      return () => clearTimeout(handle);
+    },
+  };
+}
+
+/** Registers the tests of a storage for `RemoteStorage` on a bucket. */
+export function remoteConformance(
+  name: string,
+  open: OpenBucket,
+  { faults = [], brief = false }: BucketConformanceOptions = {},
+): void {
+  let seed = 0;
+  const title = faults.length === 0 ? name : `${name} with ${faults.join(", ")}`;
+  storageConformance(
+    `RemoteStorage on ${title}`,
+    async ({ now }) => {
+      const handle = await open();
+      const buckets: FaultyBucket[] = [];
+      const another = (): RemoteStorage => {
+        const faulty = faultyBucket(handle.bucket, { random: seeded((seed += 1)), faults });
+        buckets.push(faulty);
+        return new RemoteStorage(faulty, { world: hurried(now) });
+      };
+      return {
+        storage: another(),
+        reopen: () => Promise.resolve(another()),
+        settled: () => Promise.resolve(buckets.forEach((faulty) => faulty.settle())),
+        close: () => handle.close(),
+      };
+    },
+    { skip: brief ? [...strangers, ...long] : strangers },
+  );
+}
+
+/** Registers every test of the port for one bucket. */
+export function bucketConformance(
+  name: string,
+  open: OpenBucket,
+  { brief = false }: Pick<BucketConformanceOptions, "brief"> = {},
+): void {
+  describe(`${name} keeps the bucket contract`, () => {
+    for (const [title, check] of Object.entries(bucketChecks)) {
+      if (brief && title.includes("thousand")) continue;
+      // oxlint-disable-next-line vitest/expect-expect -- the checks hold the assertions
+      it(`a bucket: ${title}`, async () => {
+        const handle = await open();
+        try {
+          await check(handle.bucket);
+        } finally {
+          await handle.close();
+        }
+      });
+    }
+  });
+}
+
+const texts = [
+  "",
+  " ",
+  "null",
+  "\u0000",
+  "\uFEFFmark",
+  "line\r\nfeed",
+  "日本語 🧑‍🚀 \u{10FFFF}",
+  "x".repeat(2 ** 20),
+];
+
+const bucketChecks: Readonly<Record<string, (bucket: Bucket) => Promise<void>>> = {
+  "get gives null for what is not there": async (bucket) => {
+    expect(await bucket.get("nothing/here")).toBeNull();
+  },
+
+  "create writes once, and says so": async (bucket) => {
+    expect(await bucket.create("a/b", "one")).toBe(true);
+    expect(await bucket.create("a/b", "two")).toBe(false);
+    expect(await bucket.create("a/b", "one")).toBe(false);
+    expect(await bucket.get("a/b")).toBe("one");
+  },
+
+  "create lets exactly one of 32 win": async (bucket) => {
+    for (let round = 0; round < 5; round++) {
+      const tries = Array.from({ length: 32 }, (_, n) => bucket.create(`race/${round}`, `writer ${n}`));
+      const won = await Promise.all(tries);
+      expect(won.filter(Boolean)).toHaveLength(1);
+      expect(await bucket.get(`race/${round}`)).toBe(`writer ${won.indexOf(true)}`);
+    }
+  },
+
+  "put writes over what is there, and creates what is not": async (bucket) => {
+    await bucket.put("a", "one");
+    await bucket.put("a", "two");
+    expect(await bucket.get("a")).toBe("two");
+    expect(await bucket.create("a", "three")).toBe(false);
+  },
+
+  "texts come back as they were": async (bucket) => {
+    for (const [n, text] of texts.entries()) {
+      await bucket.create(`created/${n}`, text);
+      await bucket.put(`put/${n}`, text);
+      // By ===, so that a failure does not print megabytes.
+      for (const way of ["created", "put"]) expect((await bucket.get(`${way}/${n}`)) === text).toBe(true);
+    }
+  },
+
+  "delete removes, also what is not there, and what was deleted can be created": async (bucket) => {
+    for (const key of ["a", "b", "c"]) await bucket.create(key, key);
+    await bucket.delete(["a", "nothing", "c"]);
+    expect(await Promise.all(["a", "b", "c"].map((key) => bucket.get(key)))).toEqual([null, "b", null]);
+    await bucket.delete([]);
+    expect(await bucket.create("a", "again")).toBe(true);
+  },
+
+  "list gives keys in order, by prefix, after a key, and in pages": async (bucket) => {
+    const keys = ["a", "a.b", "a/1", "a/10", "a/2", "a0", "b/1"];
+    for (const key of keys.toReversed()) await bucket.create(key, "");
+    const all = async (prefix: string, after = "", limit?: number): Promise<string[]> => {
+      const found: string[] = [];
+      for (let more = true; more;) {
+        const last = found.at(-1) ?? after;
+        const page = await bucket.list({ prefix, after: last, ...(limit === undefined ? {} : { limit }) });
+        found.push(...page.keys);
+        more = page.more;
+      }
+      return found;
+    };
+    expect(await all("")).toEqual(keys);
+    expect(await all("a/")).toEqual(["a/1", "a/10", "a/2"]);
+    expect(await all("a", "a/1")).toEqual(["a/10", "a/2", "a0"]);
+    expect(await all("a/", "a/1", 1)).toEqual(["a/10", "a/2"]);
+    expect(await all("nothing")).toEqual([]);
+  },
+
+  "list goes beyond a thousand keys": async (bucket) => {
+    const keys = Array.from({ length: 1_005 }, (_, n) => `many/${String(n).padStart(5, "0")}`);
+    for (let from = 0; from < keys.length; from += 20)
+      await Promise.all(keys.slice(from, from + 20).map((key) => bucket.create(key, "")));
+    const found: string[] = [];
+    for (let more = true; more;) {
+      const page = await bucket.list({
+        prefix: "many/",
+        ...(found.length === 0 ? {} : { after: found.at(-1) ?? "" }),
+      });
+      found.push(...page.keys);
+      more = page.more;
+    }
+    expect(found).toEqual(keys);
+    await bucket.delete(keys);
+    expect((await bucket.list({ prefix: "many/" })).keys).toEqual([]);
+  },
+};

@@ -1,0 +1,9 @@
+/** Three handles on one bucket, as three processes have them, for the simulator. */
+
+import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
+import { virtualWorld } from "../../src/world.ts";
+
+export function handles(now: () => number): Storage[] {
+  const bucket = new MemoryBucket();
+  return [1, 2, 3].map((seed) => new RemoteStorage(bucket, { world: { ...virtualWorld({ seed }), now } }));
+}

@@ -1,0 +1,56 @@
+/** A bucket and a queue on loopback, spoken to as AWS is. */
+
+import { Miniflare } from "miniflare";
+import { Program } from "./programs.ts";
+
+const credentials = { accessKeyId: "an access key", secretAccessKey: "a/secret+key=" };
+
+/** Cloudflare's own R2, behind its S3 API: conditions and signatures are checked. */
+export async function startStore(script = 'export default { fetch: () => new Response("ok") }') {
+  const server = new Miniflare({
+    modules: true,
+    script,
+    cf: false,
+    compatibilityDate: "2026-07-01",
+    host: "127.0.0.1",
+    port: 0,
+    r2Buckets: { JOURNAL: { id: "journal", s3Credentials: credentials } },
+  });
+  const url = await server.ready;
+  const endpoint = `${url.origin}/cdn-cgi/local/r2/s3`;
+  return {
+    url,
+    s3: { ...credentials, endpoint, bucket: "journal", region: "auto" },
+    stop: () => server.dispose(),
+  };
+}
+
+/** Visibility timeouts run in real time. */
+export async function startQueues() {
+  const server = new Program("queue-server.ts");
+  const origin = await server.line("listens");
+  const look = async <T>(path: string): Promise<T> =>
+    (await fetch(new URL(path, origin))).json() as Promise<T>;
+  return {
+    /** A new queue, and how to reach it. */
+    create: async (name: string) => {
+      const headers = {
+        "content-type": "application/x-amz-json-1.0",
+        "x-amz-target": "AmazonSQS.CreateQueue",
+      };
+      const init = { method: "POST", headers, body: JSON.stringify({ QueueName: name }) };
+      const { QueueUrl } = (await (await fetch(origin, init)).json()) as { QueueUrl: string };
+      // It names itself by a host that only some systems know.
+      const queueUrl = new URL(new URL(QueueUrl).pathname, origin).href;
+      return { ...credentials, region: "us-east-1", queueUrl };
+    },
+    /** How often something was asked of a queue. */
+    count: async (action: string, name: string): Promise<number> =>
+      (await look<Record<string, number>>("/counts"))[`${action} ${name}`] ?? 0,
+    /** How many messages there are: to be had, delayed and in somebody's hands. */
+    left: async (name: string): Promise<number> => {
+      const { messages } = await look<{ messages: Record<string, unknown[]> }>(`/_fauxqs/queues/${name}`);
+      return Object.values(messages).flat().length;
+    },
+  };
+}

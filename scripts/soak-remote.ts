@@ -1,0 +1,119 @@
+/**
+ * RemoteStorage on real stores, for as long as it is told to:
+ *
+ *     npm run soak:remote -- --runs 500 --stores r2,s3 --seed 7
+ *
+ * runs      on each store: four drivers on each, with deaths, lost requests and lost replies
+ * stores    memory, folder, r2 (the binding, in workerd) and s3 (R2 behind its S3 API, with signatures)
+ *
+ * Then the same without conditions, which must be caught, and, with --conformance, the whole contract of a storage on
+ * each store, with faults. Fails when a run ends otherwise than somebody saw it, or when the control passes.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { MemoryBucket, type Bucket } from "@durable/core";
+import { FolderBucket } from "@durable/core/folder";
+import { startR2 } from "../packages/cloudflare/test/support/workerd-bucket.ts";
+import { careless, fuzzRun, type FuzzResult } from "../packages/core/test/support/remote-fuzz.ts";
+import { s3Bucket } from "../packages/s3/src/index.ts";
+import { credentials, startServer } from "../packages/s3/test/server.ts";
+import { run } from "./lib/workspace.ts";
+
+const { values } = parseArgs({
+  options: {
+    runs: { type: "string", default: "500" },
+    stores: { type: "string", default: "memory,folder,r2,s3" },
+    seed: { type: "string", default: String(Date.now() % 1_000_000) },
+    conformance: { type: "boolean", default: false },
+  },
+});
+const [runs = 0, seed = 0] = [values.runs, values.seed].map(Number);
+const atOnce = 4;
+
+interface Store {
+  open(prefix: string): Bucket;
+  stop(): Promise<void>;
+}
+
+const stores: Readonly<Record<string, () => Promise<Store>>> = {
+  memory: () => Promise.resolve({ open: () => new MemoryBucket(), stop: () => Promise.resolve() }),
+  folder: () => {
+    const path = mkdtempSync(join(tmpdir(), "durable-soak-"));
+    return Promise.resolve({
+      open: (prefix) => new FolderBucket(join(path, prefix), { sync: false }),
+      stop: () => Promise.resolve(rmSync(path, { recursive: true, force: true })),
+    });
+  },
+  r2: startR2,
+  s3: async () => {
+    const server = await startServer();
+    const place = { ...credentials, endpoint: server.endpoint, bucket: "journal", region: "auto" };
+    return { open: (prefix) => s3Bucket({ ...place, prefix }), stop: () => server.stop() };
+  },
+};
+
+const chosen = values.stores.split(",");
+if (
+  !Number.isInteger(runs) ||
+  runs < 1 ||
+  !Number.isInteger(seed) ||
+  chosen.some((name) => !(name in stores))
+) {
+  console.error(
+    `soak:remote: --runs and --seed are whole numbers; --stores are of ${Object.keys(stores).join(",")}`,
+  );
+  process.exit(1);
+}
+
+/** Some at once, in order of their seeds. */
+async function fuzz(count: number, one: (seed: number) => Promise<FuzzResult>): Promise<FuzzResult[]> {
+  const results: FuzzResult[] = [];
+  for (let from = 0; from < count; from += atOnce) {
+    const some = Array.from({ length: Math.min(atOnce, count - from) }, (_, n) => one(seed + from + n));
+    for (const [n, result] of (await Promise.all(some)).entries()) {
+      results.push(result);
+      if (result.violations.length > 0 && count === runs)
+        console.error(`seed ${seed + from + n}: ${result.violations.join("; ")}`);
+    }
+  }
+  return results;
+}
+
+let failed = 0;
+for (const name of chosen) {
+  const store = await stores[name]?.();
+  if (store === undefined) continue;
+  const results = await fuzz(runs, (each) => fuzzRun(store.open(`run ${each}/`), { seed: each }));
+  const sum = (pick: (result: FuzzResult) => number): number =>
+    results.reduce((total, result) => total + pick(result), 0);
+  const bad = results.filter(({ violations }) => violations.length > 0).length;
+  console.log(
+    `soak:remote: ${name}: ${bad} of ${runs} runs with violations; ${sum(({ deaths }) => deaths)} deaths, ` +
+      `${sum(({ faults }) => faults)} faults, ${sum(({ bodies }) => bodies)} bodies (seed ${seed})`,
+  );
+  const control = await fuzz(atOnce, (each) =>
+    fuzzRun(careless(store.open(`control ${each}/`)), {
+      seed: each,
+      patienceMs: 10_000,
+    }),
+  );
+  const caught = control.filter(({ violations }) => violations.length > 0).length;
+  console.log(`soak:remote: ${name} without conditions: ${caught} of ${atOnce} caught`);
+  if (bad > 0 || caught === 0) failed += 1;
+  await store.stop();
+}
+if (values.conformance) {
+  process.env["DURABLE_SOAK"] = "1";
+  const tests = [
+    "core/test/folder-bucket",
+    "core/test/remote-conformance",
+    "cloudflare/test/r2",
+    "s3/test/conformance",
+  ];
+  const files = tests.map((file) => `packages/${file}.test.ts`);
+  if (!run("vitest", ["run", "--testTimeout=120000", ...files])) failed += 1;
+}
+// Drivers that died left requests behind that nobody will answer.
+process.exit(failed === 0 ? 0 : 1);
