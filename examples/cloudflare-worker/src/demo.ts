@@ -17,6 +17,9 @@ const folder = join(
   "demo",
 );
 
+/** Longer than a model takes. */
+const patienceMs = 60_000;
+
 interface Standing {
   readonly status: string;
   readonly waiting?: readonly { readonly token: string; readonly note: { readonly draft: string } }[];
@@ -86,8 +89,10 @@ export class Demo {
     const emulator = this.#emulator as Emulator;
     this.#out.line(`  POST /runs ${JSON.stringify({ id, topic })}`);
     const cut = emulator.ask("/runs", { id, topic }).catch(() => null);
+    const late = Date.now() + patienceMs;
     let recorded: readonly string[] = [];
     while (!recorded.includes("outline")) {
+      if (Date.now() > late) throw new Error("The first model call was not recorded.");
       await wait(50);
       const { status, body } = await emulator.ask(`/runs/${id}`);
       if (status < 300) recorded = (body as Reply).served.journal;
@@ -104,7 +109,9 @@ export class Demo {
   /** Posts until the run is not driven by somebody else, and shows both sides. */
   async #post(path: string, body: unknown, run: string): Promise<Reply> {
     this.#out.line(`  POST ${path} ${JSON.stringify(body)}`);
+    const late = Date.now() + patienceMs;
     for (let last = 0; ;) {
+      if (Date.now() > late) throw new Error(`Run ${run} was not given up by its dead driver.`);
       const { status, body: reply } = await (this.#emulator as Emulator).ask(path, body);
       const { outcome, served, ...rest } = reply as Reply;
       if (served === undefined) throw new Error(`${path} answered ${status} ${JSON.stringify(reply)}`);
