@@ -7,7 +7,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { wait, type Terminal } from "example-llm";
-import { Emulator, weigh } from "example-llm/emulator";
+import { demoVars, Emulator, weigh } from "example-llm/emulator";
 import { emulated } from "./emulated.ts";
 
 /** A folder of its own, which is begun anew each time. */
@@ -84,7 +84,7 @@ export class Demo {
   async #start(): Promise<void> {
     this.#lives += 1;
     this.#out.status(`emulator ${this.#lives} starts`);
-    const vars = { LEASE_SECONDS: "3", DEMO_PACE: process.env["DEMO_PACE"] || "1" };
+    const vars = { LEASE_SECONDS: "3", ...demoVars(process.env) };
     this.#emulator = await Emulator.start({ ...emulated(vars), folder });
     this.#shown = 0;
     const bucket = this.#lives === 1 ? "an empty folder" : "the same folder";

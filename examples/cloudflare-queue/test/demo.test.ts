@@ -22,7 +22,10 @@ test(
   { timeout: 300_000 },
   async () => {
     // Slow enough that the kill falls into the model call, on a busy machine, too.
-    const { code, out, err } = await runDemo(place, { file: "src/demo-main.ts", env: { DEMO_PACE: "1.5" } });
+    const { code, out, err } = await runDemo(place, {
+      file: "src/demo-main.ts",
+      env: { DEMO_PACE: "1.5", LLM_PROVIDER: "offline" },
+    });
     console.log(out.split("\n").filter((line) => /^(?:bundle|Done)/.test(line)));
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(/^bundle +\d+ KiB, \d+ KiB gzipped; from node: it imports nothing$/m);

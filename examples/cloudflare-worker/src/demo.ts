@@ -7,7 +7,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { wait, type Terminal } from "example-llm";
-import { Emulator, weigh } from "example-llm/emulator";
+import { demoVars, Emulator, weigh } from "example-llm/emulator";
 import type { Served } from "./worker.ts";
 
 const example = "cloudflare-worker";
@@ -78,7 +78,7 @@ export class Demo {
     this.#emulator = await Emulator.start({
       example,
       folder,
-      vars: { DEV: "1", LEASE: "3s", DEMO_PACE: process.env["DEMO_PACE"] || "1" },
+      vars: { DEV: "1", LEASE: "3s", ...demoVars(process.env) },
     });
     this.#out.line(
       `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${this.#lives === 1 ? "an empty folder" : "the same folder"}`,

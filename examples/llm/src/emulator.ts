@@ -12,6 +12,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
+import type { Environment } from "./choose.ts";
 
 const examples = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -137,6 +138,12 @@ export class Emulator {
     process.kill(-pid, "SIGKILL");
     await this.#over;
   }
+}
+
+/** What a demo hands on to its Worker, which does not see this environment; it goes before `.dev.vars`. */
+export function demoVars(env: Environment): Readonly<Record<string, string>> {
+  const { DEMO_PACE, LLM_PROVIDER } = env as { DEMO_PACE?: string; LLM_PROVIDER?: string };
+  return { DEMO_PACE: DEMO_PACE || "1", ...(LLM_PROVIDER && { LLM_PROVIDER }) };
 }
 
 /** What the Worker of an example weighs as it is deployed, and what it imports of Node's, in one line. */
