@@ -49,9 +49,6 @@ export function report(parts: Parts): Report {
         return Object.assign(Object.create(model) as object, { doGenerate });
       };
 
-      // Longer than an append takes, so that the run is parked here: whoever submitted it is answered, and the queue
-      // drives it on. If its message is lost, the sweep finds that the sleep is over.
-      await ctx.sleep("1s", { name: "submitted" });
       const plan = await say("plan", `Plan a report.\n${topic}`);
       const answer = ctx.suspend("approve", { schema: approval, timeout: "7 days", note: { plan } });
       // The question is out before the report is written: an answer may come before anybody waits for it.

@@ -17,7 +17,7 @@ test(
     // Slow enough that the kill falls into the model call, on a busy machine, too.
     const { code, out, err } = await runDemo(place, {
       file: "src/demo-main.ts",
-      env: { DEMO_PACE: "1.5", LLM_PROVIDER: "offline" },
+      env: { DEMO_PACE: "3", LLM_PROVIDER: "offline" },
     });
     console.log(out.split("\n").filter((line) => /^(?:bundle|Done)/.test(line)));
     expect({ code, err }).toEqual({ code: 0, err: "" });

@@ -8,7 +8,7 @@ import type { AdvanceOptions } from "./engine/options.ts";
 import { openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
-import { Run, start, type RunOptions } from "./run.ts";
+import { Run, start, type StartOptions } from "./run.ts";
 import type { ListPage, ListQuery } from "./storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./world.ts";
@@ -37,8 +37,8 @@ export interface App {
   /** Names of the workflows it has. */
   readonly workflows: readonly string[];
   readonly world: World;
-  /** Records a run of one of its workflows, by name, and drives it in the background. */
-  start(workflow: string, input?: unknown, options?: RunOptions): Promise<Run>;
+  /** Records a run of one of its workflows, by name, and drives it in the background; with `drive: false`, leaves that to others. */
+  start(workflow: string, input?: unknown, options?: StartOptions): Promise<Run>;
   /** Answers a suspend point and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
   /** Appends the answer and nothing else: no workflow code runs. Advance the run, or let a sweep find it. */

@@ -35,12 +35,28 @@ export interface Begun {
   readonly starts: number;
 }
 
-/** Records a new run, or finds the one that has this id. */
+export interface Birth {
+  readonly id?: string | undefined;
+  readonly childOf?: ChildOf;
+}
+
+/** Records a new run with this process's grip on it, or takes hold of the one that has this id. */
 export async function begin(
   host: Host,
   definition: Definition,
   input: unknown,
-  { id, childOf }: { readonly id?: string | undefined; readonly childOf?: ChildOf } = {},
+  birth: Birth = {},
+): Promise<Begun> {
+  const recorded = await record(host, definition, input, { ...birth, claim: true });
+  return recorded.created ? recorded : grip(host, recorded.journal);
+}
+
+/** Records a new run, or finds the one that has this id. Unclaimed it is due, and whoever looks for work finds it. */
+export async function record(
+  host: Host,
+  definition: Definition,
+  input: unknown,
+  { id, childOf, claim }: Birth & { readonly claim: boolean },
 ): Promise<Begun> {
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
@@ -51,10 +67,10 @@ export async function begin(
   const { name: workflow, version } = definition;
   const started = { kind: "run.started", runId, workflow, version, input: encoded } as const;
   const fact = writeFact({ ...started, ...(childOf === undefined ? {} : { childOf }) }, host.world.now());
-  const appended = await journal.append([fact], { lease: hold.claimNew(journal) });
-  if (appended.kind === "landed") return { journal, hold, held: true, starts: 1, created: true };
-  assertSame(journal, definition, encoded);
-  return grip(host, journal);
+  const appended = await journal.append([fact], claim ? { lease: hold.claimNew(journal) } : {});
+  const created = appended.kind === "landed";
+  if (!created) assertSame(journal, definition, encoded);
+  return { journal, hold, held: created && claim, starts: 1, created };
 }
 
 function assertSame(journal: Journal, definition: Definition, input: Json): void {

@@ -16,7 +16,7 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./context.ts";
-export { fork, type Run, type RunOptions } from "./run.ts";
+export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
 export type { RunEntry as Entry } from "./run-entry.ts";
 export { DirectJournal as Journal } from "./direct.ts";
 export type { JournalOptions, RecordOptions } from "./direct.ts";

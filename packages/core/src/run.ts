@@ -1,7 +1,7 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
 import type { Definition } from "./definition.ts";
-import { advance, begin, cancelRun, driveOn } from "./drive.ts";
+import { advance, begin, cancelRun, driveOn, record } from "./drive.ts";
 import { DurableError } from "./errors.ts";
 import { createFork, type ForkOptions } from "./fork.ts";
 import type { Host } from "./host.ts";
@@ -22,6 +22,11 @@ export interface Driven {
 export interface RunOptions {
   /** With the id of a run that exists, that run is continued, or its recorded outcome returned. */
   readonly id?: string | undefined;
+}
+
+export interface StartOptions extends RunOptions {
+  /** False only records the run: a worker, a sweep or an `advance` elsewhere drives it. True by default. */
+  readonly drive?: boolean;
 }
 
 export class Run<Output = unknown, Input = unknown> {
@@ -142,8 +147,12 @@ export async function start(
   host: Host,
   definition: Definition,
   input: unknown,
-  { id }: RunOptions,
+  { id, drive = true }: StartOptions,
 ): Promise<Run> {
+  if (!drive) {
+    const { journal, created } = await record(host, definition, input, { id, claim: false });
+    return new Run(journal.runId, { host, created });
+  }
   const begun = await begin(host, definition, input, { id });
   const { journal } = begun;
   const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));

@@ -10,7 +10,7 @@ import { assertName } from "./keys.ts";
 import { definitionOf, openRun } from "./open.ts";
 import type { Outcome } from "./outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
-import { Run, start, type RunOptions } from "./run.ts";
+import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
 import type { ListPage, ListQuery } from "./storage.ts";
 
@@ -31,8 +31,8 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
   readonly definition: Definition<Input, Output>;
   /** Records the run and drives it here until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
-  /** Records the run and drives it in the background. */
-  start(...args: RunArguments<Input>): Promise<Run<Output, Input>>;
+  /** Records the run and drives it in the background; with `drive: false`, leaves that to others. */
+  start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input>>;
   /** Answers a suspend point, and drives until the run stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
   /** A new run that begins with recorded work of another, driven in the background. */
@@ -84,7 +84,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     definition,
     run: async (input?: unknown, { id }: RunOptions = {}) =>
       advance(host, definition, await begin(host, definition, input, { id })),
-    start: (input?: unknown, given: RunOptions = {}) => start(host, definition, input, given),
+    start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),
     get,

@@ -40,6 +40,36 @@ describe("a workflow this app does not have", () => {
   });
 });
 
+describe("a start that leaves the driving to others", () => {
+  const bodies: string[] = [];
+  const flow = durable("left", (ctx, name: string) => ctx.step("a", () => bodies.push(name)));
+
+  test("writes one batch and takes no lease: the run is due at once, for whoever looks", async () => {
+    const on = lab();
+    const app = createApp({ workflows: [flow], ...on });
+    const run = await app.start("left", "x", { id: "r", drive: false });
+    expect(run.created).toBe(true);
+    await on.world.advance(60_000);
+    expect(bodies).toEqual([]);
+    expect(await batchesOf(on)).toHaveLength(1);
+    expect(await run.outcome()).toMatchObject({ status: "running" });
+    expect((await on.world.run(app.sweep())).outcomes).toMatchObject([{ runId: "r", output: 1 }]);
+  });
+
+  test("finds the run of its id, also one that is over, and refuses another input", async () => {
+    const on = lab();
+    const first = await flow.with(on).start("x", { id: "r", drive: false });
+    const again = await flow.with(on).start("x", { id: "r", drive: false });
+    expect([first.created, again.created]).toEqual([true, false]);
+    const other = flow.with(on).start("y", { id: "r", drive: false });
+    expect(await failureOf(other)).toMatchObject({ code: "input-mismatch" });
+    expect(await on.world.run(again.result())).toBe(2);
+    const late = await flow.with(on).start("x", { id: "r", drive: false });
+    expect(await late.outcome()).toMatchObject({ status: "completed", output: 2 });
+    expect(bodies).toEqual(["x", "x"]);
+  });
+});
+
 test("two workflows of one name are refused when the app is made", () => {
   const twins = [approval, durable("approval", () => 1)];
   const make = () => createApp({ workflows: twins, ...lab() });
