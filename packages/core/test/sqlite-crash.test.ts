@@ -42,10 +42,10 @@ describe("processes that are killed while they drive the same workflows (H11)", 
       writeIds: [],
       text: '["do:1"]',
     };
-    ledger.hear(["up", "saw a-fork do:1"]);
+    ledger.hear(["up", "saw a-fork do:1", "saw a-fork edited:a"]);
     expect(ledger.lost([parent])).toEqual([]);
     expect(ledger.lost([{ ...parent, text: "" }])).toEqual(["a-fork do:1"]);
-    expect(ledger.lost([parent, { ...parent, runId: "a-fork", text: "" }])).toEqual(["a-fork do:1"]);
+    expect(ledger.lost([parent, { ...parent, runId: "a-fork" }])).toEqual(["a-fork edited:a"]);
     ledger.hear(["forked a-fork"]);
     expect(ledger.lost([parent])).toEqual(["a-fork"]);
   });

@@ -1,7 +1,7 @@
 /** What drivers said they were told, held against what the file has, which is read here without our code. */
 
 import { DatabaseSync } from "node:sqlite";
-import { parentOf } from "./sqlite-plans.ts";
+import { editOf, parentOf } from "./sqlite-plans.ts";
 
 /** Kinds of entries that settle a call: each key has one of them, once. */
 const settlements = new Set([
@@ -53,14 +53,15 @@ export class Ledger {
 
   /**
    * What was acknowledged and is not there. The edits of a fork are tried before it is written: until it is, the
-   * program sees under the fork's name what its parent has.
+   * program sees under the fork's name what its parent has, and the edit.
    */
   lost(kept: readonly Kept[]): string[] {
     const texts = new Map(kept.map(({ runId, text }) => [runId, text]));
     const values = [...this.#acknowledged].filter((said) => {
       const [runId = "", value = ""] = said.split(" ");
-      const text = texts.get(runId) ?? texts.get(parentOf(runId));
-      return text?.includes(JSON.stringify(value)) !== true;
+      const parent = parentOf(runId);
+      if (!texts.has(runId) && parent !== runId && value === editOf(parent)) return false;
+      return (texts.get(runId) ?? texts.get(parent))?.includes(JSON.stringify(value)) !== true;
     });
     return [...values, ...[...this.#forked].filter((runId) => !texts.has(runId))];
   }

@@ -24,12 +24,17 @@ export function plannedRuns(seed: number, count: number): Planned[] {
     const random = seeded(seed * 1_009 + n);
     const id = `planned-${n}`;
     const parts = [step("begin"), grow(random, 7, 0), step("middle"), grow(random, 5, 0), step("end")];
-    const where = random() < 0.5 ? { from: "middle" } : { edit: { middle: `edited:${id}` } };
+    const where = random() < 0.5 ? { from: "middle" } : { edit: { middle: editOf(id) } };
     return { id, plan: { kind: "sequence", parts }, fork: { id: `${id}${forkOf}`, ...where } };
   });
 }
 
 const forkOf = "-fork";
+
+/** What the fork of a run has in place of one of its steps. */
+export function editOf(runId: string): string {
+  return `edited:${runId}`;
+}
 
 /** The run that a planned fork is made of; a run itself is its own. */
 export function parentOf(runId: string): string {
