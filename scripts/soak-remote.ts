@@ -9,16 +9,9 @@
  * Then the same without conditions, which must be caught, and, with --conformance, the whole contract of a storage on
  * each store, with faults. Fails when a run ends otherwise than somebody saw it, or when the control passes.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { MemoryBucket, type Bucket } from "@durable/core";
-import { FolderBucket } from "@durable/core/folder";
-import { startR2 } from "../packages/cloudflare/test/support/workerd-bucket.ts";
 import { careless, fuzzRun, type FuzzResult } from "../packages/core/test/support/remote-fuzz.ts";
-import { s3Bucket } from "../packages/s3/src/index.ts";
-import { credentials, startServer } from "../packages/s3/test/server.ts";
+import { stores } from "./lib/stores.ts";
 import { run } from "./lib/workspace.ts";
 
 const { values } = parseArgs({
@@ -31,28 +24,6 @@ const { values } = parseArgs({
 });
 const [runs = 0, seed = 0] = [values.runs, values.seed].map(Number);
 const atOnce = 4;
-
-interface Store {
-  open(prefix: string): Bucket;
-  stop(): Promise<void>;
-}
-
-const stores: Readonly<Record<string, () => Promise<Store>>> = {
-  memory: () => Promise.resolve({ open: () => new MemoryBucket(), stop: () => Promise.resolve() }),
-  folder: () => {
-    const path = mkdtempSync(join(tmpdir(), "durable-soak-"));
-    return Promise.resolve({
-      open: (prefix) => new FolderBucket(join(path, prefix), { sync: false }),
-      stop: () => Promise.resolve(rmSync(path, { recursive: true, force: true })),
-    });
-  },
-  r2: startR2,
-  s3: async () => {
-    const server = await startServer();
-    const place = { ...credentials, endpoint: server.endpoint, bucket: "journal", region: "auto" };
-    return { open: (prefix) => s3Bucket({ ...place, prefix }), stop: () => server.stop() };
-  },
-};
 
 const chosen = values.stores.split(",");
 if (

@@ -1,5 +1,6 @@
 /** Every planted bug, by name, and what must have one. */
 import { plantedInCalls } from "./planted-calls.ts";
+import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRuns } from "./planted-runs.ts";
@@ -12,4 +13,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInTheLoop,
   ...plantedInCalls,
   ...plantedInRuns,
+  ...plantedInBuckets,
 ];

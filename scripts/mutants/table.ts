@@ -22,7 +22,7 @@ const piped = (cells: readonly string[]): string =>
 
 /** Widths follow from the names, so that lines can be said one by one. */
 export function tableOf(names: readonly string[], markdown: boolean): Table {
-  const widths = [Math.max(...names.map((name) => name.length)), 6, 18, 5, 7];
+  const widths = [Math.max(...names.map((name) => name.length)), 9, 26, 5, 7];
   const plain = (cells: readonly string[]): string =>
     cells.map((cell, i) => (i < 3 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0))).join("  ");
   const line = markdown ? piped : plain;

@@ -1,0 +1,74 @@
+/** Bugs in journals of an object store. The simulations of a hunt stand on another storage, so tests must see them. */
+import type { PlantedBug } from "./patch.ts";
+
+const because = "a hunt simulates another storage";
+
+function seenBy(test: string): { readonly test: string; readonly because: string } {
+  return { test: `packages/core/test/${test}.test.ts`, because };
+}
+
+export const plantedInBuckets: readonly PlantedBug[] = [
+  {
+    name: "slot-written-over",
+    breaks: "remote R1",
+    file: "remote/logs.ts",
+    find: "const created = await this.#bucket.create(slotKey(place), writeObject(record));",
+    replace: "const created = await this.#bucket.put(slotKey(place), writeObject(record)).then(() => true);",
+    why: "Two drivers write the same slot, and both are told that it is theirs.",
+    seenBy: seenBy("remote-fuzz"),
+  },
+  {
+    name: "own-record-taken-for-a-stranger's",
+    breaks: "remote R2",
+    file: "remote/logs.ts",
+    find: 'if (!created && (await this.#get(place))?.id !== record.id) return "taken";',
+    replace: 'if (!created) return "taken";',
+    why: "A write whose reply was lost is written again after itself, or refused as a conflict.",
+    seenBy: seenBy("remote-conformance"),
+  },
+  {
+    name: "snapshot-believed",
+    breaks: "remote R3",
+    file: "remote/logs.ts",
+    find: "        await this.#readOn(log);\n",
+    replace: "",
+    why: "Who opens a run sees what it was when its snapshot was made.",
+    seenBy: seenBy("remote-faults"),
+  },
+  {
+    name: "sleeper-not-fenced",
+    breaks: "remote R4",
+    file: "remote/logs.ts",
+    find: "return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);",
+    replace: "return log.aliveAt >= 0 || believedMs > 0 || this.isAlive(log);",
+    why: "A driver that slept while its run was deleted writes into the hole, and is told that it landed.",
+    seenBy: seenBy("remote-deletion"),
+  },
+  {
+    name: "fork-begins-unannounced",
+    breaks: "remote G1",
+    file: "remote/storage.ts",
+    find: "    if (position === 0) await this.#family.register(head, reader);\n",
+    replace: "",
+    why: "A parent is deleted for good though a fork reads it.",
+    seenBy: seenBy("remote-deletion"),
+  },
+  {
+    name: "closed-though-read",
+    breaks: "remote G2",
+    file: "remote/record.ts",
+    find: "const closed = state.readers.length === 0;",
+    replace: "const closed = state.readers.length >= 0;",
+    why: "Deleting a run takes its forks' work along.",
+    seenBy: seenBy("remote-deletion"),
+  },
+  {
+    name: "gone-not-said",
+    breaks: "remote G3",
+    file: "remote/family.ts",
+    find: "    await this.#bucket.put(slotKey({ locator, life, slot: 0 }), writeObject(gone));\n",
+    replace: "",
+    why: "The slots of a deleted run go, and its first one still says that it is there.",
+    seenBy: seenBy("remote-deletion"),
+  },
+];
