@@ -12,21 +12,8 @@ let opened = 0;
 const open: OpenBucket = () =>
   Promise.resolve({ bucket: server.open(`test ${(opened += 1)}/`), close: () => Promise.resolve() });
 
-// Whole, and with faults, in `npm run soak:remote -- --conformance`.
+// Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2", open, { brief });
 remoteConformance("R2", open, { brief });
-if (!brief) {
-  remoteConformance("R2", open, {
-    faults: [
-      "lose-request",
-      "lose-reply",
-      "apply-late",
-      "busy",
-      "busy-after",
-      "own-412",
-      "stale-list",
-      "short-list",
-    ],
-  });
-}
+remoteConformance("R2", open, { brief, faults: "all" });

@@ -19,19 +19,7 @@ const open: OpenBucket = async () => {
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("FolderBucket", open, { brief });
 remoteConformance("FolderBucket", open, { brief });
-remoteConformance("FolderBucket", open, {
-  brief,
-  faults: [
-    "lose-request",
-    "lose-reply",
-    "apply-late",
-    "busy",
-    "busy-after",
-    "own-412",
-    "stale-list",
-    "short-list",
-  ],
-});
+remoteConformance("FolderBucket", open, { brief, faults: "all" });
 
 describe("FolderBucket", () => {
   test("H65 no key leads out of its folder, and no two share a file", async () => {

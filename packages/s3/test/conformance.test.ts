@@ -22,24 +22,11 @@ const open: OpenBucket = () =>
     close: () => Promise.resolve(),
   });
 
-// Whole, and with faults, in `npm run soak:remote -- --conformance`.
+// Whole in `npm run soak:remote -- --conformance`.
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2 over S3", open, { brief });
 remoteConformance("R2 over S3", open, { brief });
-if (!brief) {
-  remoteConformance("R2 over S3", open, {
-    faults: [
-      "lose-request",
-      "lose-reply",
-      "apply-late",
-      "busy",
-      "busy-after",
-      "own-412",
-      "stale-list",
-      "short-list",
-    ],
-  });
-}
+remoteConformance("R2 over S3", open, { brief, faults: "all" });
 
 test("signatures are checked: a wrong secret is refused, once and by name", async () => {
   const place = { endpoint: server.endpoint, bucket: "journal", region: "auto" };

@@ -16,8 +16,8 @@ export interface BucketHandle {
 export type OpenBucket = () => Promise<BucketHandle>;
 
 export interface BucketConformanceOptions {
-  /** With faults in the way, of these kinds; none by default. */
-  readonly faults?: readonly BucketFault[];
+  /** With faults in the way, of these kinds or of all; none by default. */
+  readonly faults?: readonly BucketFault[] | "all";
   /** Leaves out the tests that ask for hundreds of objects, for buckets behind a network. */
   readonly brief?: boolean;
 }
@@ -74,14 +74,18 @@ export function remoteConformance(
   { faults = [], brief = false }: BucketConformanceOptions = {},
 ): void {
   let seed = 0;
-  const title = faults.length === 0 ? name : `${name} with ${faults.join(", ")}`;
+  const hurt = faults === "all" ? "every fault" : faults.join(", ");
+  const title = hurt === "" ? name : `${name} with ${hurt}`;
   storageConformance(
     `RemoteStorage on ${title}`,
     async ({ now }) => {
       const handle = await open();
       const buckets: FaultyBucket[] = [];
       const another = (): RemoteStorage => {
-        const faulty = faultyBucket(handle.bucket, { random: seeded((seed += 1)), faults });
+        const faulty = faultyBucket(handle.bucket, {
+          random: seeded((seed += 1)),
+          ...(faults === "all" ? {} : { faults }),
+        });
         buckets.push(faulty);
         return new RemoteStorage(faulty, { world: hurried(now) });
       };
