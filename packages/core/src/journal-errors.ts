@@ -2,8 +2,13 @@
 
 import { DurableError, describeError } from "./errors.ts";
 
-export function isTransient(error: DurableError): boolean {
-  return error.code.startsWith("storage-") && error.code !== "storage-closed";
+export function isTransient({ code }: DurableError): boolean {
+  return code.startsWith("storage-") && code !== "storage-closed" && code !== "storage-readonly";
+}
+
+/** No use to ask again. A conflict is none of these: where the slot is free it may have met what is no longer there. */
+export function isFinal(error: unknown): boolean {
+  return DurableError.is(error) && error.code !== "conflict" && !isTransient(error);
 }
 
 export function unsettled(runId: string, tries: number, cause: unknown): DurableError {

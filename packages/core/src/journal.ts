@@ -16,7 +16,7 @@ import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "./errors.ts";
 import { RunState, summarize } from "./fold.ts";
-import { incomplete, isTransient, regressed, unsettled } from "./journal-errors.ts";
+import { incomplete, isFinal, isTransient, regressed, unsettled } from "./journal-errors.ts";
 import { locatorOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
 import type { AppendRequest, ReadReply, Storage } from "./storage.ts";
@@ -178,7 +178,6 @@ export class Journal {
 
   /** Reads from the position of a doubtful append; `null` means the slot is free, or reading failed as well. */
   async #settle(writeId: string, outside: boolean, error: unknown): Promise<Appended | null> {
-    if (DurableError.is(error, "storage-closed")) throw error;
     if (DurableError.is(error, "conflict") && error.details["deleted"] === true) throw error;
     let tail: TailBatch[];
     try {
@@ -187,7 +186,8 @@ export class Journal {
       if (DurableError.is(readError) && !isTransient(readError)) throw readError;
       return null;
     }
-    // A free slot, whatever the refusal meant: the same text is written again.
+    // A free slot, whatever the refusal meant: the same text is written again, unless it was refused for good.
+    if (tail.length === 0 && isFinal(error)) throw error;
     if (tail.length === 0) return null;
     const entries = tail.flatMap(({ entries: learned }) => learned);
     const ours = tail.some(({ batch }) => batch.writeId === writeId);

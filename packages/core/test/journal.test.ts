@@ -1,6 +1,6 @@
 /** The journal as its drivers hold it: what they may write, and what they may no longer. */
 
-import { MemoryStorage } from "@durable/core";
+import { durable, DurableError, MemoryStorage, type ErrorCode } from "@durable/core";
 import { virtualWorld } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { Replay } from "../src/engine/replay.ts";
@@ -8,6 +8,7 @@ import { writeFact } from "../src/batch.ts";
 import type { Entry } from "../src/entry.ts";
 import { Journal } from "../src/journal.ts";
 import { locatorOf } from "../src/keys.ts";
+import { failureOf, hooked, lab, type Lab, type Moment } from "./support/behaviour-lab.ts";
 
 const world = virtualWorld();
 const completed = (key: string) =>
@@ -90,4 +91,37 @@ test("R1 settlements that waited for their calls are delivered lowest position f
     ]);
     expect(replay.next()).toBeNull();
   }
+});
+
+describe("a write that is refused for good", () => {
+  const flow = durable("plain", (ctx) => ctx.step("a", () => 1));
+
+  /** Refuses appends before or after they are carried out, the first so many of them. */
+  function refusing(on: Lab, when: Moment, times: number, code: ErrorCode = "no-storage") {
+    const appends = { refused: 0 };
+    const storage = hooked(on.storage, (operation, moment) => {
+      if (operation !== "append" || moment !== when || appends.refused === times) return;
+      appends.refused += 1;
+      throw new DurableError(code, "Not here.");
+    });
+    return { appends, flow: flow.with({ ...on, storage }) };
+  }
+
+  test.each(["no-storage", "storage-readonly"] as const)(
+    "%s is told at once, and not asked again",
+    async (code) => {
+      const on = lab();
+      const before = on.world.now();
+      const { appends, flow: refused } = refusing(on, "before", 99, code);
+      expect(await failureOf(on.world.run(refused.run()))).toMatchObject({ code });
+      expect([appends.refused, on.world.now()]).toEqual([1, before]);
+    },
+  );
+
+  test("though it had landed is settled by reading", async () => {
+    const on = lab();
+    const { appends, flow: refused } = refusing(on, "after", 1);
+    expect(await on.world.run(refused.run())).toMatchObject({ output: 1 });
+    expect(appends.refused).toBe(1);
+  });
 });

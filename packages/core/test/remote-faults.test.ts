@@ -14,7 +14,7 @@ describe("a bucket that ignores conditions", () => {
     const bucket = careless();
     const storage = remote(bucket);
     const refused = storage.append(batchOf(headOf(), 0));
-    await expect(refused).rejects.toMatchObject({ code: "storage-failed", details: { conditions: false } });
+    await expect(refused).rejects.toMatchObject({ code: "no-storage", details: { conditions: false } });
     await expect(refused).rejects.toThrow(/If-None-Match/);
     expect(await keysOf(bucket, "")).toEqual([]);
     await expect(storage.append(batchOf(headOf(), 0)), "and again").rejects.toThrow(/If-None-Match/);

@@ -4,7 +4,7 @@
  * 412        there is an object already. It may be one's own: the storage looks.
  * 409        two writes met and neither was decided: ask again.
  * 408, 429, 5xx, no answer, 200 without an ETag        not known: ask again.
- * 403, 404 for the bucket, anything else               final, with what the store said.
+ * 403, 404 for the bucket, 301, 501, anything else     final, with what the store said.
  */
 
 import { DurableError, type Bucket, type BucketPage, type BucketQuery, type ErrorCode } from "@durable/core";
@@ -152,17 +152,18 @@ class S3Bucket implements Bucket {
     const [message = ""] = allOf(text, "Message");
     const said = [status, code, message].filter((part) => part !== "").join(" ");
     return new DurableError(
-      codeOf(status),
+      codeOf(status, code),
       `${key} in bucket ${this.#options.bucket} could not be ${what}: the store answered ${said}.`,
       { details: { status, code } },
     );
   }
 }
 
-function codeOf(status: number): ErrorCode {
-  if (status === 409 || status === 408 || status === 429 || status >= 500)
-    return status === 501 ? "storage-failed" : "storage-busy";
+function codeOf(status: number, said: string): ErrorCode {
+  // Another name, another region, or a store that cannot do what is asked: it will say the same tomorrow.
+  if (said === "NoSuchBucket" || status === 301 || status === 501) return "no-storage";
   if (status === 507) return "storage-full";
+  if (status === 409 || status === 408 || status === 429 || status >= 500) return "storage-busy";
   return status === 401 || status === 403 ? "storage-readonly" : "storage-failed";
 }
 

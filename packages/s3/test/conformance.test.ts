@@ -36,6 +36,6 @@ test("signatures are checked: a wrong secret is refused, once and by name", asyn
     details: { status: 403 },
   });
   await expect(s3Bucket({ ...credentials, ...place, bucket: "nowhere" }).get("a")).rejects.toMatchObject({
-    name: "DurableError",
+    code: "no-storage",
   });
 });

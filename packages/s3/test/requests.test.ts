@@ -52,17 +52,19 @@ describe("what a store answers is read as it means it", () => {
     expect(await codeOf(scripted(error(403, "AccessDenied")).bucket.create("a", ""))).toBe(
       "storage-readonly",
     );
-    expect(await codeOf(scripted(error(404, "NoSuchBucket")).bucket.create("a", ""))).toBe("storage-failed");
-    expect(await codeOf(scripted(error(501, "NotImplemented")).bucket.create("a", ""))).toBe(
-      "storage-failed",
+    expect(await codeOf(scripted(error(404, "NoSuchBucket")).bucket.create("a", ""))).toBe("no-storage");
+    expect(await codeOf(scripted(error(507, "InsufficientStorage")).bucket.create("a", ""))).toBe(
+      "storage-full",
     );
-    expect(await codeOf(scripted(error(301, "PermanentRedirect")).bucket.get("a"))).toBe("storage-failed");
+    expect(await codeOf(scripted(error(418, "Teapot")).bucket.create("a", ""))).toBe("storage-failed");
+    expect(await codeOf(scripted(error(501, "NotImplemented")).bucket.create("a", ""))).toBe("no-storage");
+    expect(await codeOf(scripted(error(301, "PermanentRedirect")).bucket.get("a"))).toBe("no-storage");
   });
 
   test("404 is nothing for a key, and an error for a bucket", async () => {
     expect(await scripted(error(404, "NoSuchKey")).bucket.get("a")).toBeNull();
-    expect(await codeOf(scripted(error(404, "NoSuchBucket")).bucket.get("a"))).toBe("storage-failed");
-    expect(await codeOf(scripted(error(404, "NoSuchBucket")).bucket.delete(["a"]))).toBe("storage-failed");
+    expect(await codeOf(scripted(error(404, "NoSuchBucket")).bucket.get("a"))).toBe("no-storage");
+    expect(await codeOf(scripted(error(404, "NoSuchBucket")).bucket.delete(["a"]))).toBe("no-storage");
   });
 
   test("an error says what the store said, and nothing of the credentials", async () => {

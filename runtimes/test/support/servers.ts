@@ -32,6 +32,12 @@ export async function startQueues() {
   const look = async <T>(path: string): Promise<T> =>
     (await fetch(new URL(path, origin))).json() as Promise<T>;
   return {
+    /** The same server as an object store, which takes conditions and ignores them. */
+    store: async (bucket: string) => {
+      const made = await fetch(new URL(`/${bucket}`, origin), { method: "PUT" });
+      if (!made.ok) throw new Error(await made.text());
+      return { ...credentials, endpoint: origin, bucket };
+    },
     /** A new queue, and how to reach it. */
     create: async (name: string) => {
       const headers = {

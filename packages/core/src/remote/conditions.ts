@@ -17,7 +17,7 @@ export async function assertConditions(bucket: Bucket): Promise<void> {
   if (!(await bucket.create(layoutKey, text)) || !(await bucket.create(layoutKey, text))) return;
   await bucket.delete([layoutKey]);
   throw new DurableError(
-    "storage-failed",
+    "no-storage",
     "The bucket cannot keep journals: it was asked to create an object only where there is none, and wrote over one. Use a store that keeps If-None-Match on writes, such as R2, S3, MinIO or Ceph.",
     { details: { conditions: false } },
   );
