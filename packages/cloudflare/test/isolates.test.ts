@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -24,15 +24,23 @@ interface Told {
   readonly bodies: string[];
 }
 
+/** What `ps` tells of all processes, one on each line; read from the system itself where that can be done. */
+function processes(): string[] {
+  if (!existsSync("/proc/self/stat"))
+    return spawnSync("ps", ["-A", "-o", "pid=,comm=,stat=,ppid="], { encoding: "utf8" }).stdout.split("\n");
+  return readdirSync("/proc").flatMap((name) => {
+    try {
+      return readFileSync(`/proc/${name}/stat`, "utf8");
+    } catch {
+      return [];
+    }
+  });
+}
+
 /** Processes of workerd that this one started, and that still run. */
 function workerds(): number[] {
-  const { stdout } = spawnSync("ps", ["-o", "pid=,stat=,comm=", "--ppid", String(process.pid)], {
-    encoding: "utf8",
-  });
-  return stdout
-    .split("\n")
-    .filter((line) => line.includes("workerd") && !/^\s*\d+\s+Z/.test(line))
-    .map((line) => Number.parseInt(line, 10));
+  const children = new RegExp(`^\\s*(\\d+) .*workerd\\S* +[^Z\\s]\\S* +${process.pid}\\b`);
+  return processes().flatMap((line) => Number(children.exec(line)?.[1] ?? Number.NaN) || []);
 }
 
 function workerdOf(before: readonly number[]): number {
