@@ -1,6 +1,6 @@
 import { createApp, durable, MemoryStorage, type Cipher } from "@durable/core";
 import { expect, test } from "vitest";
-import { outputOf, tokenOf } from "./support/behaviour-lab.ts";
+import { failureOf, outputOf, tokenOf } from "./support/behaviour-lab.ts";
 import { textOf } from "./support/blobs-flow.ts";
 import { Chance } from "./support/codec-values.ts";
 import { cipherOf, sealedLab, storedRuns, type SealedLab } from "./support/sealed-lab.ts";
@@ -105,4 +105,31 @@ test("H3 H68 and a run that is driven under a slow cipher sees what it would see
     const lab = sealedLab(slow(cipherOf("k1"), new Chance(seed)));
     expect(await recorded(lab), `seed ${seed}`).toEqual(expected);
   }
+});
+
+test("H68 of several records that do not open, the first in the journal is named, whichever failed first", async () => {
+  const calm = sealedLab();
+  await recorded(calm);
+  const key = cipherOf("k1");
+  let opened = 0;
+  /** Opens the input; of what comes after, nothing, and the later ones fail sooner. */
+  const broken: Cipher = {
+    acceptsPlain: false,
+    nameOf: (content) => key.nameOf(content),
+    seal: (text, place) => key.seal(text, place),
+    open: async (text, place) => {
+      if (place.at.includes("run.started")) return key.open(text, place);
+      for (let turns = 20 - opened++; turns > 0; turns--)
+        await new Promise((resolve) => setImmediate(resolve));
+      throw new Error("no");
+    },
+  };
+  const lab = { ...calm.under(broken), storage: await withoutEnd(calm) };
+  const error = await failureOf(
+    createApp({ ...lab, workflows: [flow] })
+      .get("r")
+      .entries(),
+  );
+  expect(opened).toBeGreaterThan(1);
+  expect((error as Error).message).toMatch(/^step\.completed of "step 0" /);
 });
