@@ -11,7 +11,7 @@ const open: OpenBucket = async () => {
   return {
     // What is asked here has nothing to do with power cuts, and takes a tenth of the time.
     bucket: new FolderBucket(path, { sync: false }),
-    close: () => Promise.resolve(rmSync(path, { recursive: true, force: true })),
+    close: () => Promise.resolve(rmSync(path, { recursive: true, force: true, maxRetries: 5 })),
   };
 };
 

@@ -83,17 +83,18 @@ export interface FaultyBucket extends Bucket {
   readonly happened: ReadonlyMap<BucketFault, number>;
   /** From now on lists show everything. */
   settle(): void;
+  /** Settles when all that is done late is done: before the bucket behind it goes. */
+  quiet(): Promise<void>;
 }
 
 /** Not more in a row than a caller who asks again six times can bear. */
 const mostInARow = 3;
 const keysThatLag = 20;
 
-export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): FaultyBucket {
-  const { random, rate = 0.2, faults } = options;
+/** Which fault a request meets, and which have happened. */
+function fate({ random, rate = 0.2, faults }: FaultyBucketOptions) {
   const happened = new Map<BucketFault, number>();
   const inARow = new Map<string, number>();
-  const latest: string[] = [];
   const draw = (request: string, menu: readonly BucketFault[]): BucketFault | null => {
     const possible = faults === undefined ? menu : menu.filter((fault) => faults.includes(fault));
     const before = inARow.get(request) ?? 0;
@@ -106,6 +107,14 @@ export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): Faul
     happened.set(fault, (happened.get(fault) ?? 0) + 1);
     return fault;
   };
+  return { happened, draw };
+}
+
+export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): FaultyBucket {
+  const { random } = options;
+  const { happened, draw } = fate(options);
+  const latest: string[] = [];
+  const late: Promise<void>[] = [];
 
   const meet = async <T>(
     request: string,
@@ -116,7 +125,7 @@ export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): Faul
     if (fault === "lose-request") throw lost();
     if (fault === "busy") throw new DurableError("storage-busy", "429 Too Many Requests");
     if (fault === "apply-late") {
-      setTimeout(() => void work().catch(() => {}), random.between(0, 3));
+      late.push(wait(random.between(0, 3)).then(work).then(nothing, nothing));
       throw lost();
     }
     const result = await work();
@@ -138,6 +147,7 @@ export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): Faul
   return {
     happened,
     settle: () => void latest.splice(0),
+    quiet: () => Promise.all(late).then(nothing),
     get: (key) => meet(`get ${key}`, ["lose-request", "busy"], () => bucket.get(key)),
     create: (key, text) =>
       meet(`create ${key}`, [...onWrites, "own-412"], async () => {
@@ -151,6 +161,12 @@ export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): Faul
     delete: (keys) => meet(`delete ${keys.join()}`, onWrites, () => bucket.delete(keys)),
   };
 }
+
+function wait(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
+}
+
+function nothing(): void {}
 
 function lost(): Error {
   return new Error("The connection was lost.");

@@ -93,7 +93,10 @@ export function remoteConformance(
         storage: another(),
         reopen: () => Promise.resolve(another()),
         settled: () => Promise.resolve(buckets.forEach((faulty) => faulty.settle())),
-        close: () => handle.close(),
+        close: async () => {
+          await Promise.all(buckets.map((faulty) => faulty.quiet()));
+          await handle.close();
+        },
       };
     },
     { skip: brief ? [...strangers, ...long] : strangers },
