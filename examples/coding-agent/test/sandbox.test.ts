@@ -16,7 +16,7 @@ const folder = (): string => {
   return made;
 };
 afterEach(() => {
-  for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true });
+  for (const made of folders.splice(0)) rmSync(made, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const { signal } = new AbortController();

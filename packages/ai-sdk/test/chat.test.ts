@@ -168,7 +168,7 @@ describe("a producer that is killed", () => {
 
   function place(): { readonly journal: string; readonly effects: string; readonly looks: () => number } {
     const folder = mkdtempSync(join(tmpdir(), "ai-sdk-chat-"));
-    cleanUps.push(() => rmSync(folder, { recursive: true, force: true }));
+    cleanUps.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
     const effects = join(folder, "effects.txt");
     const looks = (): number =>
       existsSync(effects) ? readFileSync(effects, "utf8").split("\n").length - 1 : 0;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(living.map((server) => server.dispose()));
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 interface Told {

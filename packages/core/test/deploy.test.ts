@@ -16,7 +16,7 @@ const here = fileURLToPath(new URL(".", import.meta.url));
 async function minified(): Promise<{ readonly flow: Workflow<unknown, unknown>; readonly ran: string[] }> {
   const folder = join(here, "../../../dist/deploy-test");
   mkdirSync(folder, { recursive: true });
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
   const outfile = join(folder, "bundle.mjs");
   const { metafile } = await build({
     entryPoints: [join(here, "support/deploy-flow.ts")],

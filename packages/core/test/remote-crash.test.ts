@@ -7,7 +7,7 @@ import { Child, killChildren } from "./support/sqlite-child.ts";
 const folder = mkdtempSync(join(tmpdir(), "durable-remote-crash-"));
 afterAll(async () => {
   await killChildren();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 describe("processes that are killed", () => {

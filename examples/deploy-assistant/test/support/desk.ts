@@ -120,7 +120,7 @@ export class Desk {
   }
 
   close(): void {
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

@@ -40,7 +40,7 @@ export class Place {
 
   async remove(): Promise<void> {
     await this.#storage?.close();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

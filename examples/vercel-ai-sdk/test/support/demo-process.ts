@@ -28,5 +28,5 @@ export async function runDemo(
 /** Ends and removes whatever a test left behind. */
 export function cleanUp(): void {
   killDemos();
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

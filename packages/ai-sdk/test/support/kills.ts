@@ -85,7 +85,7 @@ export async function killAt(instant: number): Promise<Killed> {
   } finally {
     await provider.close();
     await receiver.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 

@@ -28,7 +28,7 @@ export function sqliteLab(): Lab {
   const storage = new SqliteStorage(join(directory, "journal.db"));
   onTestFinished(async () => {
     await storage.close();
-    rmSync(directory, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true, maxRetries: 5 });
   });
   return { world: virtualWorld({ start: Date.now() }), storage, secret };
 }

@@ -19,6 +19,6 @@ export function tempFolder(parent: string = tmpdir()): TempFolder {
   return {
     folder,
     path: join(folder, "journal.db"),
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove: () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }),
   };
 }
