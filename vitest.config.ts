@@ -16,7 +16,8 @@ export default defineConfig({
     pool: "forks",
     // Crash tests start processes of their own: more workers only make time-outs likelier.
     maxWorkers: 2,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // For what hangs, not for what is slow: a busy machine takes several times as long as an idle one.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });
