@@ -91,17 +91,17 @@ describe.concurrent("the consumer on SQS", () => {
     expect(await all.outcome()).toMatchObject({ output: expect.stringContaining("approved") });
   }, 120_000);
 
-  test("H22 a step of several visibility timeouts runs once: who lives keeps the message", async ({
+  test("H22 a step that outlasts its visibility timeout runs once: who lives keeps the message", async ({
     expect,
   }) => {
-    const all = await stage("slow", 4, 2_000);
+    const all = await stage("slow", 9, 4_000);
     await all.answer(true);
     const first = all.start("first", "draft");
     await first.line("body draft");
     const second = all.start("second");
     await second.line("ready");
     // Three in each timeout.
-    const prolonged = async () => (await queues.count("ChangeMessageVisibility", "slow")) >= 6;
+    const prolonged = async () => (await queues.count("ChangeMessageVisibility", "slow")) >= 4;
     await until(async () => second.all("taken").length > 0 || (await prolonged()));
     first.go();
     await until(async () => (await all.outcome()).status === "completed");
