@@ -84,7 +84,7 @@ export class Demo {
   async #start(): Promise<void> {
     this.#lives += 1;
     this.#out.status(`emulator ${this.#lives} starts`);
-    const vars = { LEASE_SECONDS: "3", ...demoVars(process.env) };
+    const vars = { LEASE_SECONDS: process.env["LEASE_SECONDS"] || "3", ...demoVars(process.env) };
     this.#emulator = await Emulator.start({ ...emulated(vars), folder });
     this.#shown = 0;
     const bucket = this.#lives === 1 ? "an empty folder" : "the same folder";

@@ -21,10 +21,11 @@ test(
   "H28 H57 redelivery finds a crash, the sweep finds a kill -9; answers come early, twice and late; nothing recorded is repeated",
   { timeout: 300_000 },
   async () => {
-    // Slow enough that the kill falls into the model call, on a busy machine, too.
+    // Slow enough that the kill falls into the model call, and that no driver that lives is taken for dead, on a busy
+    // machine, too.
     const { code, out, err } = await runDemo(place, {
       file: "src/demo-main.ts",
-      env: { DEMO_PACE: "3", LLM_PROVIDER: "offline" },
+      env: { DEMO_PACE: "3", LEASE_SECONDS: "10", LLM_PROVIDER: "offline" },
     });
     console.log(out.split("\n").filter((line) => /^(?:bundle|Done)/.test(line)));
     expect({ code, err }).toEqual({ code: 0, err: "" });
