@@ -1,29 +1,19 @@
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundle } from "../../packages/cloudflare/test/support/bundle.ts";
 import type { Asked, Told } from "../src/story.ts";
 import { bun, deno } from "./support/binaries.ts";
 import { startStore } from "./support/servers.ts";
 
 const program = fileURLToPath(new URL("../src/program.ts", import.meta.url));
-const worker = fileURLToPath(new URL("../src/worker.ts", import.meta.url));
 const run = promisify(execFile);
 
 // One bucket for all: by its binding in workerd, and over S3 for the others.
 let store: Awaited<ReturnType<typeof startStore>>;
 beforeAll(async () => {
-  const { outputFiles } = await build({
-    entryPoints: [worker],
-    bundle: true,
-    write: false,
-    format: "esm",
-    target: "es2023",
-    conditions: ["source", "workerd", "worker", "browser"],
-    logLevel: "error",
-  });
-  store = await startStore(outputFiles[0]?.text);
+  store = await startStore(await bundle(new URL("../src/worker.ts", import.meta.url)));
 }, 60_000);
 afterAll(() => store.stop());
 

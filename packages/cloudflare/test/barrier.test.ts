@@ -8,7 +8,7 @@ test.each([{ flags: [] }, { flags: ["nodejs_compat"] }])(
   async ({ flags }) => {
     const server = new Miniflare({
       modules: true,
-      script: await bundle("barrier-worker.ts"),
+      script: await bundle(new URL("support/barrier-worker.ts", import.meta.url)),
       cf: false,
       compatibilityDate: "2026-07-01",
       compatibilityFlags: flags,

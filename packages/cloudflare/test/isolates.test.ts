@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), "durable-isolates-"));
 const living: Miniflare[] = [];
 let script = "";
 beforeAll(async () => {
-  script = await bundle("run-worker.ts");
+  script = await bundle(new URL("support/run-worker.ts", import.meta.url));
 });
 afterAll(async () => {
   await Promise.all(living.map((server) => server.dispose()));

@@ -2,7 +2,7 @@
 
 import { DurableError, describeError } from "./errors.ts";
 
-export function isTransient({ code }: DurableError): boolean {
+function isTransient({ code }: DurableError): boolean {
   return code.startsWith("storage-") && code !== "storage-closed" && code !== "storage-readonly";
 }
 

@@ -16,7 +16,7 @@ import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "./errors.ts";
 import { RunState, summarize } from "./fold.ts";
-import { incomplete, isFinal, isTransient, regressed, unsettled } from "./journal-errors.ts";
+import { incomplete, isFinal, regressed, unsettled } from "./journal-errors.ts";
 import { locatorOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
 import type { AppendRequest, ReadReply, Storage } from "./storage.ts";
@@ -183,7 +183,7 @@ export class Journal {
     try {
       tail = await this.#tail();
     } catch (readError) {
-      if (DurableError.is(readError) && !isTransient(readError)) throw readError;
+      if (isFinal(readError)) throw readError;
       return null;
     }
     // A free slot, whatever the refusal meant: the same text is written again, unless it was refused for good.

@@ -4,10 +4,19 @@ import { Miniflare } from "miniflare";
 
 export const credentials = { accessKeyId: "an access key", secretAccessKey: "a/secret+key=" };
 
-export async function startServer(): Promise<{ readonly endpoint: string; stop(): Promise<void> }> {
+export interface Server {
+  /** Of the Worker beside it, which has the bucket as its binding JOURNAL. */
+  readonly url: URL;
+  readonly endpoint: string;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startServer(
+  script = 'export default { fetch: () => new Response("ok") }',
+): Promise<Server> {
   const server = new Miniflare({
     modules: true,
-    script: 'export default { fetch() { return new Response("ok") } }',
+    script,
     cf: false,
     compatibilityDate: "2026-07-01",
     host: "127.0.0.1",
@@ -16,6 +25,7 @@ export async function startServer(): Promise<{ readonly endpoint: string; stop()
   });
   const url = await server.ready;
   return {
+    url,
     endpoint: `${url.origin}/cdn-cgi/local/r2/s3`,
     stop: () => server.dispose(),
   };

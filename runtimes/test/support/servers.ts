@@ -1,28 +1,12 @@
 /** A bucket and a queue on loopback, spoken to as AWS is. */
 
-import { Miniflare } from "miniflare";
+import { credentials, startServer } from "../../../packages/s3/test/server.ts";
 import { Program } from "./programs.ts";
 
-const credentials = { accessKeyId: "an access key", secretAccessKey: "a/secret+key=" };
-
 /** Cloudflare's own R2, behind its S3 API: conditions and signatures are checked. */
-export async function startStore(script = 'export default { fetch: () => new Response("ok") }') {
-  const server = new Miniflare({
-    modules: true,
-    script,
-    cf: false,
-    compatibilityDate: "2026-07-01",
-    host: "127.0.0.1",
-    port: 0,
-    r2Buckets: { JOURNAL: { id: "journal", s3Credentials: credentials } },
-  });
-  const url = await server.ready;
-  const endpoint = `${url.origin}/cdn-cgi/local/r2/s3`;
-  return {
-    url,
-    s3: { ...credentials, endpoint, bucket: "journal", region: "auto" },
-    stop: () => server.dispose(),
-  };
+export async function startStore(script?: string) {
+  const { url, endpoint, stop } = await startServer(script);
+  return { url, stop, s3: { ...credentials, endpoint, bucket: "journal", region: "auto" } };
 }
 
 /** Visibility timeouts run in real time. */

@@ -3,15 +3,9 @@
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const programs = {
-  "bucket-worker.ts": new URL("./bucket-worker.ts", import.meta.url),
-  "barrier-worker.ts": new URL("./barrier-worker.ts", import.meta.url),
-  "run-worker.ts": new URL("./run-worker.ts", import.meta.url),
-};
-
-export async function bundle(program: keyof typeof programs): Promise<string> {
+export async function bundle(worker: URL): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(programs[program])],
+    entryPoints: [fileURLToPath(worker)],
     bundle: true,
     write: false,
     format: "esm",

@@ -7,7 +7,7 @@ import { bundle } from "./bundle.ts";
 export async function startR2(): Promise<{ open(prefix: string): Bucket; stop(): Promise<void> }> {
   const server = new Miniflare({
     modules: true,
-    script: await bundle("bucket-worker.ts"),
+    script: await bundle(new URL("bucket-worker.ts", import.meta.url)),
     cf: false,
     compatibilityDate: "2026-07-01",
     r2Buckets: ["JOURNAL"],

@@ -7,9 +7,8 @@
  */
 
 import type { Entry } from "../entry.ts";
-import { DurableError } from "../errors.ts";
 import { backOff, type Journal } from "../journal.ts";
-import { isTransient } from "../journal-errors.ts";
+import { isFinal } from "../journal-errors.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
 import { pause, type World } from "../world.ts";
 
@@ -189,8 +188,8 @@ export class Hold {
       return await journal.look();
     } catch (error) {
       // A storage that does not answer now will be asked again; a journal that shrank will not come back.
-      if (!DurableError.is(error) || isTransient(error)) return [];
-      throw error;
+      if (isFinal(error)) throw error;
+      return [];
     }
   }
 }
