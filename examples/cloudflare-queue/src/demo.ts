@@ -3,18 +3,11 @@
  * Everything shown was answered or printed by the Worker in workerd; this file only sends requests, and kills.
  */
 
-import { rmSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { wait, type Terminal } from "example-llm";
-import { demoVars, Emulator, weigh } from "example-llm/emulator";
+import { demoVars } from "example-llm/emulator";
+import { Stage } from "example-llm/stage";
 import { emulated } from "./emulated.ts";
 
-/** A folder of its own, which is begun anew each time. */
-const folder = join(
-  process.env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url)),
-  "demo",
-);
 /** Longer than a model takes. */
 const patienceMs = 60_000;
 
@@ -27,8 +20,7 @@ interface Standing {
 
 export class Demo {
   readonly #out: Terminal;
-  #emulator: Emulator | null = null;
-  #lives = 0;
+  readonly #stage: Stage;
   /** Lines of the emulator that were shown. */
   #shown = 0;
   readonly #ran: string[] = [];
@@ -37,38 +29,41 @@ export class Demo {
 
   constructor(out: Terminal) {
     this.#out = out;
+    const vars = { LEASE_SECONDS: process.env["LEASE_SECONDS"] || "3", ...demoVars(process.env) };
+    this.#stage = new Stage(out, emulated(vars));
   }
 
   async play(): Promise<void> {
-    rmSync(folder, { recursive: true, force: true });
-    this.#out.line(await weigh("cloudflare-queue"));
-    await this.#start();
+    await this.#stage.begin();
 
-    this.#head(
+    this.#stage.head(
       "A report is submitted; it dies inside a model call, and the queue delivers its message again",
     );
     await this.#post("/runs", { id: "wind", topic: "the wind at the pier", crash: "draft" });
     await this.#follow(/^crash: /);
 
-    this.#head("The answer comes early, while nobody waits for it, and it comes twice");
+    this.#stage.head("The answer comes early, while nobody waits for it, and it comes twice");
     const { token } = await this.#question("wind");
     await this.#post("/resume", { token, value: { approved: true } });
     await this.#post("/resume", { token, value: { approved: true } });
     await this.#until("wind", ({ status }) => status === "completed");
 
-    this.#head("Another answer comes too late");
+    this.#stage.head("Another answer comes too late");
     await this.#post("/resume", { token, value: { approved: false } });
     await this.#follow(/^queue: .*resume/);
     await this.#look("wind");
 
-    this.#head("Everything dies: wrangler, workerd, and with them the queue, which is kept in memory here");
+    this.#stage.head(
+      "Everything dies: wrangler, workerd, and with them the queue, which is kept in memory here",
+    );
     await this.#post("/runs", { id: "ferry", topic: "the ferry at night" });
     await this.#follow(/ran ask/);
     await this.#kill();
-    await this.#start();
+    await this.#stage.start();
+    this.#shown = 0;
     await this.#look("ferry");
 
-    this.#head("No message is left. The sweep looks into the bucket");
+    this.#stage.head("No message is left. The sweep looks into the bucket");
     await this.#sweep();
     await this.#until("ferry", ({ steps, status }) => steps.includes("draft") && status === "suspended");
     await this.#post("/resume", { token: (await this.#question("ferry")).token, value: { approved: true } });
@@ -76,33 +71,20 @@ export class Demo {
     this.#close();
   }
 
-  /** Ends the emulator, however the demo ended. */
-  async end(): Promise<void> {
-    await this.#emulator?.kill();
-  }
-
-  async #start(): Promise<void> {
-    this.#lives += 1;
-    this.#out.status(`emulator ${this.#lives} starts`);
-    const vars = { LEASE_SECONDS: process.env["LEASE_SECONDS"] || "3", ...demoVars(process.env) };
-    this.#emulator = await Emulator.start({ ...emulated(vars), folder });
-    this.#shown = 0;
-    const bucket = this.#lives === 1 ? "an empty folder" : "the same folder";
-    this.#out.line(
-      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${bucket}`,
-    );
+  end(): Promise<void> {
+    return this.#stage.end();
   }
 
   async #kill(): Promise<void> {
-    await this.#emulator?.kill();
+    await this.#stage.end();
     this.#show();
-    this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#lives}`);
+    this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#stage.lives}`);
     this.#out.line();
   }
 
   async #post(path: string, body: unknown): Promise<void> {
     this.#show();
-    const { status, body: reply } = await (this.#emulator as Emulator).ask(path, body);
+    const { status, body: reply } = await this.#stage.emulator.ask(path, body);
     this.#out.line(`  POST ${path} ${JSON.stringify(body)}: ${status}`);
     if (status !== 202) throw new Error(JSON.stringify(reply));
     const { model } = reply as { readonly model?: string };
@@ -110,7 +92,7 @@ export class Demo {
   }
 
   async #get(id: string): Promise<Standing> {
-    const { status, body } = await (this.#emulator as Emulator).ask(`/runs/${id}`);
+    const { status, body } = await this.#stage.emulator.ask(`/runs/${id}`);
     if (status !== 200) throw new Error(JSON.stringify(body));
     return body as Standing;
   }
@@ -132,7 +114,7 @@ export class Demo {
   /** The sweep finds a run when the lease of its dead driver has run out. */
   async #sweep(): Promise<void> {
     this.#out.line("  GET /cdn-cgi/local/scheduled");
-    const emulator = this.#emulator as Emulator;
+    const emulator = this.#stage.emulator;
     const late = Date.now() + patienceMs;
     for (let found = false; !found; found = emulator.lines.some((line) => line === "sweep: 1 due")) {
       if (Date.now() > late) throw new Error("The sweep did not find the run.");
@@ -164,7 +146,7 @@ export class Demo {
 
   /** Shows the lines that are new, and counts what they tell. */
   #show(): string[] {
-    const lines = (this.#emulator?.lines ?? []).slice(this.#shown);
+    const lines = this.#stage.emulator.lines.slice(this.#shown);
     this.#shown += lines.length;
     const ours = lines.filter((line) => /^(?:run|queue|crash|sweep)\b.*: /.test(line));
     for (const line of ours) {
@@ -175,12 +157,6 @@ export class Demo {
       this.#out.line(`    ${line.startsWith("crash") ? this.#out.paint("red", line) : line}`);
     }
     return ours;
-  }
-
-  #head(text: string): void {
-    this.#out.line();
-    this.#out.line(this.#out.paint("bold", text));
-    this.#out.line();
   }
 
   #close(): void {

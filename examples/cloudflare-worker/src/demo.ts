@@ -3,19 +3,10 @@
  * the Worker in workerd; this file only sends the requests, and kills.
  */
 
-import { rmSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { wait, type Terminal } from "example-llm";
-import { demoVars, Emulator, weigh } from "example-llm/emulator";
+import { demoVars } from "example-llm/emulator";
+import { Stage } from "example-llm/stage";
 import type { Served } from "./worker.ts";
-
-const example = "cloudflare-worker";
-/** A folder of its own, which is begun anew each time. */
-const folder = join(
-  process.env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url)),
-  "demo",
-);
 
 /** Longer than a model takes. */
 const patienceMs = 60_000;
@@ -30,8 +21,7 @@ type Reply = Standing & { readonly outcome?: Standing; readonly served: Served }
 
 export class Demo {
   readonly #out: Terminal;
-  #emulator: Emulator | null = null;
-  #lives = 0;
+  readonly #stage: Stage;
   readonly #isolates = new Set<string>();
   /** How often a step of a run was run and recorded. */
   readonly #ran = new Map<string, number>();
@@ -39,54 +29,40 @@ export class Demo {
 
   constructor(out: Terminal) {
     this.#out = out;
+    const vars = { DEV: "1", LEASE: "3s", ...demoVars(process.env) };
+    this.#stage = new Stage(out, { example: "cloudflare-worker", vars });
   }
 
   async play(): Promise<void> {
-    rmSync(folder, { recursive: true, force: true });
-    this.#out.line(await weigh(example));
-    await this.#start();
+    await this.#stage.begin();
 
-    this.#head("A request starts a run; the model writes, and a person is waited for");
+    this.#stage.head("A request starts a run; the model writes, and a person is waited for");
     const topic = "The tide board shows the wind";
     const parked = await this.#post("/runs", { id: "wind", topic }, "wind");
     const { token = "", note } = parked.waiting?.[0] ?? {};
     this.#out.line(`  | ${note?.draft ?? ""}`);
 
-    this.#head("Another run is inside its second model call when everything dies");
+    this.#stage.head("Another run is inside its second model call when everything dies");
     await this.#killInside("ferry", "The ferry sails at night");
-    await this.#start();
+    await this.#stage.start();
 
-    this.#head("The answer reaches another isolate, which has nothing but the bucket");
+    this.#stage.head("The answer reaches another isolate, which has nothing but the bucket");
     const value = { approved: true, remark: "it is the wind at the pier." };
     const { outcome } = await this.#post("/resume", { token, value }, "wind");
     this.#out.line(`  | ${outcome?.output?.text ?? ""}`);
     await this.#post("/resume", { token, value: { approved: false } }, "wind");
 
-    this.#head("The request that was cut off is sent again, with the same id");
+    this.#stage.head("The request that was cut off is sent again, with the same id");
     await this.#post("/runs", { id: "ferry", topic: "The ferry sails at night" }, "ferry");
     this.#close();
   }
 
-  /** Ends the emulator, however the demo ended. */
-  async end(): Promise<void> {
-    await this.#emulator?.kill();
-  }
-
-  async #start(): Promise<void> {
-    this.#lives += 1;
-    this.#out.status(`emulator ${this.#lives} starts`);
-    this.#emulator = await Emulator.start({
-      example,
-      folder,
-      vars: { DEV: "1", LEASE: "3s", ...demoVars(process.env) },
-    });
-    this.#out.line(
-      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${this.#lives === 1 ? "an empty folder" : "the same folder"}`,
-    );
+  end(): Promise<void> {
+    return this.#stage.end();
   }
 
   async #killInside(id: string, topic: string): Promise<void> {
-    const emulator = this.#emulator as Emulator;
+    const emulator = this.#stage.emulator;
     this.#out.line(`  POST /runs ${JSON.stringify({ id, topic })}`);
     const cut = emulator.ask("/runs", { id, topic }).catch(() => null);
     const late = Date.now() + patienceMs;
@@ -102,7 +78,7 @@ export class Demo {
     if ((await cut) !== null) throw new Error("The request was answered before the emulator was killed.");
     // Recorded, though the answer that would have told of it never came.
     for (const key of recorded) this.#count(id, key);
-    this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#lives}: no answer`);
+    this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#stage.lives}: no answer`);
     this.#out.line();
   }
 
@@ -112,7 +88,7 @@ export class Demo {
     const late = Date.now() + patienceMs;
     for (let last = 0; ;) {
       if (Date.now() > late) throw new Error(`Run ${run} was not given up by its dead driver.`);
-      const { status, body: reply } = await (this.#emulator as Emulator).ask(path, body);
+      const { status, body: reply } = await this.#stage.emulator.ask(path, body);
       const { outcome, served, ...rest } = reply as Reply;
       if (served === undefined) throw new Error(`${path} answered ${status} ${JSON.stringify(reply)}`);
       if (last !== status)
@@ -143,18 +119,12 @@ export class Demo {
     this.#ran.set(`${run} ${key}`, (this.#ran.get(`${run} ${key}`) ?? 0) + 1);
   }
 
-  #head(text: string): void {
-    this.#out.line();
-    this.#out.line(this.#out.paint("bold", text));
-    this.#out.line();
-  }
-
   #close(): void {
     const repeated = [...this.#ran.values()].filter((times) => times > 1).length;
     const calls = [...this.#ran.keys()].filter((key) => !key.endsWith(" publish")).length;
     this.#out.line();
     this.#out.line(
-      `Done: ${calls} model calls recorded, ${repeated} of them repeated; ${this.#journal} steps came from the journal; ${this.#isolates.size} isolates, ${this.#lives - 1} kill -9.`,
+      `Done: ${calls} model calls recorded, ${repeated} of them repeated; ${this.#journal} steps came from the journal; ${this.#isolates.size} isolates, ${this.#stage.lives - 1} kill -9.`,
     );
   }
 }

@@ -14,7 +14,8 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import type { Environment } from "./choose.ts";
 
-const examples = fileURLToPath(new URL("../..", import.meta.url));
+/** The folder with all of them. */
+export const examples: string = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface EmulatorOptions {
   /** Its folder under examples, where wrangler.jsonc is. */

@@ -1,0 +1,58 @@
+/** A demo on the emulator: it is started on an empty folder, killed, and started again on what is left there. */
+
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { Emulator, examples, weigh, type EmulatorOptions } from "./emulator.ts";
+import type { Terminal } from "./terminal.ts";
+
+export class Stage {
+  readonly #out: Terminal;
+  readonly #options: EmulatorOptions;
+  #emulator: Emulator | null = null;
+  #lives = 0;
+
+  constructor(out: Terminal, options: Omit<EmulatorOptions, "folder">) {
+    this.#out = out;
+    const { example } = options;
+    const folder = join(process.env["DURABLE_DIR"] || join(examples, example, ".durable"), "demo");
+    this.#options = { ...options, folder };
+  }
+
+  /** How often the emulator was started. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  get emulator(): Emulator {
+    if (this.#emulator === null) throw new Error("The emulator was not started.");
+    return this.#emulator;
+  }
+
+  /** Clears what an earlier demo left, and shows what the Worker weighs. */
+  async begin(): Promise<void> {
+    rmSync(this.#options.folder, { recursive: true, force: true });
+    this.#out.line(await weigh(this.#options.example));
+    await this.start();
+  }
+
+  async start(): Promise<void> {
+    this.#lives += 1;
+    this.#out.status(`emulator ${this.#lives} starts`);
+    this.#emulator = await Emulator.start(this.#options);
+    const bucket = this.#lives === 1 ? "an empty folder" : "the same folder";
+    this.#out.line(
+      `${this.#out.paint("bold", `emulator ${this.#lives}`)} listens at ${this.#emulator.url}, bucket in ${bucket}`,
+    );
+  }
+
+  head(text: string): void {
+    this.#out.line();
+    this.#out.line(this.#out.paint("bold", text));
+    this.#out.line();
+  }
+
+  /** Kills the emulator: in the story, and however the demo ended. */
+  async end(): Promise<void> {
+    await this.#emulator?.kill();
+  }
+}
