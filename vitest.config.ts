@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
-// "source" lets tests run on the TypeScript sources of every workspace package, without a build.
-// The rest are vite's own defaults for Node, which setting this list would otherwise drop.
-const conditions = ["source", "module", "node", "development|production"];
+// "durable-source" runs tests on the TypeScript sources of every workspace package, without a build.
+// The rest are Node's own conditions: "module" is missing because vitest hands this list to Node as well.
+const conditions = ["durable-source", "node", "development|production"];
 
 // A machine that wants the counts gets them as JSON, in a file it names.
 const report = process.env["TEST_REPORT"];

@@ -22,7 +22,7 @@ if (process.argv.includes("--write")) {
 
 function entryPoints({ dir, manifest }: Package): { specifier: string; source: string }[] {
   return Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
-    const file = typeof target === "string" ? undefined : target["source"];
+    const file = typeof target === "string" ? undefined : target["durable-source"];
     if (typeof file !== "string") return [];
     return [{ specifier: manifest.name + subpath.slice(1), source: join(dir, file) }];
   });

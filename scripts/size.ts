@@ -21,7 +21,7 @@ async function weigh(contents: string): Promise<{ gzipped: number; minified: num
     format: "esm",
     platform: "browser",
     target: "es2023",
-    conditions: ["source"],
+    conditions: ["durable-source"],
     logLevel: "error",
   });
   const [bundle] = outputFiles;

@@ -35,7 +35,7 @@ function processOf(command: string | null, ...args: string[]): Runtime["play"] {
 }
 
 const runtimes: readonly Runtime[] = [
-  { name: "Node", agent: "Node.js/", play: processOf(process.execPath, "--conditions=source") },
+  { name: "Node", agent: "Node.js/", play: processOf(process.execPath, "--conditions=durable-source") },
   {
     name: "workerd",
     agent: "Cloudflare-Workers",
@@ -46,8 +46,12 @@ const runtimes: readonly Runtime[] = [
       return JSON.parse(text) as Told;
     },
   },
-  { name: "Bun", agent: "Bun/", play: processOf(bun, "--conditions=source") },
-  { name: "Deno", agent: "Deno/", play: processOf(deno, "run", "--conditions=source", "--allow-all") },
+  { name: "Bun", agent: "Bun/", play: processOf(bun, "--conditions=durable-source") },
+  {
+    name: "Deno",
+    agent: "Deno/",
+    play: processOf(deno, "run", "--conditions=durable-source", "--allow-all"),
+  },
 ];
 
 /** The next one that is here: each starts one run, and resumes another's. */

@@ -27,8 +27,6 @@ declare global {
 }
 `;
 
-/** Our packages from their sources, and the AI SDK as it is published. */
-const sources = join(root, "examples", "llm", "src", "sources.ts");
 const kinds = ["whole", "part"] as const;
 const longestRunMs = 60_000;
 const atOnce = 4;
@@ -102,7 +100,7 @@ function typeErrors(folder: string, kind: string, written: ReadonlyMap<string, W
 function runBlock(folder: string, name: string): Promise<string | null> {
   const cwd = join(folder, `${name}.run`);
   mkdirSync(cwd, { recursive: true });
-  const child = spawn(process.execPath, ["--import", sources, join(folder, name)], {
+  const child = spawn(process.execPath, ["--conditions=durable-source", join(folder, name)], {
     cwd,
     env: { ...process.env, DURABLE_DIR: join(cwd, "journals") },
     stdio: ["ignore", "ignore", "pipe"],

@@ -25,7 +25,7 @@ export function pack({ dir, manifest }: Package, folder: string): string {
   return join(tarballs, tarball);
 }
 
-/** Sources are not published, so the "source" condition would lead users who set it to missing files. */
+/** Sources are not published, so the "durable-source" condition would lead users who set it to missing files. */
 function forPublishing(manifest: Package["manifest"]): object {
   const { exports = {}, imports, ...rest } = manifest;
   return {
@@ -37,6 +37,6 @@ function forPublishing(manifest: Package["manifest"]): object {
 
 function withoutSource(target: Target): Target {
   if (typeof target === "string") return target;
-  const kept = Object.entries(target).filter(([condition]) => condition !== "source");
+  const kept = Object.entries(target).filter(([condition]) => condition !== "durable-source");
   return Object.fromEntries(kept.map(([condition, value]) => [condition, withoutSource(value)]));
 }

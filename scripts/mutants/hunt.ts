@@ -33,7 +33,7 @@ const life = fileURLToPath(new URL("life.ts", import.meta.url));
 export function hunt(job: Job, began: (seed: number) => void = () => {}): Promise<Found> {
   const start = performance.now();
   const child = fork(life, {
-    execArgv: ["--conditions=source", "--disable-warning=ExperimentalWarning"],
+    execArgv: ["--conditions=durable-source", "--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "ignore", "pipe", "ipc"],
   });
   let seed = job.seeds[0] ?? 0;

@@ -168,7 +168,7 @@ describe("this repository", () => {
 /** What story.ts prints, interrupted as soon as it has said `until`. */
 function play(cwd: string, until: string | null): Promise<string> {
   const env = { ...process.env, DURABLE_DIR: join(cwd, "journals") };
-  const child = spawn(process.execPath, ["--conditions=source", "story.ts"], { cwd, env });
+  const child = spawn(process.execPath, ["--conditions=durable-source", "story.ts"], { cwd, env });
   let said = "";
   child.stdout.setEncoding("utf8").on("data", (text: string) => {
     said += text;

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, describe, expect, test } from "vitest";
 import { checkEffects, DemoProcess, killDemos, Place, runDemo, type Ended } from "example-llm/process";

@@ -1,6 +1,5 @@
 /** The agent as it is, hurt at every I/O it makes: model and harbour office are fakes, all else is real. */
 
-import "example-llm/sources";
 import { fileURLToPath } from "node:url";
 import { crashEverywhere, recorder, scriptedModel, type Recorder } from "@durable/testing";
 import { expect, test } from "vitest";

@@ -1,6 +1,5 @@
 /** The scripted model of @durable/testing, under the real AI SDK. */
 
-import "example-llm/sources";
 import { scriptedModel, type ModelScript } from "@durable/testing";
 import { APICallError, generateText, isStepCount, streamText, tool, type LanguageModel } from "ai";
 import { describe, expect, expectTypeOf, test } from "vitest";

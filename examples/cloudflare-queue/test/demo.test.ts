@@ -1,6 +1,5 @@
 /** The story on real workerd, by what the Worker itself printed and answered. */
 
-import "example-llm/sources";
 import { killDemos, Place, runDemo } from "example-llm/process";
 import { afterEach, expect, test } from "vitest";
 

@@ -1,6 +1,5 @@
 /** The report as it is, hurt at every I/O it makes. */
 
-import "example-llm/sources";
 import { crashEverywhere } from "@durable/testing";
 import { scriptedModel } from "example-llm";
 import { expect, test } from "vitest";

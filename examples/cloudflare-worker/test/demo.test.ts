@@ -1,6 +1,5 @@
 /** The story on real workerd: two emulators that share nothing but a bucket, and a kill -9 between them. */
 
-import "example-llm/sources";
 import { killDemos, Place, runDemo } from "example-llm/process";
 import { afterEach, expect, test } from "vitest";
 

@@ -1,6 +1,5 @@
 /** What the routes answer, on workerd as it is deployed: with a key, and not in development. */
 
-import "example-llm/sources";
 import { assertMayEnter } from "example-llm/edge";
 import { Emulator, type Answer } from "example-llm/emulator";
 import { Place } from "example-llm/process";

@@ -1,6 +1,5 @@
 /** The search itself, on memory: the model is scripted, and the suite a table. */
 
-import "example-llm/sources";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { DemoProcess, killDemos, Place, runDemo } from "example-llm/process";
 import { afterEach, describe, expect, test } from "vitest";
 import { checkPlans, killDemo } from "./support/kills.ts";

@@ -1,6 +1,5 @@
 /** The agent and its forks, hurt at every I/O they make: one process after another, over one storage. */
 
-import "example-llm/sources";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

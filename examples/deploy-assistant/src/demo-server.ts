@@ -15,7 +15,7 @@ export class DemoServer {
 
   constructor(env: Readonly<Record<string, string | undefined>>) {
     const main = fileURLToPath(new URL("main.ts", import.meta.url));
-    this.#process = spawn(process.execPath, ["--import", "example-llm/sources", main], {
+    this.#process = spawn(process.execPath, ["--conditions=durable-source", main], {
       env: { ...process.env, ...env, ENDS_WITH_INPUT: "1" },
       stdio: ["pipe", "pipe", "inherit"],
     });

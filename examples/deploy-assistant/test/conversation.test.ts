@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { afterEach, describe, expect, test } from "vitest";
 import { closeDesks, openDesk } from "./support/desk.ts";
 

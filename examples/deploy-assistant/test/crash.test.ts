@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { killDemos } from "example-llm/process";
 import { afterEach, expect, test } from "vitest";
 import { checkRecords, crowd } from "./support/crowd.ts";

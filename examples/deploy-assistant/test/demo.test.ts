@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { killDemos } from "example-llm/process";
 import { afterEach, expect, test } from "vitest";
 import { Place, ServerProcess } from "./support/server-process.ts";

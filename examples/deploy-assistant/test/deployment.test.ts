@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,5 @@
 /** What `POST /webhook` answers, to whom. */
 
-import "example-llm/sources";
 import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

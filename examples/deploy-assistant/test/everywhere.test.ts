@@ -1,6 +1,5 @@
 /** The assistant as it is, hurt at every I/O it makes: model and mail are fakes, the folders are real. */
 
-import "example-llm/sources";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,5 @@
 /** Replies at every instant of a conversation: consumed once, or told their status; the run never stalls. */
 
-import "example-llm/sources";
 import { MemoryStorage } from "@durable/core";
 import { seeded, virtualWorld } from "@durable/testing";
 import { afterEach, describe, expect, test } from "vitest";

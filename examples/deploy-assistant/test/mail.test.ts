@@ -1,6 +1,5 @@
 /** Outbound mail: files that any mail program opens, and a real SMTP server that takes them. */
 
-import "example-llm/sources";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,6 +1,5 @@
 /** What is not well-formed is refused by name, whatever it is, and harms nothing. */
 
-import "example-llm/sources";
 import { seeded } from "@durable/testing";
 import { serve } from "@durable/http/node";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,6 +1,5 @@
 /** One turn of the model, through the AI SDK. */
 
-import "example-llm/sources";
 import { scriptedModel as kitModel } from "@durable/testing";
 import { scriptedModel } from "example-llm";
 import type { ModelMessage } from "ai";

@@ -1,6 +1,5 @@
 /** What the README says is what happens: its code is the code, its curl lines are run as they stand. */
 
-import "example-llm/sources";
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { promisify } from "node:util";

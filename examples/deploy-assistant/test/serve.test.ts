@@ -1,6 +1,5 @@
 /** The command as a user starts it. */
 
-import "example-llm/sources";
 import { randomBytes } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";
 import { killDemos, type Ended } from "example-llm/process";

@@ -31,7 +31,7 @@ export interface EmulatorOptions {
 }
 
 /** The packages of this workspace are bundled from their sources, so that nothing needs to be built first. */
-const conditions = ["source", "workerd", "worker", "browser"];
+const conditions = ["durable-source", "workerd", "worker", "browser"];
 
 /** What is started, for any Node: wrangler in the folder of the example. */
 export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: EmulatorOptions): {

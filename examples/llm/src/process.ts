@@ -83,7 +83,7 @@ export class DemoProcess {
   #tell: () => void = () => {};
 
   constructor(place: DemoPlace, { file = "src/main.ts", args = [], env = {} }: DemoOptions = {}) {
-    const child = spawn(process.execPath, ["--import", "example-llm/sources", file, ...args], {
+    const child = spawn(process.execPath, ["--conditions=durable-source", file, ...args], {
       cwd: join(examples, place.example),
       // Nothing of the developer's environment but what it takes to run: their keys are no business of a test.
       env: {

@@ -1,4 +1,3 @@
-import "../src/sources.ts";
 import { execFileSync } from "node:child_process";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -120,7 +119,7 @@ describe("what is loaded", () => {
       const { chooseModel } = await import("example-llm");
       await chooseModel(${JSON.stringify(env)}, { script: () => ({}) });
       console.log(JSON.stringify([...seen].filter((name) => /^(ai$|@ai-sdk\\/(?!provider))/.test(name))));`;
-    const args = ["--import", "example-llm/sources", "--input-type=module", "-e", program];
+    const args = ["--conditions=durable-source", "--input-type=module", "-e", program];
     const cwd = fileURLToPath(new URL("..", import.meta.url));
     return JSON.parse(execFileSync(process.execPath, args, { cwd, encoding: "utf8" })) as string[];
   };

@@ -1,4 +1,3 @@
-import "../src/sources.ts";
 import { generateText, isStepCount, streamText, tool, type ToolSet } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";

@@ -1,6 +1,5 @@
 /** Commands are killed at random instants; whoever comes next carries on from the journal. */
 
-import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
 import { seeded, type Random } from "@durable/testing";
 import { checkEffects, DemoProcess, killDemos, Place, type Restart } from "example-llm/process";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { diff, fork, MemoryStorage, type ForkOptions, type Run, type Workflow } from "@durable/core";
 import { scriptedModel, type Watcher, watched, type Script } from "example-llm";
 import { describe, expect, test } from "vitest";

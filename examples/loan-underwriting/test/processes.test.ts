@@ -1,6 +1,5 @@
 /** Every command is a process of its own; the journal is all they share. */
 
-import "example-llm/sources";
 import { begun, killDemos, Place, runDemo } from "example-llm/process";
 import { afterEach, describe, expect, test } from "vitest";
 import { Bank } from "./support/bank.ts";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { readFileSync } from "node:fs";
 import type { Ended } from "example-llm/process";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { Journal, MemoryStorage } from "@durable/core";
 import { generateText, simulateReadableStream, streamText, wrapLanguageModel } from "ai";
 import { scriptedModel } from "example-llm";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
 import { MemoryStorage, durable, type AppendRequest, type Context } from "@durable/core";
 import { seeded } from "@durable/testing";

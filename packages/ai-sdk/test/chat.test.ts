@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -157,7 +156,7 @@ describe("a producer that is killed", () => {
   const root = fileURLToPath(new URL("../../..", import.meta.url));
 
   function child(...args: readonly string[]): ChildProcess {
-    const started = spawn(process.execPath, ["--import", "example-llm/sources", program, ...args], {
+    const started = spawn(process.execPath, ["--conditions=durable-source", program, ...args], {
       cwd: root,
       env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: join(root, "node_modules/.cache/node-compile") },
       stdio: ["ignore", "pipe", "inherit"],

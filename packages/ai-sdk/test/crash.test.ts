@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { afterEach, expect, test } from "vitest";
 import { ideal, killAll, killAt } from "./support/kills.ts";
 

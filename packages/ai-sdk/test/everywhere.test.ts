@@ -1,6 +1,5 @@
 /** Agents of the AI SDK, hurt at every read and write they make. */
 
-import "example-llm/sources";
 import { durable, type Context } from "@durable/core";
 import { crashEverywhere, recorder, scriptedModel } from "@durable/testing";
 import { generateText, isStepCount, streamText, tool } from "ai";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { deepStrictEqual } from "node:assert/strict";
 import { durable, MemoryStorage, systemWorld, type Context, type Entry } from "@durable/core";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { Journal, MemoryStorage, type Context } from "@durable/core";
 import {
   generateImage,

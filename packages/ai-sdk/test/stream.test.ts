@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { setTimeout as delay } from "node:timers/promises";
 import { durable, Journal, MemoryStorage, type Storage } from "@durable/core";
 import { streamText } from "ai";

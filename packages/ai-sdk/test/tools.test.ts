@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import type { Context } from "@durable/core";
 import { isStepCount, streamText, tool, type ToolSet } from "ai";
 import { describe, expect, test } from "vitest";

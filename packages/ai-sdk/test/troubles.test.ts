@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import { deepStrictEqual } from "node:assert/strict";
 import { Journal, MemoryStorage, type Context } from "@durable/core";
 import { afterEach, describe, expect, test } from "vitest";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import type { Context } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { durableModel, usageOf } from "../src/index.ts";

@@ -1,4 +1,3 @@
-import "example-llm/sources";
 import type { StreamEvent } from "@durable/core";
 import { expect, test } from "vitest";
 import { chatStream } from "../src/chat/index.ts";

@@ -13,7 +13,7 @@ const canary = 'sk-Canary/9f2c+7e51 "d0ä8"\\b36';
 function lifeOf(how: "told" | "killed" | "crashed", path: string) {
   const { stdout, stderr, signal, status } = spawnSync(
     process.execPath,
-    ["--conditions=source", program, path, how],
+    ["--conditions=durable-source", program, path, how],
     { env: { ...process.env, CANARY: canary }, encoding: "utf8", timeout: 25_000 },
   );
   return { said: `${stdout}\n${stderr}`, signal, status };

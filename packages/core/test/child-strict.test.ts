@@ -10,7 +10,7 @@ import { childrenOf } from "./support/child-family.ts";
 const program = fileURLToPath(new URL("./support/child-strict.ts", import.meta.url));
 
 test("H42 under --unhandled-rejections=strict: failures of children and items reach the workflow, the process lives", async () => {
-  const args = ["--unhandled-rejections=strict", "--conditions=source", program];
+  const args = ["--unhandled-rejections=strict", "--conditions=durable-source", program];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
   const said = JSON.parse(stdout) as {
     output: unknown;

@@ -25,7 +25,7 @@ async function minified(): Promise<{ readonly flow: Workflow<unknown, unknown>; 
     minify: true,
     format: "esm",
     platform: "node",
-    conditions: ["source"],
+    conditions: ["durable-source"],
     metafile: true,
   });
   expect(Object.keys(metafile.inputs).some((path) => path.endsWith("core/src/engine/engine.ts"))).toBe(true);

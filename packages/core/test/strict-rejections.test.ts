@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 const program = fileURLToPath(new URL("./support/strict-rejections.ts", import.meta.url));
 
 test("H42 under --unhandled-rejections=strict: errors reach the workflow, running bodies are recorded, the process lives", async () => {
-  const args = ["--unhandled-rejections=strict", "--conditions=source", program];
+  const args = ["--unhandled-rejections=strict", "--conditions=durable-source", program];
   const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
   const said = JSON.parse(stdout) as { output: unknown; bodies: string[]; kinds: string[] };
   expect(said.output).toEqual({

@@ -21,7 +21,7 @@ function place() {
   });
   const file = join(temp.folder, "charges");
   const killed = async (mode: Mode, id: string): Promise<void> => {
-    const args = ["--conditions=source", program, temp.path, file, mode, id];
+    const args = ["--conditions=durable-source", program, temp.path, file, mode, id];
     const end = await failureOf(promisify(execFile)(process.execPath, args));
     expect(end).toMatchObject({ signal: "SIGKILL" });
   };

@@ -23,7 +23,7 @@ function printed(code: string): string {
     const env = { ...process.env, FORCE_COLOR: "0" };
     const { stdout, stderr, status } = spawnSync(
       process.execPath,
-      ["--conditions=source", `${folder}/refund.ts`],
+      ["--conditions=durable-source", `${folder}/refund.ts`],
       { encoding: "utf8", env },
     );
     if (status !== 0) throw new Error(stderr);

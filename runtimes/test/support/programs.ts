@@ -19,7 +19,7 @@ export class Program {
 
   constructor(program: keyof typeof programs, setting: unknown = null) {
     const file = fileURLToPath(programs[program]);
-    this.#process = spawn(process.execPath, ["--conditions=source", file, JSON.stringify(setting)]);
+    this.#process = spawn(process.execPath, ["--conditions=durable-source", file, JSON.stringify(setting)]);
     living.add(this.#process);
     this.#process.stderr?.on("data", (chunk: Buffer) => (this.#errors += chunk.toString()));
     createInterface({ input: this.#process.stdout as NodeJS.ReadableStream })

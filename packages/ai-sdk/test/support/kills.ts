@@ -95,7 +95,7 @@ export function killAll(): void {
 }
 
 function start(args: readonly string[]): ChildProcess {
-  const child = spawn(process.execPath, ["--import", "example-llm/sources", program, ...args], {
+  const child = spawn(process.execPath, ["--conditions=durable-source", program, ...args], {
     cwd: root,
     env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: join(root, "node_modules/.cache/node-compile") },
     stdio: ["ignore", "pipe", "pipe"],

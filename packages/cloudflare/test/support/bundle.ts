@@ -10,7 +10,7 @@ export async function bundle(worker: URL): Promise<string> {
     write: false,
     format: "esm",
     target: "es2023",
-    conditions: ["source", "workerd", "worker", "browser"],
+    conditions: ["durable-source", "workerd", "worker", "browser"],
     logLevel: "error",
   });
   return outputFiles[0]?.text ?? "";

@@ -48,7 +48,7 @@ export class Child {
     const [command = "", ...rest] = [
       ...(options.under ?? []),
       process.execPath,
-      "--conditions=source",
+      "--conditions=durable-source",
       file,
       ...args,
     ];

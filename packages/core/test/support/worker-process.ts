@@ -27,7 +27,7 @@ export class WorkerProcess {
     flags: readonly string[] = [],
   ) {
     const given = [path, JSON.stringify(doing), JSON.stringify(options)];
-    const args = ["--conditions=source", ...flags, program, ...given];
+    const args = ["--conditions=durable-source", ...flags, program, ...given];
     this.#child = spawn(process.execPath, args, {
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
       stdio: ["ignore", "pipe", "pipe"],

@@ -35,7 +35,7 @@ interface FuzzServer {
 /** A server in a process of its own, so that its memory is its own. */
 export async function fuzzServer(): Promise<FuzzServer> {
   const child = fork(new URL("fuzz-server.ts", import.meta.url), {
-    execArgv: ["--conditions=source", "--expose-gc", "--disable-warning=ExperimentalWarning"],
+    execArgv: ["--conditions=durable-source", "--expose-gc", "--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   const [told] = (await once(child, "message")) as [{ port: number; token: string }];
