@@ -5,10 +5,10 @@ import * as compatible7 from "@ai-sdk/openai-compatible";
 import * as ai7 from "ai";
 import * as ai5 from "ai-5";
 import * as ai6 from "ai-6";
-import * as openai5 from "openai-2";
-import * as compatible5 from "openai-compatible-1";
-import * as openai6 from "openai-3";
-import * as compatible6 from "openai-compatible-2";
+import * as openai5 from "ai-5/openai";
+import * as compatible5 from "ai-5/openai-compatible";
+import * as openai6 from "ai-6/openai";
+import * as compatible6 from "ai-6/openai-compatible";
 
 /** The versions differ in types and hardly in what they do: tests speak to them in the words of the latest. */
 export type Sdk = typeof ai7;
