@@ -20,7 +20,7 @@ import { incomplete, isFinal, regressed, unsettled } from "./journal-errors.ts";
 import { locatorOf } from "./keys.ts";
 import { inherit, type Inherited } from "./lineage.ts";
 import type { AppendRequest, ReadReply, Storage } from "./storage.ts";
-import { pause, type World } from "./world.ts";
+import { backOff, type World } from "./world.ts";
 
 export interface JournalOptions {
   readonly storage: Storage;
@@ -282,8 +282,3 @@ function runIdOf({ facts: [first] }: ReadBatch): string {
 }
 
 function nothing(): void {}
-
-/** Waits longer after each try, with jitter, and never longer than five seconds. */
-export function backOff(world: World, tries: number): Promise<void> {
-  return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
-}

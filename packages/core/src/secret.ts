@@ -4,7 +4,7 @@
  * Below errors.ts, so that messages are scrubbed too; what throws is in secret-value.ts.
  */
 
-import { toBase64 } from "./codec/tags.ts";
+import { toBase64 } from "./base64.ts";
 
 /** What secrets without a name are called. */
 export const unnamed = "secret";

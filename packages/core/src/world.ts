@@ -93,3 +93,8 @@ export function pause(world: World, ms: number, signal?: AbortSignal): Promise<v
     signal?.addEventListener("abort", done, { once: true });
   });
 }
+
+/** Waits longer after each try, with jitter, and never longer than five seconds. */
+export function backOff(world: World, tries: number): Promise<void> {
+  return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
+}

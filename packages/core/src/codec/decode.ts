@@ -7,7 +7,8 @@ import { DurableError, show } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isSecretName, SecretValue } from "../secret-value.ts";
 import { makeError, typeOfRecord } from "./error-types.ts";
-import { arrayTypes, bigintDigits, fromBase64, type Json, type Tag, type Where } from "./tags.ts";
+import { fromBase64 } from "../base64.ts";
+import { arrayTypes, bigintDigits, type Json, type Tag, type Where } from "./tags.ts";
 
 type Tagged = { readonly [key: string]: Json };
 

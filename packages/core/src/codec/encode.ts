@@ -17,7 +17,8 @@ import { SecretValue } from "../secret-value.ts";
 import { scrub } from "../secret.ts";
 import { className, isError, ownKeys, typeOfError, typeOfRecord } from "./error-types.ts";
 import { reduceThrown } from "./thrown.ts";
-import { arrayTypes, bigintDigits, overBytes, toBase64, type Json, type Where } from "./tags.ts";
+import { toBase64 } from "../base64.ts";
+import { arrayTypes, bigintDigits, overBytes, type Json, type Where } from "./tags.ts";
 
 /** Encodes one value, refusing what cannot be kept or is too large; `where` names it in the message. */
 export function encode(value: unknown, where: Where, limit: number = limits.valueBytes): Json {

@@ -45,23 +45,6 @@ export const arrayTypes = [
 /** Digits of the longest BigInt that is kept: reading one takes time that grows with its square. */
 export const bigintDigits = 100_000;
 
-export function toBase64(bytes: Uint8Array): string {
-  const native = bytes as { toBase64?(): string };
-  // Tens of times as fast, where there is one.
-  if (native.toBase64 !== undefined) return native.toBase64();
-  let text = "";
-  for (let i = 0; i < bytes.length; i += 0x2000)
-    text += String.fromCharCode(...bytes.subarray(i, i + 0x2000));
-  return btoa(text);
-}
-
-export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  const raw = atob(text);
-  const bytes = new Uint8Array(raw.length);
-  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
-  return bytes;
-}
-
 /** Bytes of a text in UTF-8, without making a copy when the text cannot be over `limit` anyway. */
 export function overBytes(text: string, limit: number): boolean {
   return text.length * 3 > limit && (text.length > limit || new TextEncoder().encode(text).length > limit);

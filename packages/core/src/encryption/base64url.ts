@@ -1,6 +1,6 @@
 /** Base64 for addresses, without padding. The runtime's own is tens of times as fast, where there is one. */
 
-import { fromBase64, toBase64 } from "../codec/tags.ts";
+import { fromBase64, toBase64 } from "../base64.ts";
 
 const way = { alphabet: "base64url", omitPadding: true } as const;
 type Native = { toBase64?(options: typeof way): string };

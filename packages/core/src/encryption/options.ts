@@ -1,6 +1,6 @@
 /** The keys of a cipher, checked when it is made. No message shows what was given: it may be a key. */
 
-import { fromBase64 } from "../codec/tags.ts";
+import { fromBase64 } from "../base64.ts";
 import { DurableError } from "../errors.ts";
 import { toBase64Url } from "./base64url.ts";
 

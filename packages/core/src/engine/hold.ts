@@ -7,10 +7,10 @@
  */
 
 import type { Entry } from "../entry.ts";
-import { backOff, type Journal } from "../journal.ts";
+import type { Journal } from "../journal.ts";
 import { isFinal } from "../journal-errors.ts";
 import type { AppendRequest, Lease, Storage } from "../storage.ts";
-import { pause, type World } from "../world.ts";
+import { backOff, pause, type World } from "../world.ts";
 
 export interface HoldEvents {
   moved(entries: readonly Entry[]): void;

@@ -7,7 +7,7 @@
  *     followed by whoever meets the closed run next.
  */
 
-import { conflict } from "../storage/memory.ts";
+import { conflict } from "../storage-kit.ts";
 import type { RunHead } from "../storage.ts";
 import type { Bucket } from "./bucket.ts";
 import { slotKey, snapshotKey } from "./layout.ts";

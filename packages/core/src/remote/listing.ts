@@ -4,7 +4,7 @@
  */
 
 import { DurableError, show } from "../errors.ts";
-import { pageSize } from "../storage/memory.ts";
+import { pageSize } from "../storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../storage.ts";
 import type { Bucket } from "./bucket.ts";
 import { hint, readMarker, statusPrefix, timersPrefix, timeText, type Marker } from "./layout.ts";

@@ -5,7 +5,7 @@
 
 import { DurableError } from "../errors.ts";
 import { digest } from "../hash.ts";
-import { conflict, refuseBlobs } from "../storage/memory.ts";
+import { conflict, refuseBlobs } from "../storage-kit.ts";
 import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
 import { systemWorld, type World } from "../world.ts";
 import type { Bucket } from "./bucket.ts";

@@ -4,7 +4,7 @@
  */
 
 import type { DurableError } from "../errors.ts";
-import { refuseBlobs } from "../storage/memory.ts";
+import { refuseBlobs } from "../storage-kit.ts";
 import type { AppendRequest, NamedBlob } from "../storage.ts";
 import type { Row, Statements } from "./statements.ts";
 import { blobSum } from "./sums.ts";

@@ -1,7 +1,7 @@
 /** Every statement the storage runs. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { readCursor } from "../storage/memory.ts";
+import { readCursor } from "../storage-kit.ts";
 import type { ListQuery, RunHead, RunStatus } from "../storage.ts";
 
 export type Value = string | number | null;

@@ -9,7 +9,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../errors.ts";
-import { conflict, pageSize } from "../storage/memory.ts";
+import { conflict, pageSize } from "../storage-kit.ts";
 import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../storage.ts";
 import { bodiesOf, nameBlobs, refusalOf } from "./blobs.ts";
 import { Commits, shortWait } from "./commits.ts";

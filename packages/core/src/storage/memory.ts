@@ -6,8 +6,6 @@
  * M3. A blob is kept while a run that is kept names it, and no longer.
  */
 
-import { DurableError, show } from "../errors.ts";
-import { limits } from "../limits.ts";
 import type {
   AppendRequest,
   Lease,
@@ -18,6 +16,7 @@ import type {
   RunHead,
   Storage,
 } from "../storage.ts";
+import { conflict, pageSize, readCursor, refuseBlobs } from "../storage-kit.ts";
 
 interface KeptBlob {
   readonly body: string;
@@ -218,51 +217,4 @@ function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): List
     runs: runs.map(({ head }) => head),
     next: last === undefined ? null : `${wakeAt(last)}:${last.order}`,
   };
-}
-
-export function pageSize(limit = 100): number {
-  return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
-}
-
-/** Where a page ended, `wakeAt:id`, in storages that number their runs in the order of creation. */
-export function readCursor(cursor: string | undefined): readonly number[] | null {
-  const parts = cursor?.split(":").map(Number) ?? null;
-  if (parts === null || (parts.length === 2 && parts.every(Number.isFinite))) return parts;
-  throw new DurableError(
-    "invalid-options",
-    `${show(cursor)} is not a cursor. Pass the \`next\` of the page before.`,
-  );
-}
-
-/** What every storage answers when a journal has moved, or is only kept for the forks that read it. */
-export function conflict(runId: string, position: number, deleted = false): DurableError {
-  const why = deleted
-    ? `Run ${runId}, or one it reads, was deleted. Choose another id.`
-    : `The journal of run ${runId} has not ${position} batches any more.`;
-  return new DurableError("conflict", why, { details: { deleted } });
-}
-
-/** Why a storage that `has` some blobs cannot take an append that names these; null when it can. */
-export function refuseBlobs(
-  runId: string,
-  blobs: readonly NamedBlob[],
-  has: (name: string) => boolean,
-): DurableError | null {
-  const comes = (name: string): boolean =>
-    blobs.some((blob) => blob.name === name && blob.body !== undefined) || has(name);
-  const refusal = (name: string, why: string): DurableError =>
-    new DurableError("storage-failed", `Blob ${show(name)} of run ${runId} ${why}.`, {
-      details: { blob: name },
-    });
-  for (const { name, body } of blobs) {
-    // UTF-8 has no halves of pairs: a disk would keep another content under the name.
-    if (!name.isWellFormed() || body?.isWellFormed() === false)
-      return refusal(name, "has half of a surrogate pair. Encode such text before it is named");
-    if (body === undefined && !comes(name))
-      return refusal(
-        name,
-        "came without its body, which this storage does not have. Append it with the body",
-      );
-  }
-  return null;
 }
