@@ -4,7 +4,7 @@
  *     npm run sim:mutants                            every planted bug
  *     npm run sim:mutants -- --only no-mac-check     one of them, or all that break one law: --only "law 8"
  *     npm run sim:mutants -- --random 20 --draw 1    random mutants, drawn by a seed
- *     npm run sim:mutants -- --only no-mac-check --tests packages/core/test/tokens.test.ts
+ *     npm run sim:mutants -- --only no-mac-check --tests packages/core/test/journal/tokens.test.ts
  *
  * --seeds (2000) is how many simulations a bug must survive to be called a survivor; --markdown prints the table
  * for the docs. Ends with 1 when a planted bug survives, or when the simulator objects to the sound engine.

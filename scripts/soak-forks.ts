@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import { SqliteStorage } from "@durable/core/sqlite";
-import { forkMany } from "../packages/core/test/support/fork-many.ts";
+import { forkMany } from "../packages/core/test/runs/support/fork-many.ts";
 
 const { values } = parseArgs({
   options: { forks: { type: "string", default: "1000" }, steps: { type: "string", default: "10000" } },

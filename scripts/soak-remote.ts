@@ -10,7 +10,7 @@
  * each store, with faults. Fails when a run ends otherwise than somebody saw it, or when the control passes.
  */
 import { parseArgs } from "node:util";
-import { careless, fuzzRun, type FuzzResult } from "../packages/core/test/support/remote-fuzz.ts";
+import { careless, fuzzRun, type FuzzResult } from "../packages/core/test/adapters/remote/support/fuzz.ts";
 import { stores } from "./lib/stores.ts";
 import { run } from "./lib/workspace.ts";
 
@@ -78,8 +78,8 @@ for (const name of chosen) {
 if (values.conformance) {
   process.env["DURABLE_SOAK"] = "1";
   const tests = [
-    "core/test/folder-bucket",
-    "core/test/remote-conformance",
+    "core/test/adapters/folder/bucket",
+    "core/test/adapters/remote/conformance",
     "cloudflare/test/r2",
     "s3/test/conformance",
   ];

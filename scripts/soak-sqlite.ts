@@ -10,11 +10,11 @@
  * 0 leaves a part out. What failed is said with its seed; the last line has what was lost, doubled and changed.
  */
 import { parseArgs } from "node:util";
-import { compareJournals } from "../packages/core/test/support/sqlite-journals.ts";
-import { killWriters } from "../packages/core/test/support/sqlite-kills.ts";
-import { killDrivers } from "../packages/core/test/support/sqlite-lives.ts";
-import { tearFiles } from "../packages/core/test/support/sqlite-torn.ts";
-import { compareTraces } from "../packages/core/test/support/sqlite-traces.ts";
+import { compareJournals } from "../packages/core/test/adapters/sqlite/support/journals.ts";
+import { killWriters } from "../packages/core/test/adapters/sqlite/support/kills.ts";
+import { killDrivers } from "../packages/core/test/adapters/sqlite/support/lives.ts";
+import { tearFiles } from "../packages/core/test/adapters/sqlite/support/torn.ts";
+import { compareTraces } from "../packages/core/test/adapters/sqlite/support/traces.ts";
 
 const { values } = parseArgs({
   options: {

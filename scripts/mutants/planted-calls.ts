@@ -5,7 +5,7 @@ const groups: readonly PlantedBug[] = [
   {
     name: "branches-share-keys",
     breaks: "G1",
-    file: "engine/group.ts",
+    file: "engine/calls/group.ts",
     find: "return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));",
     replace: 'return branches.map(() => scope.branch(key, "0"));',
     why: "All branches of a group have one space of keys.",
@@ -13,7 +13,7 @@ const groups: readonly PlantedBug[] = [
   {
     name: "race-decided-by-time",
     breaks: "G2",
-    file: "engine/group.ts",
+    file: "engine/calls/group.ts",
     find: "    void settledOf(group, index, branch).then((result) => {\n      branch.leave();\n      if (over) return;",
     replace:
       "    void settledOf(group, index, branch).then(async (result) => {\n      branch.leave();\n      await new Promise((resolve) => void engine.world.timer(engine.world.random() * 50, resolve));\n      if (over) return;",
@@ -22,7 +22,7 @@ const groups: readonly PlantedBug[] = [
   {
     name: "losers-go-on",
     breaks: "G3",
-    file: "engine/group.ts",
+    file: "engine/calls/group.ts",
     find: '        close(engine, other, "abandoned");\n',
     replace: "",
     why: "The scopes of those who lost a race stay open.",
@@ -30,7 +30,7 @@ const groups: readonly PlantedBug[] = [
   {
     name: "failed-group-goes-on",
     breaks: "G3",
-    file: "engine/group.ts",
+    file: "engine/calls/group.ts",
     find: '          close(engine, other, "closed");\n',
     replace: "",
     why: "When one branch of a parallel group has failed, the others go on as before.",
@@ -41,7 +41,7 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "token-of-another-wait",
     breaks: "S1",
-    file: "engine/suspend.ts",
+    file: "engine/calls/suspend.ts",
     find: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));",
     replace: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(name)));",
     why: "A token that is read before the wait opens names the first wait of that name.",
@@ -49,7 +49,7 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "verdict-not-recorded",
     breaks: "S2",
-    file: "engine/suspend.ts",
+    file: "engine/calls/suspend.ts",
     find: '      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });',
     replace: "      return this.outcome.resolve(decode(value, this.where));",
     why: "An unchecked answer is handed to the code at once, and every replay judges it anew.",
@@ -57,7 +57,7 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "bad-answer-ends-the-wait",
     breaks: "S3",
-    file: "engine/suspend.ts",
+    file: "engine/calls/suspend.ts",
     find: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });\n    this.#await();',
     replace: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });',
     why: "After a bad answer nobody waits for a better one.",
@@ -65,7 +65,7 @@ const suspensions: readonly PlantedBug[] = [
   {
     name: "bad-answer-accepted",
     breaks: "S3",
-    file: "engine/suspend.ts",
+    file: "engine/calls/suspend.ts",
     find: "if (!result.ok) return result.issues;",
     replace: "if (!result.ok) return { value: encode(value, this.where) };",
     why: "An answer that does not fit the schema is taken.",
@@ -76,19 +76,19 @@ const steps: readonly PlantedBug[] = [
   {
     name: "record-not-decoded",
     breaks: "T1",
-    file: "engine/step.ts",
+    file: "engine/calls/step.ts",
     find: "this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));",
     replace: "this.outcome.resolve(settlement.value);",
     why: "The code is given the written form of a value instead of the value.",
     seenBy: {
-      test: "packages/core/test/step.test.ts",
+      test: "packages/core/test/engine/calls/step.test.ts",
       because: "a replay gives the same wrong value, and passes are compared with each other",
     },
   },
   {
     name: "failed-attempt-not-counted",
     breaks: "T2",
-    file: "engine/step.ts",
+    file: "engine/calls/step.ts",
     find: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
     replace: "return Math.max(1, Math.min(2, (this.engine.replay.fact(this.key)?.failures ?? 0) + 1));",
     why: "The third attempt and all later ones go under the number of the one before.",
@@ -96,7 +96,7 @@ const steps: readonly PlantedBug[] = [
   {
     name: "retry-not-recorded",
     breaks: "T2",
-    file: "engine/attempts.ts",
+    file: "engine/calls/attempts.ts",
     find: 'this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });',
     replace:
       'this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });\n    this.start(attempted.attempt + 1);',
@@ -105,7 +105,7 @@ const steps: readonly PlantedBug[] = [
   {
     name: "bare-cause-thrown",
     breaks: "T3",
-    file: "engine/attempts.ts",
+    file: "engine/calls/attempts.ts",
     find: '    this.outcome.reject(\n      new DurableError(\n        "step-failed",',
     replace:
       '    this.outcome.reject(cause as never);\n    Boolean(\n      new DurableError(\n        "step-failed",',
@@ -117,7 +117,7 @@ const answers: readonly PlantedBug[] = [
   {
     name: "no-mac-check",
     breaks: "A1",
-    file: "tokens.ts",
+    file: "journal/tokens.ts",
     find: "if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;",
     replace: "",
     why: "A token is believed whatever its signature says.",
@@ -125,7 +125,7 @@ const answers: readonly PlantedBug[] = [
   {
     name: "double-resume",
     breaks: "A2",
-    file: "resume.ts",
+    file: "runs/resume.ts",
     find: `  if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
   if (settled !== null || journal.state.end !== null) return "expired";`,
@@ -136,7 +136,7 @@ const answers: readonly PlantedBug[] = [
   {
     name: "duplicate-read-as-expired",
     breaks: "A2",
-    file: "resume.ts",
+    file: "runs/resume.ts",
     find: 'if (answer !== null || settled === "resolved")',
     replace: "if (answer !== null)",
     why: "Whoever answers a wait that was answered is told that its time was over.",
@@ -144,7 +144,7 @@ const answers: readonly PlantedBug[] = [
   {
     name: "acknowledged-before-written",
     breaks: "A3",
-    file: "resume.ts",
+    file: "runs/resume.ts",
     find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());',
     replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
     why: "A delivered answer is acknowledged while its append is under way.",
@@ -152,7 +152,7 @@ const answers: readonly PlantedBug[] = [
   {
     name: "wake-before-write",
     breaks: "A3",
-    file: "resume.ts",
+    file: "runs/resume.ts",
     find: "const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });",
     replace: `void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});
   const appended = { kind: "landed", entries: [] };`,

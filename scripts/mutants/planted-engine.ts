@@ -5,7 +5,7 @@ const loop: readonly PlantedBug[] = [
   {
     name: "settles-from-work",
     breaks: "N1",
-    file: "engine/attempts.ts",
+    file: "engine/calls/attempts.ts",
     find: "      this.engine.write(info.used === undefined ? fact : { ...fact, ...info.used });",
     replace:
       '      this.engine.write(fact);\n      if (fact.kind === "step.completed") this.outcome.resolve(decode(fact.value, this.where) as never);',
@@ -59,7 +59,7 @@ const loop: readonly PlantedBug[] = [
     ],
     why: "What a blocked run had queued is written to its journal.",
     seenBy: {
-      test: "packages/core/test/blocked.test.ts",
+      test: "packages/core/test/engine/blocked.test.ts",
       because:
         "a strand must diverge while another one's wait is queued behind an append, which takes waits outside of ctx",
     },
@@ -75,7 +75,7 @@ const replay: readonly PlantedBug[] = [
     replace: "this.#ready.splice(later === -1 ? 0 : this.#ready.length, 0, held);",
     why: "Among settlements that waited for their calls, the highest position is delivered first.",
     seenBy: {
-      test: "packages/core/test/journal.test.ts",
+      test: "packages/core/test/journal/journal.test.ts",
       because:
         "changed code must ask for several recorded results in one turn, behind one that it did not ask for",
     },
@@ -180,7 +180,7 @@ const hold: readonly PlantedBug[] = [
   {
     name: "lease-decides",
     breaks: "H1",
-    file: "storage/memory.ts",
+    file: "adapters/memory.ts",
     find: "if (gone || (kept?.batches.length ?? 0) !== position)",
     replace:
       "if (gone || ((kept?.batches.length ?? 0) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
@@ -197,12 +197,12 @@ const hold: readonly PlantedBug[] = [
   {
     name: "never-looks",
     breaks: "H3",
-    file: "engine/hold.ts",
+    file: "engine/lease.ts",
     find: "if (driving === null || this.#watching) return;",
     replace: "if (driving === null || !this.#watching) return;",
     why: "A live driver hears nothing of what comes from outside.",
     seenBy: {
-      test: "packages/core/test/cancel.test.ts",
+      test: "packages/core/test/runs/cancel.test.ts",
       because: "nothing goes wrong, it only takes longer: the next append meets what came",
     },
   },

@@ -5,7 +5,7 @@ const journal: readonly PlantedBug[] = [
   {
     name: "look-not-taken-in",
     breaks: "J1",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
     replace:
       "return this.#alone(async () => { if (this.position > 0) { await this.#storage.read(this.locator, this.position); return []; } return (await this.#tail()).flatMap(({ entries }) => entries); });",
@@ -14,12 +14,12 @@ const journal: readonly PlantedBug[] = [
   {
     name: "stale-decision",
     breaks: "J1",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "if (this.position !== position)",
     replace: "if (this.position < 0)",
     why: "A batch is written although a look took something in after its writer had decided.",
     seenBy: {
-      test: "packages/core/test/timers.test.ts",
+      test: "packages/core/test/engine/timers.test.ts",
       because:
         "a look must be under way at the very moment at which a driver decides, which chance does not bring about",
     },
@@ -27,7 +27,7 @@ const journal: readonly PlantedBug[] = [
   {
     name: "two-appends-in-flight",
     breaks: "J2",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "const result = this.#last === null ? work() : this.#last.then(work);",
     replace: "const result = work();",
     why: "Reads and appends of one journal overlap, so a batch of ours may be taken in twice.",
@@ -35,7 +35,7 @@ const journal: readonly PlantedBug[] = [
   {
     name: "free-slot-means-landed",
     breaks: "J3",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "if (tail.length === 0) return null;",
     replace: 'if (tail.length === 0) return { kind: "landed", entries: [] };',
     why: "After an unknown outcome a free slot is taken for success, and the batch is lost.",
@@ -43,7 +43,7 @@ const journal: readonly PlantedBug[] = [
   {
     name: "retry-under-a-new-id",
     breaks: "J3",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "await backOff(this.#world, tries);\n      }",
     replace: "await backOff(this.#world, tries);\n        return this.#append(facts, options);\n      }",
     why: "An unknown outcome is tried again under a new write id, so a first try that lands late is not known as ours.",
@@ -51,17 +51,17 @@ const journal: readonly PlantedBug[] = [
   {
     name: "absorbs-other-drivers",
     breaks: "J4",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "const others = tail.some(({ batch }) => !batch.outside && batch.driver !== this.driver);",
     replace: "const others = false;",
     also: [
       {
-        file: "journal.ts",
+        file: "journal/journal.ts",
         find: "this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;",
         replace: "",
       },
       {
-        file: "engine/hold.ts",
+        file: "engine/lease.ts",
         find: "if (entries.some((entry) => !entry.outside)) events.lost();\n  else events.moved(entries);",
         replace: "events.moved(entries);",
       },
@@ -71,31 +71,31 @@ const journal: readonly PlantedBug[] = [
   {
     name: "lost-driver-writes",
     breaks: "J5",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: 'if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };',
     replace: "",
     why: "A driver that has seen another one's batch, or the end, appends all the same.",
     seenBy: {
-      test: "packages/core/test/journal.test.ts",
+      test: "packages/core/test/journal/journal.test.ts",
       because: "a look must bring the other's batch in the one turn between a decision and its append",
     },
   },
   {
     name: "thin-read-taken",
     breaks: "J6",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "if (this.position + batches.length !== length)",
     replace: "if (this.position < 0)",
     why: "A reply that lacks its last batches is taken for the whole journal.",
     seenBy: {
-      test: "packages/core/test/lying-storage.test.ts",
+      test: "packages/core/test/engine/lying-storage.test.ts",
       because: "it is then as good as a stale read, and what was decided on one the compare-and-swap refuses",
     },
   },
   {
     name: "shrunken-journal-taken",
     breaks: "J6",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "if (length < this.position) throw regressed(this.runId, this.position);\n    if (this.position + batches.length !== length)",
     replace: "if (length >= this.position && this.position + batches.length !== length)",
     why: "A journal that lost acknowledged batches is driven on as if nothing had happened.",
@@ -106,7 +106,7 @@ const entries: readonly PlantedBug[] = [
   {
     name: "outside-not-marked",
     breaks: "E1",
-    file: "batch.ts",
+    file: "journal/batch.ts",
     find: `\${outside ? ',"outside":true' : ""}`,
     replace: "",
     why: "A batch no longer says that it came from outside.",
@@ -114,19 +114,19 @@ const entries: readonly PlantedBug[] = [
   {
     name: "attempt-number-not-read",
     breaks: "T2",
-    file: "batch.ts",
+    file: "journal/batch.ts",
     find: 'raw["attempt"] = typeof attempt === "number" ? attempt : 1;',
     replace: 'raw["attempt"] = 1;',
     why: "The number of an attempt is written and not read back.",
     seenBy: {
-      test: "packages/core/test/entry.test.ts",
+      test: "packages/core/test/journal/entry.test.ts",
       because: "steps count failures by themselves: streams and their readers alone go by the number",
     },
   },
   {
     name: "one-id-for-all-batches",
     breaks: "E2",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "const writeId = `${this.driver}.${++this.#writes}`;",
     replace: "const writeId = `${this.driver}.${Math.min(1, ++this.#writes)}`;",
     why: "Two texts of one driver go under the same write id.",
@@ -134,7 +134,7 @@ const entries: readonly PlantedBug[] = [
   {
     name: "fork-counts-from-one",
     breaks: "E3",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "this.#seq = forked.base;",
     replace: "",
     why: "A fork numbers its own entries from 1, so that positions in inherited ones mean something else.",
@@ -145,7 +145,7 @@ const folds: readonly PlantedBug[] = [
   {
     name: "answer-leaves-run-parked",
     breaks: "F1",
-    file: "fold.ts",
+    file: "journal/fold.ts",
     find: '  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n  summary.status = "running";',
     replace:
       '  if (fact.kind !== "suspend.answered") {\n    summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n    summary.status = "running";\n  }',
@@ -154,7 +154,7 @@ const folds: readonly PlantedBug[] = [
   {
     name: "cancel-is-no-end",
     breaks: "F2",
-    file: "fold.ts",
+    file: "journal/fold.ts",
     find: 'return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";',
     replace: 'return kind === "run.completed" || kind === "run.failed";',
     why: "Entries after a cancellation still count.",
@@ -162,7 +162,7 @@ const folds: readonly PlantedBug[] = [
   {
     name: "rejected-answer-stays",
     breaks: "F3",
-    file: "fold.ts",
+    file: "journal/fold.ts",
     find: "          state.answer = null;\n          state.answerId = null;",
     replace: "",
     why: "An answer that did not stand still counts as the first, and its wait takes no other.",
@@ -173,7 +173,7 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "fork-reads-all-of-its-parent",
     breaks: "L1",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "batches: batches.slice(0, length),",
     replace: "batches,",
     why: "A fork sees what its parent wrote after the fork was made.",
@@ -181,7 +181,7 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "ancestors-on-two-lines",
     breaks: "L2",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "let seq = base;",
     replace: "let seq = 0;",
     why: "Entries of an ancestor that is a fork itself are numbered from 1 again.",
@@ -189,7 +189,7 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "open-waits-inherited",
     breaks: "L3",
-    file: "lineage.ts",
+    file: "journal/lineage.ts",
     find: '    case "child.opened":\n      return settled.has(entry.key);',
     replace: '    case "child.opened":\n      return true;',
     why: "A fork takes its parent's open waits and failed attempts for its own.",
@@ -200,7 +200,7 @@ const memory: readonly PlantedBug[] = [
   {
     name: "refused-append-changes-head",
     breaks: "M1",
-    file: "storage/memory.ts",
+    file: "adapters/memory.ts",
     find: "    if (gone || (kept?.batches.length ?? 0) !== position)",
     replace:
       "    if (kept !== undefined) kept.head = head;\n    if (gone || (kept?.batches.length ?? 0) !== position)",
@@ -209,7 +209,7 @@ const memory: readonly PlantedBug[] = [
   {
     name: "parent-deleted-under-its-fork",
     breaks: "M2",
-    file: "storage/memory.ts",
+    file: "adapters/memory.ts",
     find: "if (run?.deleted !== true || this.#readers.has(candidate)) continue;",
     replace: "if (run?.deleted !== true) continue;",
     why: "The batches of a deleted run go while forks still read them.",
@@ -217,24 +217,24 @@ const memory: readonly PlantedBug[] = [
   {
     name: "blobs-of-nobody",
     breaks: "M3",
-    file: "storage/memory.ts",
+    file: "adapters/memory.ts",
     find: "if (--blob.runs === 0) this.#blobs.delete(name);",
     replace: "blob.runs -= 1;",
     why: "A blob stays although no run names it any more.",
     seenBy: {
-      test: "packages/core/test/memory.test.ts",
+      test: "packages/core/test/adapters/memory.test.ts",
       because: "nothing goes wrong, memory only fills up",
     },
   },
   {
     name: "blobs-go-with-their-first-run",
     breaks: "M3",
-    file: "storage/memory.ts",
+    file: "adapters/memory.ts",
     find: "if (--blob.runs === 0) this.#blobs.delete(name);",
     replace: "this.#blobs.delete(name);",
     why: "A blob goes with the first run of those that name it.",
     seenBy: {
-      test: "packages/core/test/memory.test.ts",
+      test: "packages/core/test/adapters/memory.test.ts",
       because: "simulated values are small, and stand in their batches",
     },
   },

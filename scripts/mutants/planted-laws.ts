@@ -5,7 +5,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "no-compare-and-swap",
     breaks: "law 1",
-    file: "storage/memory.ts",
+    file: "adapters/memory.ts",
     find: "if (gone || (kept?.batches.length ?? 0) !== position)",
     replace: "if (gone || (kept?.batches.length ?? 0) < position)",
     why: "An append lands at the end of the journal, whatever position its writer had seen.",
@@ -13,7 +13,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "head-lags-behind",
     breaks: "law 2",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "    for (const { fact, at } of facts) summarize(summary, fact, at);\n",
     replace: "",
     why: "The head that goes with a batch is the fold of the journal before it.",
@@ -21,7 +21,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "acknowledged-one-append-early",
     breaks: "law 3",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "        await this.#storage.append(request);\n",
     replace: "        void this.#storage.append(request).catch(nothing);\n",
     why: "A batch counts as durable when it is sent.",
@@ -38,7 +38,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "divergence-unnoticed",
     breaks: "law 5",
-    file: "engine/calls.ts",
+    file: "engine/registry.ts",
     find: "if (fact !== undefined && (fact.kind !== kind || (fact.input !== asked.input && fact.input !== null))) {",
     replace: "if (fact === null) {",
     why: "A record of another kind, or of another declared input, is used as if it fitted.",
@@ -46,7 +46,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "timer-key-reused",
     breaks: "law 5",
-    file: "engine/sleep.ts",
+    file: "engine/calls/sleep.ts",
     find: "const recorded = this.engine.replay.fact(this.key)?.until ?? null;",
     replace: "const recorded = this.engine.replay.fact(this.parts.name)?.until ?? null;",
     why: "The second sleep of a name takes the deadline of the first.",
@@ -62,7 +62,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "early-answer-refused",
     breaks: "law 7",
-    file: "resume.ts",
+    file: "runs/resume.ts",
     find: 'return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;',
     replace:
       'return opened === null || (opened.expiresAt !== null && opened.expiresAt <= now) ? "expired" : null;',
@@ -79,7 +79,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "own-batch-not-known",
     breaks: "law 8",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "const ours = tail.some(({ batch }) => batch.writeId === writeId);",
     replace: "const ours = false;",
     why: "A batch of ours that landed without a reply is written a second time.",
@@ -87,7 +87,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "unknown-is-failure",
     breaks: "law 8",
-    file: "journal.ts",
+    file: "journal/journal.ts",
     find: "        const settled = await this.#settle(writeId, outside, error);\n",
     replace:
       '        if (!DurableError.is(error, "conflict")) throw error;\n        const settled = await this.#settle(writeId, outside, error);\n',
@@ -96,7 +96,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "fork-keeps-what-it-cut",
     breaks: "law 9",
-    file: "lineage.ts",
+    file: "journal/lineage.ts",
     find: "isWithin(entry.key, cut.key) ? cut.keep : entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "isWithin(entry.key, cut.key) ? true : entry.after < cut.at || areSiblings(entry.key, cut.key),",
     why: "A fork from a step keeps the old result of that step.",
@@ -104,7 +104,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "fork-keeps-what-came-after",
     breaks: "law 9",
-    file: "lineage.ts",
+    file: "journal/lineage.ts",
     find: "entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "entry.after <= cut.at || areSiblings(entry.key, cut.key),",
     why: "A fork keeps the results of what was called because of the step it cut.",
@@ -112,7 +112,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "fork-drops-its-siblings",
     breaks: "law 9",
-    file: "lineage.ts",
+    file: "journal/lineage.ts",
     find: "entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "entry.after < cut.at,",
     why: "Going back inside one branch runs the work of its sibling branches again.",
@@ -120,7 +120,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "one-idempotency-key-for-all-runs",
     breaks: "law 9",
-    file: "keys.ts",
+    file: "journal/keys.ts",
     find: 'digest(32, "step", runId, key)',
     replace: 'digest(32, "step", key)',
     why: "A fork sends the idempotency keys of its parent.",
@@ -128,23 +128,23 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "batches-without-a-limit",
     breaks: "law 10",
-    file: "batch.ts",
+    file: "journal/batch.ts",
     find: "({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),",
     replace: "({ text }) => (size += text.length) < 0,",
     why: "A batch grows with whatever is queued.",
     seenBy: {
-      test: "packages/core/test/limits-run.test.ts",
+      test: "packages/core/test/engine/limits-run.test.ts",
       because: "workflows of a thousand steps would make every simulation slow",
     },
   },
   {
     name: "values-without-a-limit",
     breaks: "law 10",
-    file: "codec/encode.ts",
+    file: "values/codec/encode.ts",
     find: "if (!overBytes(text, limit)) return json;",
     replace: "if (!overBytes(text, limit * 1_000)) return json;",
     seenBy: {
-      test: "packages/core/test/limits.test.ts",
+      test: "packages/core/test/values/limits.test.ts",
       because: "values of megabytes would make every simulation slow",
     },
     why: "A value of any size is written.",
@@ -152,7 +152,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "clock-past-the-door",
     breaks: "law 11",
-    file: "engine/sleep.ts",
+    file: "engine/calls/sleep.ts",
     find: "const until = recorded ?? deadline(input, this.engine.world.now());",
     replace: "const until = recorded ?? deadline(input, Date.now());",
     why: "A deadline is taken from the system's clock.",
@@ -160,7 +160,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "chance-past-the-door",
     breaks: "law 11",
-    file: "engine/attempts.ts",
+    file: "engine/calls/attempts.ts",
     find: "{ now, random: world.random() }",
     replace: "{ now, random: Math.random() }",
     why: "Jitter comes from the system's chance, and a seed does not repeat.",
@@ -168,11 +168,11 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "code-without-a-page",
     breaks: "law 12",
-    file: "errors.ts",
+    file: "values/errors.ts",
     find: '  "invalid-name",\n',
     replace: '  "invalid-name",\n  "bad-name",\n',
     seenBy: {
-      test: "packages/core/test/errors.test.ts",
+      test: "packages/core/test/values/errors.test.ts",
       because: "a name is seen by readers, not by runs",
     },
     why: "There are two codes for one thing, and one of them is in no table.",

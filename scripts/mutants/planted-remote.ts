@@ -11,7 +11,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "slot-written-over",
     breaks: "remote R1",
-    file: "remote/logs.ts",
+    file: "adapters/remote/logs.ts",
     find: "const created = await this.#bucket.create(slotKey(place), writeObject(record));",
     replace: "const created = await this.#bucket.put(slotKey(place), writeObject(record)).then(() => true);",
     why: "Two drivers write the same slot, and both are told that it is theirs.",
@@ -20,7 +20,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "own-record-taken-for-a-stranger's",
     breaks: "remote R2",
-    file: "remote/logs.ts",
+    file: "adapters/remote/logs.ts",
     find: 'if (!created && (await this.#get(place))?.id !== record.id) return "taken";',
     replace: 'if (!created) return "taken";',
     why: "A write whose reply was lost is written again after itself, or refused as a conflict.",
@@ -29,7 +29,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "snapshot-believed",
     breaks: "remote R3",
-    file: "remote/logs.ts",
+    file: "adapters/remote/logs.ts",
     find: "        await this.#readOn(log);\n",
     replace: "",
     why: "Who opens a run sees what it was when its snapshot was made.",
@@ -38,7 +38,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "sleeper-not-fenced",
     breaks: "remote R4",
-    file: "remote/logs.ts",
+    file: "adapters/remote/logs.ts",
     find: "return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);",
     replace: "return log.aliveAt >= 0 || believedMs > 0 || this.isAlive(log);",
     why: "A driver that slept while its run was deleted writes into the hole, and is told that it landed.",
@@ -47,7 +47,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "fork-begins-unannounced",
     breaks: "remote G1",
-    file: "remote/storage.ts",
+    file: "adapters/remote/storage.ts",
     find: "    if (position === 0) await this.#family.register(head, reader);\n",
     replace: "",
     why: "A parent is deleted for good though a fork reads it.",
@@ -56,7 +56,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "closed-though-read",
     breaks: "remote G2",
-    file: "remote/record.ts",
+    file: "adapters/remote/record.ts",
     find: "const closed = state.readers.length === 0;",
     replace: "const closed = state.readers.length >= 0;",
     why: "Deleting a run takes its forks' work along.",
@@ -65,7 +65,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "gone-not-said",
     breaks: "remote G3",
-    file: "remote/family.ts",
+    file: "adapters/remote/family.ts",
     find: "    await this.#bucket.put(slotKey({ locator, life, slot: 0 }), writeObject(gone));\n",
     replace: "",
     why: "The slots of a deleted run go, and its first one still says that it is there.",

@@ -5,7 +5,7 @@ const streams: readonly PlantedBug[] = [
   {
     name: "stream-attempts-share-a-number",
     breaks: "K1",
-    file: "engine/stream.ts",
+    file: "engine/calls/stream.ts",
     find: "return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;",
     replace: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
     why: "A stream that begins anew after a crash goes under the number of the attempt that died.",
@@ -13,31 +13,31 @@ const streams: readonly PlantedBug[] = [
   {
     name: "producer-never-waits",
     breaks: "K2",
-    file: "engine/stream.ts",
+    file: "engine/calls/stream.ts",
     find: "        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();\n",
     replace: "",
     why: "A producer that is faster than the storage fills the memory.",
     seenBy: {
-      test: "packages/core/test/stream-held.test.ts",
+      test: "packages/core/test/engine/calls/stream-held.test.ts",
       because: "nothing in a simulation measures memory",
     },
   },
   {
     name: "chunks-not-decoded",
     breaks: "K3",
-    file: "engine/stream.ts",
+    file: "engine/calls/stream.ts",
     find: "entry.chunks.map((chunk) => decode(chunk, where))",
     replace: "entry.chunks",
     why: "The workflow is given the written form of chunks.",
     seenBy: {
-      test: "packages/core/test/golden.test.ts",
+      test: "packages/core/test/journal/golden.test.ts",
       because: "simulated chunks are texts, whose written form is the text itself",
     },
   },
   {
     name: "reader-repeats-chunks",
     breaks: "X1",
-    file: "reader.ts",
+    file: "runs/reader.ts",
     find: "    if (from + i < place.next) continue;\n",
     replace: "",
     why: "Whoever reads on from an index is given the chunks before it again.",
@@ -45,7 +45,7 @@ const streams: readonly PlantedBug[] = [
   {
     name: "silence-is-the-end",
     breaks: "X2",
-    file: "reader.ts",
+    file: "runs/reader.ts",
     find: "if (journal.state.end !== null) throw endedWithout(journal, name);",
     replace: "if (journal.state.end !== null) return;",
     why: "A stream that was cut off reads as one that is complete.",
@@ -53,7 +53,7 @@ const streams: readonly PlantedBug[] = [
   {
     name: "reader-takes-the-lead",
     breaks: "X3",
-    file: "reader.ts",
+    file: "runs/reader.ts",
     find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
     replace: "    await host.world.turn();\n",
     why: "A reader that waits asks the storage over and over.",
@@ -64,7 +64,7 @@ const children: readonly PlantedBug[] = [
   {
     name: "child-before-its-parent-knows",
     breaks: "D1",
-    file: "engine/child.ts",
+    file: "engine/calls/child.ts",
     find: "    if (this.#opened) return this.#drive();\n",
     replace: "    this.#drive();\n    if (this.#opened) return;\n",
     why: "A child begins while its parent's entry is under way.",
@@ -72,7 +72,7 @@ const children: readonly PlantedBug[] = [
   {
     name: "child-id-of-its-driver",
     breaks: "D2",
-    file: "engine/child.ts",
+    file: "engine/calls/child.ts",
     find: 'digest(26, "child", journal.runId, key)',
     replace: 'digest(26, "child", journal.runId, key, journal.driver)',
     why: "Each life of a parent begins children of its own.",
@@ -85,14 +85,14 @@ const children: readonly PlantedBug[] = [
     replace: "",
     why: "A child does not tell its parent that it ends, which then learns of it much later.",
     seenBy: {
-      test: "packages/core/test/child-told.test.ts",
+      test: "packages/core/test/engine/calls/child-told.test.ts",
       because: "parents look for their children, too: a word that is missing costs time alone",
     },
   },
   {
     name: "children-outlive-their-parent",
     breaks: "Z1",
-    file: "cancel.ts",
+    file: "runs/cancel.ts",
     find: "      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });\n",
     replace: "",
     why: "A run that is cancelled leaves its children alive.",
@@ -100,7 +100,7 @@ const children: readonly PlantedBug[] = [
   {
     name: "unborn-child-left-alone",
     breaks: "Z2",
-    file: "cancel.ts",
+    file: "runs/cancel.ts",
     find: "  if (journal !== null) return end(host, journal, reason);\n",
     replace: "  if (journal !== null) return end(host, journal, reason);\n  if (runId !== null) return;\n",
     why: "A child that has not begun when its parent is cancelled begins later.",
@@ -111,7 +111,7 @@ const uncertain: readonly PlantedBug[] = [
   {
     name: "work-before-its-announcement",
     breaks: "U1",
-    file: "engine/step.ts",
+    file: "engine/calls/step.ts",
     find: "    this.#announce(this.nextAttempt());\n",
     replace:
       "    this.#announce(this.nextAttempt());\n    this.#begun = this.#announced;\n    this.start(this.nextAttempt());\n",
@@ -120,7 +120,7 @@ const uncertain: readonly PlantedBug[] = [
   {
     name: "repeated-without-asking",
     breaks: "U2",
-    file: "engine/step.ts",
+    file: "engine/calls/step.ts",
     find: "    if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);\n",
     replace: "",
     why: "A step whose end nobody knows is run again.",
@@ -128,7 +128,7 @@ const uncertain: readonly PlantedBug[] = [
   {
     name: "decision-not-recorded",
     breaks: "U3",
-    file: "engine/step.ts",
+    file: "engine/calls/step.ts",
     find: "      this.engine.write(await this.#completed(attempted, resolution.value));",
     replace: "      this.outcome.resolve(resolution.value);",
     why: "What was found out about a step is told to the workflow, and asked again by every replay.",
@@ -139,7 +139,7 @@ const values: readonly PlantedBug[] = [
   {
     name: "sealed-for-anywhere",
     breaks: "V1",
-    file: "envelope.ts",
+    file: "journal/envelope.ts",
     find: "at: joinParts([spot.position, index, fact.kind, subject, field])",
     replace: 'at: joinParts(["", "", "", "", ""])',
     why: "What was sealed in one place of a run opens in another.",
@@ -147,32 +147,37 @@ const values: readonly PlantedBug[] = [
   {
     name: "clear-text-taken",
     breaks: "V2",
-    file: "envelope.ts",
+    file: "journal/envelope.ts",
     find: "    if (this.#cipher?.acceptsPlain ?? true) return value;",
     replace: "    if (this.#cipher !== undefined) return value;",
     why: "Values that stand in clear are believed although encryption is on.",
     seenBy: {
-      test: "packages/core/test/envelope.test.ts",
+      test: "packages/core/test/journal/envelope.test.ts",
       because: "nobody in a simulation writes records of his own",
     },
   },
   {
     name: "blobs-sent-again",
     breaks: "V3",
-    file: "envelope.ts",
+    file: "journal/envelope.ts",
     find: "    if (!this.#named.has(name)) blobs.set(name, text);",
     replace: "    blobs.set(name, text);",
-    also: [{ file: "envelope.ts", find: "    if (this.#texts.has(name)) return { name };\n", replace: "" }],
+    also: [
+      { file: "journal/envelope.ts", find: "    if (this.#texts.has(name)) return { name };\n", replace: "" },
+    ],
     why: "A large value is sent again with every batch that names it.",
   },
   {
     name: "blobs-taken-at-their-word",
     breaks: "V4",
-    file: "envelope.ts",
+    file: "journal/envelope.ts",
     find: "        if (text === body && plainName(text) !== name) continue;\n",
     replace: "",
     why: "A blob that was changed is read as if it were what a record points at.",
-    seenBy: { test: "packages/core/test/blobs-wrong.test.ts", because: "simulated disks change no blobs" },
+    seenBy: {
+      test: "packages/core/test/journal/blobs-wrong.test.ts",
+      because: "simulated disks change no blobs",
+    },
   },
 ];
 
@@ -180,7 +185,7 @@ const direct: readonly PlantedBug[] = [
   {
     name: "recorded-work-runs-again",
     breaks: "P1",
-    file: "direct.ts",
+    file: "standalone/journal.ts",
     find: "    if (!this.has(key) && !this.#working.has(key)) {\n",
     replace: "    if (!this.#working.has(key)) {\n",
     why: "Work runs although its outcome is recorded.",
@@ -188,7 +193,7 @@ const direct: readonly PlantedBug[] = [
   {
     name: "failure-kept-for-good",
     breaks: "P2",
-    file: "direct.ts",
+    file: "standalone/journal.ts",
     find: 'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed";',
     replace:
       'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed" || entry.kind === "attempt.failed";',
@@ -197,12 +202,12 @@ const direct: readonly PlantedBug[] = [
   {
     name: "last-record-stands",
     breaks: "P3",
-    file: "direct.ts",
+    file: "standalone/journal.ts",
     find: "      if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);",
     replace: "      if (settles) this.#settled.set(entry.key, entry);",
     also: [
       {
-        file: "direct.ts",
+        file: "standalone/journal.ts",
         find: '    else if ("key" in fact && this.has(fact.key)) landed.resolve();\n',
         replace: "",
       },
@@ -215,16 +220,19 @@ const warm: readonly PlantedBug[] = [
   {
     name: "warm-runs-without-a-limit",
     breaks: "Y1",
-    file: "warm.ts",
+    file: "runs/parked.ts",
     find: "if (this.#kept.size > this.#limit && oldest !== undefined)",
     replace: "if (this.#kept.size < 0 && oldest !== undefined)",
     why: "Every run that was ever parked stays in memory.",
-    seenBy: { test: "packages/core/test/warm.test.ts", because: "nothing in a simulation measures memory" },
+    seenBy: {
+      test: "packages/core/test/runs/parked.test.ts",
+      because: "nothing in a simulation measures memory",
+    },
   },
   {
     name: "one-life-lent-twice",
     breaks: "Y2",
-    file: "warm.ts",
+    file: "runs/parked.ts",
     find: "    this.#kept.delete(locator);\n    const { journal } = life;",
     replace: "    const { journal } = life;",
     why: "Two callers drive one life of a function at a time.",
@@ -232,11 +240,14 @@ const warm: readonly PlantedBug[] = [
   {
     name: "warm-life-missed-something",
     breaks: "Y3",
-    file: "warm.ts",
+    file: "runs/parked.ts",
     find: "if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;",
     replace: "if (!journal.deleted) return journal;",
     why: "A warm run goes on although another driver has been there.",
-    seenBy: { test: "packages/core/test/warm.test.ts", because: "the lease tells of other drivers as well" },
+    seenBy: {
+      test: "packages/core/test/runs/parked.test.ts",
+      because: "the lease tells of other drivers as well",
+    },
   },
 ];
 
@@ -246,29 +257,29 @@ const plans: readonly PlantedBug[] = [
   {
     name: "plan-makes-the-fork",
     breaks: "F1",
-    file: "fork.ts",
+    file: "runs/fork.ts",
     find: "append: () => Promise.resolve(),",
     replace: "append: (request) => storage.append(request),",
     why: "Whoever only asks what a fork would do makes a run.",
-    seenBy: { test: "packages/core/test/fork-edit.test.ts", because },
+    seenBy: { test: "packages/core/test/runs/fork-edit.test.ts", because },
   },
   {
     name: "plan-looks-at-the-parent",
     breaks: "F2",
-    file: "plan.ts",
+    file: "inspect/plan.ts",
     find: "new Set(fork.entries.filter(isSettlement)",
     replace: "new Set(parent.entries.filter(isSettlement)",
     why: "All that the parent recorded is said to be reused.",
-    seenBy: { test: "packages/core/test/fork-plan.test.ts", because },
+    seenBy: { test: "packages/core/test/inspect/plan.test.ts", because },
   },
   {
     name: "plan-knows-the-past-alone",
     breaks: "F3",
-    file: "plan.ts",
+    file: "inspect/plan.ts",
     find: "new Map([...recorded, ...next])",
     replace: "recorded",
     why: "What the fork would do first is left out when the parent never did it.",
-    seenBy: { test: "packages/core/test/fork-edit.test.ts", because },
+    seenBy: { test: "packages/core/test/runs/fork-edit.test.ts", because },
   },
 ];
 

@@ -1,6 +1,6 @@
 /** A small share of `npm run soak:remote`, on the real stores. */
 import { expect, test } from "vitest";
-import { careless, fuzzRun } from "../../packages/core/test/support/remote-fuzz.ts";
+import { careless, fuzzRun } from "../../packages/core/test/adapters/remote/support/fuzz.ts";
 import { stores, type Store } from "../lib/stores.ts";
 
 test.each(["r2", "s3"])(

@@ -1,17 +1,17 @@
 /** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
 
-import type { Definition } from "./definition.ts";
-import { advanceRun, cancelRun } from "./drive.ts";
-import { DurableError, show } from "./errors.ts";
-import { Host, type HostOptions } from "./host.ts";
+import type { Definition } from "./engine/definition.ts";
+import { advanceRun, cancelRun } from "./runs/drive.ts";
+import { DurableError, show } from "./values/errors.ts";
+import { Host, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/options.ts";
-import { openRun } from "./open.ts";
-import type { Outcome } from "./outcome.ts";
-import { deliver, resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
+import { openRun } from "./runs/lookup.ts";
+import type { Outcome } from "./journal/outcome.ts";
+import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery } from "./storage.ts";
+import type { ListPage, ListQuery } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
-import type { World } from "./world.ts";
+import type { World } from "./ports/world.ts";
 
 export interface AppOptions extends HostOptions {
   readonly workflows: readonly AnyWorkflow[];

@@ -4,7 +4,7 @@ export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
-export { parallelOf as parallel } from "./context.ts";
+export { parallelOf as parallel } from "./engine/context.ts";
 export type {
   Branch,
   Context,
@@ -15,37 +15,37 @@ export type {
   RaceResult,
   StepOptions,
   SuspendOptions,
-} from "./context.ts";
+} from "./engine/context.ts";
 export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
-export type { RunEntry as Entry } from "./run-entry.ts";
-export { DirectJournal as Journal } from "./direct.ts";
-export type { JournalOptions, RecordOptions } from "./direct.ts";
-export type { RecordedStream } from "./direct-stream.ts";
-export type { ForkOptions } from "./fork.ts";
-export type { ReadOptions, StreamEvent } from "./reader.ts";
-export type { Outcome, SuspendPoint } from "./outcome.ts";
-export type { ResumeOptions, ResumeResult, ResumeStatus } from "./resume.ts";
-export type { StepInfo } from "./engine/attempts.ts";
-export { spendOf, type Prices, type Spend, type Usage } from "./usage.ts";
-export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./diff.ts";
-export type { ForkPlan, PlannedCall, PlanOptions } from "./plan.ts";
-export type { OnUncertain, Resolution, Uncertain } from "./engine/uncertain.ts";
-export type { Chunks } from "./engine/chunks.ts";
-export type { StreamOptions } from "./engine/stream.ts";
-export type { SuspendPromise } from "./engine/suspend.ts";
-export { nextAttemptAt, retryPolicy } from "./engine/retry.ts";
-export type { RetryOptions, RetryPolicy } from "./engine/retry.ts";
-export type { Settled } from "./engine/group.ts";
-export type { Duration } from "./duration.ts";
-export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./entry.ts";
-export { DurableError, FatalError, RetryError } from "./errors.ts";
-export type { ErrorCode } from "./errors.ts";
-export { MemoryStorage } from "./storage/memory.ts";
-export { conflict } from "./storage-kit.ts";
-export { RemoteStorage, type RemoteOptions } from "./remote/storage.ts";
-export type { Rebuilt } from "./remote/rebuild.ts";
-export { MemoryBucket } from "./remote/memory-bucket.ts";
-export type { Bucket, BucketPage, BucketQuery } from "./remote/bucket.ts";
+export type { RunEntry as Entry } from "./journal/run-entry.ts";
+export { DirectJournal as Journal } from "./standalone/journal.ts";
+export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
+export type { RecordedStream } from "./standalone/stream.ts";
+export type { ForkOptions } from "./runs/fork.ts";
+export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
+export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
+export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
+export type { StepInfo } from "./engine/calls/attempts.ts";
+export { spendOf, type Prices, type Spend, type Usage } from "./journal/usage.ts";
+export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
+export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
+export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
+export type { Chunks } from "./engine/calls/chunks.ts";
+export type { StreamOptions } from "./engine/calls/stream.ts";
+export type { SuspendPromise } from "./engine/calls/suspend.ts";
+export { nextAttemptAt, retryPolicy } from "./engine/calls/retry.ts";
+export type { RetryOptions, RetryPolicy } from "./engine/calls/retry.ts";
+export type { Settled } from "./engine/calls/group.ts";
+export type { Duration } from "./values/duration.ts";
+export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./journal/entry.ts";
+export { DurableError, FatalError, RetryError } from "./values/errors.ts";
+export type { ErrorCode } from "./values/errors.ts";
+export { MemoryStorage } from "./adapters/memory.ts";
+export { conflict } from "./ports/storage-kit.ts";
+export { RemoteStorage, type RemoteOptions } from "./adapters/remote/storage.ts";
+export type { Rebuilt } from "./adapters/remote/rebuild.ts";
+export { MemoryBucket } from "./adapters/remote/memory-bucket.ts";
+export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
 export type {
   AppendRequest,
   Lease,
@@ -56,15 +56,15 @@ export type {
   RunHead,
   RunStatus,
   Storage,
-} from "./storage.ts";
+} from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/options.ts";
-export type { Definition } from "./definition.ts";
-export type { HostOptions } from "./host.ts";
-export type { Secret } from "./tokens.ts";
-export type { Cipher, Place } from "./cipher.ts";
-export { systemWorld } from "./world.ts";
-export type { World } from "./world.ts";
-export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from "./schema.ts";
-export { fingerprint } from "./codec/fingerprint.ts";
-export { secret, type SecretValue } from "./secret-value.ts";
-export { limits } from "./limits.ts";
+export type { Definition } from "./engine/definition.ts";
+export type { HostOptions } from "./runs/host.ts";
+export type { Secret } from "./journal/tokens.ts";
+export type { Cipher, Place } from "./ports/cipher.ts";
+export { systemWorld } from "./ports/world.ts";
+export type { World } from "./ports/world.ts";
+export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from "./values/schema.ts";
+export { fingerprint } from "./values/codec/fingerprint.ts";
+export { secret, type SecretValue } from "./values/secret.ts";
+export { limits } from "./values/limits.ts";

@@ -1,17 +1,17 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
-import type { Definition } from "./definition.ts";
-import { advance, begin, cancelRun, driveOn, record } from "./drive.ts";
-import { DurableError } from "./errors.ts";
-import { createFork, type ForkOptions } from "./fork.ts";
-import type { Host } from "./host.ts";
-import type { Journal } from "./journal.ts";
-import { definitionOf, openRun } from "./open.ts";
-import type { Outcome } from "./outcome.ts";
-import { planFork, type ForkPlan, type PlanOptions } from "./plan.ts";
-import { standing } from "./standing.ts";
-import { decodeEntry, type RunEntry } from "./run-entry.ts";
-import { readStream, type ReadOptions, type StreamEvent } from "./reader.ts";
+import type { Definition } from "./engine/definition.ts";
+import { advance, begin, cancelRun, driveOn, record } from "./runs/drive.ts";
+import { DurableError } from "./values/errors.ts";
+import { createFork, type ForkOptions } from "./runs/fork.ts";
+import type { Host } from "./runs/host.ts";
+import type { Journal } from "./journal/journal.ts";
+import { definitionOf, openRun } from "./runs/lookup.ts";
+import type { Outcome } from "./journal/outcome.ts";
+import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
+import { standing } from "./runs/status.ts";
+import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
+import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 
 /** A stop, and the journal as it was known then. */
 export interface Driven {

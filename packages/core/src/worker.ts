@@ -9,11 +9,11 @@
  */
 
 import type { App } from "./app.ts";
-import { toMs, type Duration } from "./duration.ts";
+import { toMs, type Duration } from "./values/duration.ts";
 import { Bell } from "./engine/promise.ts";
-import { DurableError, describeError } from "./errors.ts";
-import type { Outcome } from "./outcome.ts";
-import type { ListPage } from "./storage.ts";
+import { DurableError, describeError } from "./values/errors.ts";
+import type { Outcome } from "./journal/outcome.ts";
+import type { ListPage } from "./ports/storage.ts";
 
 export interface WorkerOptions {
   /** Runs driven at the same time; 10 by default. */

@@ -1,18 +1,18 @@
 /** `durable()`: a named function whose steps are kept. */
 
-import type { Context } from "./context.ts";
-import type { Arguments, Definition } from "./definition.ts";
-import { advance, begin, cancelRun } from "./drive.ts";
-import { DurableError } from "./errors.ts";
-import type { ForkOptions } from "./fork.ts";
-import { Host, type HostOptions } from "./host.ts";
-import { assertName } from "./keys.ts";
-import { definitionOf, openRun } from "./open.ts";
-import type { Outcome } from "./outcome.ts";
-import { resume, type ResumeOptions, type ResumeResult } from "./resume.ts";
+import type { Context } from "./engine/context.ts";
+import type { Arguments, Definition } from "./engine/definition.ts";
+import { advance, begin, cancelRun } from "./runs/drive.ts";
+import { DurableError } from "./values/errors.ts";
+import type { ForkOptions } from "./runs/fork.ts";
+import { Host, type HostOptions } from "./runs/host.ts";
+import { assertName } from "./journal/keys.ts";
+import { definitionOf, openRun } from "./runs/lookup.ts";
+import type { Outcome } from "./journal/outcome.ts";
+import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
-import type { SchemaInput, SchemaOutput, StandardSchema } from "./schema.ts";
-import type { ListPage, ListQuery } from "./storage.ts";
+import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
+import type { ListPage, ListQuery } from "./ports/storage.ts";
 
 export interface WorkflowOptions extends HostOptions {
   /** Recorded when a run starts, and readable as `ctx.version` for the run's whole life. */

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemWorld, type App, type Entry, type WorkerOptions } from "../src/index.ts";
-import { SqliteStorage } from "../src/sqlite/index.ts";
+import { SqliteStorage } from "../src/adapters/sqlite/index.ts";
 import { tempFolder, type TempFolder } from "./support/sqlite-temp.ts";
 import { effectsIn, jobSteps, workerApp, type Effect } from "./support/worker-flows.ts";
 import { WorkerProcess } from "./support/worker-process.ts";

@@ -1,9 +1,9 @@
 /** What the engine asks of whoever starts and drives runs: an arrow that would otherwise point back. */
 
-import type { Json } from "../codec/tags.ts";
-import type { Definition } from "../definition.ts";
-import type { ChildOf, Fact } from "../entry.ts";
-import type { Outcome } from "../outcome.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Definition } from "./definition.ts";
+import type { ChildOf, Fact } from "../journal/entry.ts";
+import type { Outcome } from "../journal/outcome.ts";
 
 export interface ChildRun {
   readonly runId: string;

@@ -1,11 +1,11 @@
 /** The last words of a drive: how a run is parked, and what stands in the way of its end. */
 
-import type { Json } from "../codec/tags.ts";
-import type { Fact } from "../entry.ts";
-import type { DurableError } from "../errors.ts";
-import type { Journal } from "../journal.ts";
-import type { World } from "../world.ts";
-import type { Calls } from "./calls.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Fact } from "../journal/entry.ts";
+import type { DurableError } from "../values/errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { World } from "../ports/world.ts";
+import type { Calls } from "./registry.ts";
 import { orphanWarning, vanishedWait } from "./messages.ts";
 import type { Finish } from "./options.ts";
 import type { Replay } from "./replay.ts";

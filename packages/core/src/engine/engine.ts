@@ -9,14 +9,14 @@
  *     already running when it was found to be blocked.
  */
 
-import type { Json } from "../codec/tags.ts";
-import { isAttempt, type Entry, type Fact } from "../entry.ts";
-import { DurableError } from "../errors.ts";
-import type { Journal } from "../journal.ts";
-import { stepAsked } from "../keys.ts";
-import type { World } from "../world.ts";
-import { Busy } from "./busy.ts";
-import { Calls, type Asked, type Call, type Entered } from "./calls.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { isAttempt, type Entry, type Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import { stepAsked } from "../journal/keys.ts";
+import type { World } from "../ports/world.ts";
+import { Busy } from "./in-flight.ts";
+import { Calls, type Asked, type Call, type Entered } from "./registry.ts";
 import { endOf, isParked, parkOf } from "./ending.ts";
 import { abortReason } from "./options.ts";
 import type { Driving, Edge, EngineOptions, Finish, Stop } from "./options.ts";

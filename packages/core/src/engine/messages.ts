@@ -1,9 +1,9 @@
 /** What the engine tells people: each names the run, what was found, and the way out. */
 
-import { decode } from "../codec/decode.ts";
-import { encodeThrown } from "../codec/encode.ts";
-import { DurableError, describeError } from "../errors.ts";
-import { nameOf } from "../keys.ts";
+import { decode } from "../values/codec/decode.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
+import { DurableError, describeError } from "../values/errors.ts";
+import { nameOf } from "../journal/keys.ts";
 
 /** `thrown` is what ended the code before it could reach the wait, if anything did. */
 export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {

@@ -1,15 +1,15 @@
 /** What a drive is given, and how it ends. */
 
-import type { Json } from "../codec/tags.ts";
-import type { Duration } from "../duration.ts";
-import type { Entry, Fact } from "../entry.ts";
-import { DurableError } from "../errors.ts";
-import type { Journal } from "../journal.ts";
-import type { Keyring } from "../tokens.ts";
-import type { World } from "../world.ts";
-import type { Calls } from "./calls.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Duration } from "../values/duration.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Keyring } from "../journal/tokens.ts";
+import type { World } from "../ports/world.ts";
+import type { Calls } from "./registry.ts";
 import type { Children } from "./child-runs.ts";
-import type { Hold } from "./hold.ts";
+import type { Hold } from "./lease.ts";
 
 /** Why a drive came to its end. What the run's outcome is, the journal says. */
 export type Stop =

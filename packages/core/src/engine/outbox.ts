@@ -8,14 +8,14 @@
  *     an answer that lands first turns a park into a conflict.
  */
 
-import type { Json } from "../codec/tags.ts";
-import { fitting, writeFact, type WrittenFact } from "../batch.ts";
-import { isAttempt, type Entry, type Fact } from "../entry.ts";
-import type { WaitState } from "../fold.ts";
-import type { Journal } from "../journal.ts";
-import type { World } from "../world.ts";
-import type { Busy } from "./busy.ts";
-import type { Hold } from "./hold.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
+import { isAttempt, type Entry, type Fact } from "../journal/entry.ts";
+import type { WaitState } from "../journal/fold.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { World } from "../ports/world.ts";
+import type { Busy } from "./in-flight.ts";
+import type { Hold } from "./lease.ts";
 
 export interface OutboxEvents {
   /** Entries became durable, ours or others'. */

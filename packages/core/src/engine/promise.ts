@@ -1,6 +1,6 @@
 /** A promise with its handles, already handled: a failure nobody awaits yet is no unhandled rejection. */
 
-import type { World } from "../world.ts";
+import type { World } from "../ports/world.ts";
 
 export interface Deferred<T> {
   readonly promise: Promise<T>;

@@ -7,13 +7,13 @@
  *     reported as uncalled, and held only when the engine says so.
  */
 
-import type { Json } from "../codec/tags.ts";
-import { callKind, type CallKind, type Entry } from "../entry.ts";
-import { DurableError } from "../errors.ts";
-import { isSettlement, type Settlement } from "../lineage.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { callKind, type CallKind, type Entry } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import { isSettlement, type Settlement } from "../journal/lineage.ts";
 
-export type { CallKind } from "../entry.ts";
-export type { Settlement } from "../lineage.ts";
+export type { CallKind } from "../journal/entry.ts";
+export type { Settlement } from "../journal/lineage.ts";
 
 /** What is recorded of one key. */
 export interface Fact {

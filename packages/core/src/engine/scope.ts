@@ -1,8 +1,8 @@
 /** One strand of a workflow and its own space of keys: the whole run, or one branch of a group. */
 
-import { DurableError } from "../errors.ts";
-import { assertName } from "../keys.ts";
-import { limits } from "../limits.ts";
+import { DurableError } from "../values/errors.ts";
+import { assertName } from "../journal/keys.ts";
+import { limits } from "../values/limits.ts";
 
 /** `abandoned`: nobody waits for what is still running in it. */
 export type Closing = "closed" | "abandoned";

@@ -1,7 +1,7 @@
 /** The open waits of one drive: which call wants to be looked at when, and which wait without a time. */
 
-import type { World } from "../world.ts";
-import type { Call } from "./calls.ts";
+import type { World } from "../ports/world.ts";
+import type { Call } from "./registry.ts";
 
 /** When a call wants to be looked at; `null` when only the outside can settle it. */
 interface Wait {

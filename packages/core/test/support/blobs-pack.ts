@@ -1,8 +1,8 @@
 /** A place for packed values: what each brings that was not there, and whether it comes back; and values to pack. */
 
 import { createHash } from "node:crypto";
-import { pack, unpack } from "../../src/codec/pack.ts";
-import type { Json } from "../../src/codec/tags.ts";
+import { pack, unpack } from "../../src/journal/pack.ts";
+import type { Json } from "../../src/values/codec/tags.ts";
 import type { Chance } from "./codec-values.ts";
 
 export interface Packed {

@@ -1,6 +1,6 @@
 /** What a call throws, seen as callers see it: by code. */
 
-import { DurableError } from "../../src/errors.ts";
+import { DurableError } from "../../src/values/errors.ts";
 
 /** The error a call throws; fails when it throws none. */
 export function failureOf(call: () => unknown): unknown {

@@ -5,7 +5,7 @@
 
 import { writeSync } from "node:fs";
 import { createWorker, type WorkerOptions } from "../../src/index.ts";
-import { SqliteStorage } from "../../src/sqlite/index.ts";
+import { SqliteStorage } from "../../src/adapters/sqlite/index.ts";
 import { workerApp, type Doing } from "./worker-flows.ts";
 
 const [path = "", doing = "", options = ""] = process.argv.slice(2);

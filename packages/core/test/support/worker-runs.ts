@@ -1,9 +1,9 @@
 /** Runs that are recorded and driven by nobody, as a client that only starts them, or one that died, leaves them. */
 
 import type { RunHead, Storage, World } from "@durable/core";
-import { encode } from "../../src/codec/encode.ts";
-import { writeFact } from "../../src/batch.ts";
-import { Journal } from "../../src/journal.ts";
+import { encode } from "../../src/values/codec/encode.ts";
+import { writeFact } from "../../src/journal/batch.ts";
+import { Journal } from "../../src/journal/journal.ts";
 
 export interface Recorded {
   readonly workflow: string;

@@ -5,7 +5,7 @@
 
 import { join } from "node:path";
 import { systemWorld, type App } from "../../src/index.ts";
-import { SqliteStorage } from "../../src/sqlite/index.ts";
+import { SqliteStorage } from "../../src/adapters/sqlite/index.ts";
 import { tempFolder } from "./sqlite-temp.ts";
 import { workerApp } from "./worker-flows.ts";
 import { WorkerProcess } from "./worker-process.ts";

@@ -1,0 +1,62 @@
+/** The keys of a cipher, checked when it is made. No message shows what was given: it may be a key. */
+
+import { fromBase64 } from "../../values/base64.ts";
+import { DurableError } from "../../values/errors.ts";
+import { toBase64Url } from "./base64url.ts";
+
+/** The keys that journals are sealed and opened with. */
+export interface AesGcmOptions {
+  /** The id of the key that seals. */
+  readonly current: string;
+  /**
+   * Keys of 32 bytes, as bytes or as base64 text, by ids of 1 to 32 letters, digits, "_" and "-". All of them
+   * open: keep a retired key here for as long as anything it sealed is kept.
+   */
+  readonly keys: Readonly<Record<string, Uint8Array | string>>;
+  /** True to go on reading journals from before there was a cipher. Set it back when they are gone. */
+  readonly acceptPlain?: boolean;
+}
+
+export interface MasterKeys {
+  readonly current: string;
+  /** As base64url: what `hmac` takes is a text. */
+  readonly keys: ReadonlyMap<string, string>;
+}
+
+const keyBytes = 32;
+const recipe = "Make a key with `openssl rand -base64 32`.";
+
+export function isKeyId(id: unknown): id is string {
+  return typeof id === "string" && /^[\w-]{1,32}$/.test(id);
+}
+
+export function masterKeys(options: AesGcmOptions): MasterKeys {
+  const { current, keys: given } = (options ?? {}) as Partial<AesGcmOptions>;
+  const entries = Object.entries(given ?? {});
+  if (entries.length === 0) throw bad(`has no keys. ${recipe}`);
+  if (!entries.every(([id]) => isKeyId(id)))
+    throw bad('has a key id that is none: use 1 to 32 letters, digits, "_" and "-".');
+  const keys = new Map<string, string>();
+  for (const [id, key] of entries) {
+    const bytes = key instanceof Uint8Array ? key : fromText(key);
+    if (bytes?.length !== keyBytes)
+      throw bad(`has a key "${id}" that is not ${keyBytes} bytes, or not base64 of them. ${recipe}`);
+    keys.set(id, toBase64Url(bytes));
+  }
+  if (current === undefined || !keys.has(current))
+    throw bad(`must have in \`current\` the id of one of its keys: ${[...keys.keys()].join(", ")}.`);
+  if ((globalThis.crypto as Crypto | undefined)?.subtle === undefined)
+    throw bad("needs `crypto.subtle`, which is not here. Pages have it over https alone.");
+  return { current, keys };
+}
+
+function fromText(key: unknown): Uint8Array | null {
+  const text = typeof key === "string" ? key.trim() : "";
+  // As long as 32 bytes are, so that nothing else is decoded.
+  if (!/^[\w+/-]{43}=?$/.test(text)) return null;
+  return fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
+}
+
+function bad(why: string): DurableError {
+  return new DurableError("invalid-options", `aesGcm ${why}`);
+}

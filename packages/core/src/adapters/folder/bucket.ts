@@ -1,0 +1,169 @@
+/**
+ * A bucket in a folder, one file for each object: for tests, and to try out on one machine what will run on an object
+ * store. Several processes may share it. On a network file system it is worth no more than that keeps `link` atomic.
+ */
+
+import { randomUUID } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { DurableError, describeError, type ErrorCode } from "../../values/errors.ts";
+import type { Bucket, BucketPage, BucketQuery } from "../../ports/bucket.ts";
+
+const pageSize = 1_000;
+/** A dot never comes out of `nameOf`, so that a file is not taken for a folder, nor a write under way for an object. */
+const suffix = ".txt";
+const underWay = ".writing";
+
+export interface FolderOptions {
+  /** False leaves it to the system when files reach the disk: they outlive the process, and perhaps not the machine. */
+  readonly sync?: boolean;
+}
+
+export class FolderBucket implements Bucket {
+  readonly path: string;
+  readonly #sync: boolean;
+
+  constructor(path: string, { sync = true }: FolderOptions = {}) {
+    this.path = resolve(path);
+    this.#sync = sync;
+  }
+
+  get(key: string): Promise<string | null> {
+    return this.#do(async () => {
+      try {
+        return await readFile(this.#fileOf(key), "utf8");
+      } catch (error) {
+        if (isMissing(error)) return null;
+        throw error;
+      }
+    });
+  }
+
+  create(key: string, text: string): Promise<boolean> {
+    return this.#write(text, this.#fileOf(key), async (written, file) => {
+      try {
+        await link(written, file);
+        return true;
+      } catch (error) {
+        if (codeOf(error) === "EEXIST") return false;
+        throw error;
+      }
+    });
+  }
+
+  put(key: string, text: string): Promise<void> {
+    return this.#write(text, this.#fileOf(key), (written, file) => rename(written, file));
+  }
+
+  delete(keys: readonly string[]): Promise<void> {
+    return this.#do(async () => {
+      for (const key of keys) await rm(this.#fileOf(key), { force: true });
+    });
+  }
+
+  list({ prefix, after = "", limit = pageSize }: BucketQuery): Promise<BucketPage> {
+    return this.#do(async () => {
+      const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
+      const all = await keysIn(join(this.path, ...folder.split("/").slice(0, -1).map(nameOf)), folder);
+      const found = all.filter((key) => key.startsWith(prefix) && key > after).toSorted(byCharacters);
+      const keys = found.slice(0, Math.min(limit, pageSize));
+      return { keys, more: keys.length < found.length };
+    });
+  }
+
+  #fileOf(key: string): string {
+    return join(this.path, ...key.split("/").map(nameOf)) + suffix;
+  }
+
+  /** Whole and on the disk before it gets its name, and the name on the disk before anybody is told. */
+  #write<T>(text: string, file: string, name: (written: string, file: string) => Promise<T>): Promise<T> {
+    return this.#do(async () => {
+      const folder = dirname(file);
+      await mkdir(folder, { recursive: true });
+      const written = join(folder, `${underWay}-${randomUUID()}`);
+      try {
+        const handle = await open(written, "wx");
+        try {
+          await handle.writeFile(text);
+          if (this.#sync) await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        const result = await name(written, file);
+        if (this.#sync) await syncFolder(folder);
+        return result;
+      } finally {
+        await rm(written, { force: true });
+      }
+    });
+  }
+
+  async #do<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      const code = codes[codeOf(error)] ?? "storage-failed";
+      throw new DurableError(code, `The folder ${this.path} cannot be used: ${describeError(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+const codes: Readonly<Record<string, ErrorCode>> = {
+  ENOSPC: "storage-full",
+  EDQUOT: "storage-full",
+  EACCES: "storage-readonly",
+  EPERM: "storage-readonly",
+  EROFS: "storage-readonly",
+  EMFILE: "storage-busy",
+};
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code);
+}
+
+function isMissing(error: unknown): boolean {
+  return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
+}
+
+/** A part of a key as the name of a file, on any system. */
+function nameOf(part: string): string {
+  return encodeURIComponent(part).replaceAll(
+    /[.!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+async function keysIn(folder: string, prefix: string): Promise<string[]> {
+  let entries: Dirent[];
+  try {
+    entries = await readdir(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+  const keys: string[] = [];
+  for (const entry of entries) {
+    const { name } = entry;
+    if (entry.isDirectory())
+      keys.push(...(await keysIn(join(folder, name), `${prefix}${decodeURIComponent(name)}/`)));
+    else if (name.endsWith(suffix)) keys.push(prefix + decodeURIComponent(name.slice(0, -suffix.length)));
+  }
+  return keys;
+}
+
+function byCharacters(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  // Where folders cannot be opened, the system keeps names by itself.
+  const handle = await open(folder, "r").catch(() => null);
+  try {
+    await handle?.sync().catch(() => {});
+  } finally {
+    await handle?.close();
+  }
+}

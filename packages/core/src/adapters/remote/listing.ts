@@ -1,0 +1,163 @@
+/**
+ * Lists of runs, from index objects. They say where to look; what a run is like is read from its log, so that an index
+ * which lags, or has one object too many, costs time and is never believed.
+ */
+
+import { DurableError, show } from "../../values/errors.ts";
+import { pageSize } from "../../ports/storage-kit.ts";
+import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
+import type { Bucket } from "../../ports/bucket.ts";
+import { hint, readMarker, statusPrefix, timersPrefix, timeText, type Marker } from "./layout.ts";
+import type { Logs } from "./logs.ts";
+import { isHeld, type State } from "./record.ts";
+
+const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+const lookAhead = 6;
+
+export class Listing {
+  readonly #bucket: Bucket;
+  readonly #logs: Logs;
+  readonly #now: () => number;
+
+  constructor(bucket: Bucket, logs: Logs, now: () => number) {
+    this.#bucket = bucket;
+    this.#logs = logs;
+    this.#now = now;
+  }
+
+  async list(query: ListQuery): Promise<ListPage> {
+    const { cursor = "", status } = query;
+    if (!/^(|[\d.]+\.[\w-]+)$/.test(cursor)) throw badCursor(cursor);
+    if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
+    const sources = (status === undefined ? statuses : [status]).map((each) =>
+      this.#markers(statusPrefix(each), cursor),
+    );
+    return this.#page(merged(sources), query);
+  }
+
+  /** Walks markers in their order until the page is full and it is known whether there is another. */
+  async #page(markers: AsyncIterable<Marker> | Iterable<Marker>, query: ListQuery): Promise<ListPage> {
+    const limit = pageSize(query.limit);
+    const found: { readonly head: RunHead; readonly order: string }[] = [];
+    let ahead: Marker[] = [];
+    const look = async (): Promise<void> => {
+      const heads = await Promise.all(ahead.map((marker) => this.#look(marker, query)));
+      for (const [i, head] of heads.entries())
+        if (head !== null) found.push({ head, order: ahead[i]?.order ?? "" });
+      ahead = [];
+    };
+    for await (const marker of markers) {
+      if (found.length > limit) break;
+      if (!mayBe(marker, query)) continue;
+      ahead.push(marker);
+      if (ahead.length >= Math.min(lookAhead, limit + 1 - found.length)) await look();
+    }
+    if (found.length <= limit) await look();
+    const last = found.length > limit ? found[limit - 1] : undefined;
+    return { runs: found.slice(0, limit).map(({ head }) => head), next: last?.order ?? null };
+  }
+
+  /** The head of a run, if this is the marker of what it is now, and what was asked for. */
+  async #look({ key, place }: Marker, query: ListQuery): Promise<RunHead | null> {
+    const known = this.#logs.known(place.locator);
+    const from = known?.life === place.life ? Math.max(known.slot, place.slot) : place.slot;
+    const last = (await this.#logs.last({ ...place, slot: from })) ?? (await this.#logs.last(place));
+    if (last === null) return null;
+    const { state } = last;
+    if (state.since !== place.slot || state.deleted) {
+      // The slot it was made for is taken, so that nobody will need it any more.
+      await this.#bucket.delete([key]).catch(() => {});
+      return null;
+    }
+    const { head } = state;
+    const { workflow, parent, status, dueAt } = query;
+    const fits =
+      (workflow === undefined || head.workflow === workflow) &&
+      (parent === undefined || head.parent === parent) &&
+      (status === undefined || head.status === status);
+    return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
+  }
+
+  #isDue(state: State, dueAt: number): boolean {
+    const now = this.#now();
+    const { wakeAt } = state.head;
+    return wakeAt !== null && wakeAt <= dueAt && state.quietUntil <= now && !isHeld(state, now);
+  }
+
+  /** What runs, and what sleeps no longer: those that have been due for longest first. */
+  async #due({ status, cursor = "" }: ListQuery, dueAt: number): Promise<Marker[]> {
+    const latest = timeText(dueAt);
+    const found: Marker[] = [];
+    const gather = async (prefix: string, sorted: boolean): Promise<void> => {
+      for await (const marker of this.#markers(prefix)) {
+        const { wake, key, place } = marker;
+        if (wake !== "-" && wake <= latest)
+          found.push({ ...marker, order: `${wake}.${createdText(key)}.${place.locator}` });
+        else if (sorted) return;
+      }
+    };
+    if (status === undefined || status === "running") await gather(statusPrefix("running"), false);
+    if (status === undefined || status === "suspended") await gather(timersPrefix, true);
+    return found
+      .filter(({ order }) => order > cursor)
+      .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
+  }
+
+  async *#markers(prefix: string, cursor = ""): AsyncGenerator<Marker> {
+    // After all that begins with the cursor, and a dot.
+    for await (const key of keysOf(this.#bucket, prefix, cursor === "" ? "" : `${prefix}${cursor}/`)) {
+      const marker = readMarker(key);
+      if (marker !== null) yield marker;
+    }
+  }
+}
+
+/** Every key with a prefix, page by page. */
+export async function* keysOf(bucket: Bucket, prefix: string, start = ""): AsyncGenerator<string> {
+  let after = start;
+  for (let more = true; more;) {
+    const page = await bucket.list({ prefix, after });
+    for (const key of page.keys) yield (after = key);
+    more = page.more;
+  }
+}
+
+/** When the run of a marker was created, the earliest first. */
+function createdText(key: string): string {
+  const [, time = ""] = /\/([\d.]+)\./.exec(key) ?? [];
+  return key.startsWith(timersPrefix) ? (time.split(".")[1] ?? "") : flipped(time.split(".")[0] ?? "");
+}
+
+function flipped(digits: string): string {
+  return digits.replaceAll(/\d/g, (digit) => String(9 - Number(digit)));
+}
+
+function mayBe({ workflow, parent }: Marker, query: ListQuery): boolean {
+  return (
+    (query.workflow === undefined || workflow === hint(query.workflow)) &&
+    (query.parent === undefined || parent === hint(query.parent))
+  );
+}
+
+/** Several sorted sources as one. */
+async function* merged(sources: readonly AsyncGenerator<Marker>[]): AsyncGenerator<Marker> {
+  const heads = await Promise.all(sources.map((source) => source.next()));
+  for (;;) {
+    let least = -1;
+    for (const [i, { done, value }] of heads.entries()) {
+      const best = heads[least]?.value as Marker | undefined;
+      if (done !== true && (best === undefined || value.order < best.order)) least = i;
+    }
+    const source = sources[least];
+    if (source === undefined) return;
+    yield heads[least]?.value as Marker;
+    heads[least] = await source.next();
+  }
+}
+
+function badCursor(cursor: string): DurableError {
+  return new DurableError(
+    "invalid-options",
+    `${show(cursor)} is not a cursor. Pass the \`next\` of the page before.`,
+  );
+}

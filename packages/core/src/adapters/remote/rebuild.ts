@@ -1,0 +1,102 @@
+/**
+ * Makes the index anew from the logs: for a bucket that was restored, copied, or lost objects, and to clear away
+ * what interrupted writers and deletions left behind.
+ */
+
+import type { Bucket } from "../../ports/bucket.ts";
+import type { Family } from "./family.ts";
+import { markersOf, readMarker, runsPrefix, timersPrefix } from "./layout.ts";
+import { keysOf } from "./listing.ts";
+import type { Logs } from "./logs.ts";
+
+export interface Rebuilt {
+  /** Runs that are there. */
+  readonly runs: number;
+  /** Index objects that were missing. */
+  readonly added: number;
+  /** Objects that nobody needs any more. */
+  readonly removed: number;
+}
+
+export interface RebuildParts {
+  readonly bucket: Bucket;
+  readonly logs: Logs;
+  readonly family: Family;
+}
+
+export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
+  let [runs, added, removed] = [0, 0, 0];
+  for await (const [locator, keys] of byRun(parts.bucket)) {
+    const { life, live, made } = await mend(parts, locator);
+    if (live) runs += 1;
+    added += made;
+    removed += await clear(parts, keys, life);
+  }
+  for (const prefix of ["index/", timersPrefix]) removed += await prune(parts, prefix);
+  return { runs, added, removed };
+}
+
+/** Index objects of a run that is there; the rest of a deletion of one that is not. */
+async function mend(
+  { bucket, logs, family }: RebuildParts,
+  locator: string,
+): Promise<{ readonly life: number; readonly live: boolean; readonly made: number }> {
+  const { life, log } = await logs.load(locator);
+  if (log === null) return { life, live: false, made: 0 };
+  const { head, since, deleted, closed } = log.state;
+  if (closed) {
+    await family.free(log);
+    return { life: life + 1, live: false, made: 0 };
+  }
+  if (deleted) return { life, live: false, made: 0 };
+  const made = await Promise.all(
+    markersOf({ locator, life, slot: since }, head).map((key) => bucket.create(key, "")),
+  );
+  return { life, live: true, made: made.filter(Boolean).length };
+}
+
+/** What is left of lives before this one, but for their first and their last slot, which keep others out. */
+async function clear({ logs, family }: RebuildParts, keys: readonly string[], life: number): Promise<number> {
+  let cleared = 0;
+  for (const [each, slots] of Map.groupBy(keys, (key) => Number(key.split("/")[2]))) {
+    const left = slots.slice(1, -1);
+    const [, locator = "", , last] = slots.at(-1)?.split("/") ?? [];
+    if (each >= life || left.length === 0) continue;
+    const closing = await logs.last({ locator, life: each, slot: Number(last) });
+    if (closing === null) continue;
+    await family.clear(left, closing.state.at);
+    cleared += left.length;
+  }
+  return cleared;
+}
+
+/** Index objects whose run has gone, or has moved on. */
+async function prune({ bucket, logs }: RebuildParts, prefix: string): Promise<number> {
+  const old: string[] = [];
+  for await (const key of keysOf(bucket, prefix)) {
+    const marker = readMarker(key);
+    if (marker === null) continue;
+    const { locator, life, slot } = marker.place;
+    const { log, life: current } = await logs.load(locator);
+    const moved = log !== null && log.slot >= slot && (log.state.deleted || log.state.since !== slot);
+    // A slot that is not taken yet may be under way.
+    if (life < current || moved) old.push(key);
+  }
+  if (old.length > 0) await bucket.delete(old);
+  return old.length;
+}
+
+async function* byRun(bucket: Bucket): AsyncGenerator<readonly [locator: string, keys: readonly string[]]> {
+  let locator = "";
+  let keys: string[] = [];
+  for await (const key of keysOf(bucket, runsPrefix)) {
+    const [, next = ""] = key.split("/");
+    if (next !== locator && keys.length > 0) {
+      yield [locator, keys];
+      keys = [];
+    }
+    locator = next;
+    keys.push(key);
+  }
+  if (keys.length > 0) yield [locator, keys];
+}

@@ -1,0 +1,157 @@
+/**
+ * Opens the file the way durability needs it.
+ *
+ * O1. WAL and synchronous=FULL are checked by reading back; where they do not hold, the file is refused.
+ * O2. A file that others are opening, migrating or closing is waited for, up to a limit.
+ * O3. A file that is refused is not changed, and not left open.
+ */
+
+import { mkdirSync, statfsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
+import type * as Sqlite from "node:sqlite";
+import { DurableError, describeError } from "../../values/errors.ts";
+import { shortWait } from "./commits.ts";
+import { isBusy, isOwnFault, named } from "./errors.ts";
+import { checkVersion, migrate } from "./schema.ts";
+import { statements, type Statements } from "./statements.ts";
+
+/** A short wait in place is enough: whoever finds the file busy tries again without blocking the process. */
+const busyWaitMs = 5;
+/** The write-ahead log is cut back to this size when it was larger. */
+const walBytes = 64 * 1024 * 1024;
+
+export interface Opened {
+  readonly database: Sqlite.DatabaseSync;
+  readonly sql: Statements;
+}
+
+export function openDatabase(path: string, waitMs: number): Opened {
+  const { DatabaseSync } = sqlite();
+  warnOfOld(process.versions["sqlite"] ?? "");
+  const until = performance.now() + waitMs;
+  for (;;) {
+    let database: Sqlite.DatabaseSync | undefined;
+    try {
+      mkdirSync(dirname(path), { recursive: true });
+      refuseNetwork(path, statfsSync(dirname(path)).type);
+      refuseEmptied(path);
+      database = new DatabaseSync(path);
+      prepare(database, path);
+      return { database, sql: prepareStatements(database, path) };
+    } catch (error) {
+      database?.close();
+      // Switching to WAL, and the last one to close, lock the whole file for a moment.
+      if (!isBusy(error) || performance.now() > until) throw named(error, path);
+      sleep(shortWait());
+    }
+  }
+}
+
+function prepare(database: Sqlite.DatabaseSync, path: string): void {
+  database.exec(`PRAGMA busy_timeout = ${busyWaitMs}`);
+  checkVersion(database, path);
+  set(database, path, "journal_mode", "wal", "wal");
+  set(database, path, "synchronous", "FULL", 2);
+  database.exec(`PRAGMA foreign_keys = OFF; PRAGMA journal_size_limit = ${walBytes}`);
+  migrate(database, path);
+}
+
+/** The version is the newest, so that a table or a column that is not found was there once. */
+function prepareStatements(database: Sqlite.DatabaseSync, path: string): Statements {
+  try {
+    return statements(database);
+  } catch (error) {
+    if (!isOwnFault(error)) throw error;
+    throw new DurableError(
+      "corrupt",
+      `The journal file ${path} is damaged: its tables are not what this library made (${describeError(error)}). Restore it from a backup.`,
+      { cause: error },
+    );
+  }
+}
+
+function set(
+  database: Sqlite.DatabaseSync,
+  path: string,
+  pragma: string,
+  ...[value, expected]: [string, string | number]
+): void {
+  database.exec(`PRAGMA ${pragma} = ${value}`);
+  const found = database.prepare(`PRAGMA ${pragma}`).get()?.[pragma];
+  if (found !== expected) throw unfit(path, `${pragma} is ${String(found)} and must be ${value}`);
+}
+
+/** What Linux calls file systems that live on another machine: the log's shared memory does not reach there. */
+const networks: Readonly<Record<number, string>> = {
+  0x6969: "NFS",
+  0x517b: "SMB",
+  0xff534d42: "CIFS",
+  0xfe534d42: "SMB2",
+  0x5346414f: "AFS",
+  0x00c36400: "Ceph",
+};
+
+export function refuseNetwork(path: string, type: number): void {
+  const network = process.platform === "linux" ? networks[type >>> 0] : undefined;
+  if (network !== undefined) throw unfit(path, `it lies on a network file system (${network})`);
+}
+
+/** SQLite drops the log of an empty file without a word; but a file has its first page before it has a log. */
+function refuseEmptied(path: string): void {
+  const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
+  if (log === 0 || statSync(path, { throwIfNoEntry: false })?.size !== 0) return;
+  throw new DurableError(
+    "corrupt",
+    `The journal file ${path} is empty, though its log beside it has ${log} bytes. Restore both from a backup; or delete both, to begin anew.`,
+  );
+}
+
+function unfit(path: string, why: string): DurableError {
+  return new DurableError(
+    "storage-failed",
+    `The journal file ${path} cannot be used: ${why}. Network file systems and in-memory databases cannot keep a journal; use a local disk (DURABLE_DIR moves the default), or MemoryStorage.`,
+  );
+}
+
+/** Up to 3.51.2 two processes that write and checkpoint at once could damage a file (sqlite.org/wal.html#walresetbug). */
+export function hasWalResetBug(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
+  if (major !== 3 || minor > 51) return false;
+  const fixed = { 44: 6, 50: 7, 51: 3 }[minor];
+  return fixed === undefined || patch < fixed;
+}
+
+let warned = false;
+
+function warnOfOld(version: string): void {
+  if (warned || !hasWalResetBug(version)) return;
+  warned = true;
+  process.emitWarning(
+    `This Node has SQLite ${version}, which can damage a journal file that several processes write to (sqlite.org/wal.html#walresetbug). Use one process per file, or a Node with SQLite 3.51.3 or later.`,
+    { code: "DURABLE_OLD_SQLITE" },
+  );
+}
+
+/** Opening is synchronous, so that a storage can be made where it is needed. */
+function sleep(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** Loaded when the first file is opened: other storages, and older Nodes, need not have it. */
+function sqlite(): typeof Sqlite {
+  const emit = Reflect.get(process, "emitWarning");
+  // Node 22 warns that its SQLite is experimental; users of this library have no use for that line.
+  process.emitWarning = (...args: unknown[]) => {
+    if (!String(args[0]).includes("SQLite is an experimental feature")) Reflect.apply(emit, process, args);
+  };
+  try {
+    const module = process.getBuiltinModule?.("node:sqlite");
+    if (module !== undefined) return module;
+  } finally {
+    process.emitWarning = emit;
+  }
+  throw new DurableError(
+    "no-storage",
+    `Node ${process.version} has no node:sqlite. Use Node 22.13 or later, or pass another storage.`,
+  );
+}

@@ -1,0 +1,133 @@
+/**
+ * The tables, and how older files come to them.
+ *
+ * S1. One migrator at a time: all steps run in one exclusive transaction that begins by reading the version again.
+ * S2. The version changes in that same transaction: a process killed on the way leaves the file as it was.
+ * S3. A file of a newer build, or of another program, is refused and not touched.
+ */
+
+import type { DatabaseSync } from "node:sqlite";
+import { DurableError } from "../../values/errors.ts";
+
+/** Says in the file's header whose it is: "durb". */
+const applicationId = 0x64757262;
+
+/** Step n brings a file from version n to n + 1. Steps are never changed once released. */
+export const migrations: readonly string[] = [
+  `CREATE TABLE runs (
+     id INTEGER PRIMARY KEY AUTOINCREMENT,
+     locator TEXT NOT NULL UNIQUE,
+     run_id TEXT NOT NULL,
+     workflow TEXT NOT NULL,
+     status TEXT NOT NULL,
+     wake_at REAL,
+     created_at REAL NOT NULL,
+     updated_at REAL NOT NULL,
+     steps INTEGER NOT NULL,
+     label TEXT,
+     parent TEXT,
+     ancestors TEXT NOT NULL,
+     length INTEGER NOT NULL,
+     owner TEXT,
+     process TEXT,
+     lease_until REAL,
+     starts INTEGER NOT NULL DEFAULT 0,
+     starts_at INTEGER NOT NULL DEFAULT 0,
+     quiet_until REAL NOT NULL DEFAULT 0,
+     deleted INTEGER NOT NULL DEFAULT 0
+   ) STRICT;
+   CREATE TABLE batches (
+     locator TEXT NOT NULL,
+     position INTEGER NOT NULL,
+     body TEXT NOT NULL,
+     PRIMARY KEY (locator, position)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE readers (
+     ancestor TEXT NOT NULL,
+     reader TEXT NOT NULL,
+     PRIMARY KEY (ancestor, reader)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX runs_due ON runs (wake_at) WHERE wake_at IS NOT NULL AND deleted = 0;
+   CREATE INDEX runs_by_status ON runs (status, id);
+   CREATE INDEX runs_by_workflow ON runs (workflow, id);
+   CREATE INDEX runs_by_parent ON runs (parent, id) WHERE parent IS NOT NULL;`,
+  // Sums are added without a look at the rows: a large file is migrated as quickly as a small one. An older
+  // build that still has the file open knows nothing of them, so what it changes loses its sum.
+  `ALTER TABLE batches ADD COLUMN sum INTEGER;
+   ALTER TABLE runs ADD COLUMN about_sum INTEGER;
+   ALTER TABLE runs ADD COLUMN head_sum INTEGER;
+   CREATE TRIGGER runs_unsummed AFTER UPDATE OF length, deleted ON runs WHEN NEW.head_sum IS OLD.head_sum
+     BEGIN UPDATE runs SET head_sum = NULL WHERE id = NEW.id; END;`,
+  // Whether a blob is known is asked of the index of its names, and no body is touched. Older builds may still have
+  // the file open: what they delete is freed by triggers, and sums that cover names lie where they do not look.
+  `CREATE TABLE blobs (
+     name TEXT NOT NULL UNIQUE,
+     body TEXT NOT NULL,
+     sum INTEGER NOT NULL
+   ) STRICT;
+   CREATE TABLE named (
+     name TEXT NOT NULL,
+     locator TEXT NOT NULL,
+     position INTEGER NOT NULL,
+     PRIMARY KEY (name, locator)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX named_by_run ON named (locator, position);
+   ALTER TABLE batches ADD COLUMN named_sum INTEGER;
+   CREATE TRIGGER runs_unnamed AFTER DELETE ON runs
+     BEGIN DELETE FROM named WHERE locator = OLD.locator; END;
+   CREATE TRIGGER blobs_unnamed AFTER DELETE ON named WHEN NOT EXISTS (SELECT 1 FROM named WHERE name = OLD.name)
+     BEGIN DELETE FROM blobs WHERE name = OLD.name; END;`,
+];
+
+/** Brings the file to the newest version; returns at once when it is there. */
+export function migrate(database: DatabaseSync, path: string, steps = migrations): void {
+  if (checkVersion(database, path, steps) === steps.length) return;
+  database.exec("BEGIN EXCLUSIVE");
+  try {
+    for (const step of steps.slice(versionOf(database, path, steps))) database.exec(step);
+    database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}`);
+    database.exec("COMMIT");
+  } catch (error) {
+    rollback(database);
+    throw error;
+  }
+}
+
+/** How far the file has come; throws when it is not ours to go on with. Reads one state of it, also while others migrate. */
+export function checkVersion(database: DatabaseSync, path: string, steps = migrations): number {
+  database.exec("BEGIN");
+  try {
+    return versionOf(database, path, steps);
+  } finally {
+    rollback(database);
+  }
+}
+
+function versionOf(database: DatabaseSync, path: string, steps: readonly string[]): number {
+  const version = numberOf(database, "PRAGMA user_version");
+  const application = numberOf(database, "PRAGMA application_id");
+  if (application !== applicationId) {
+    if (version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return 0;
+    throw new DurableError(
+      "storage-failed",
+      `The SQLite file ${path} belongs to another program. Journals need a file of their own: choose another path.`,
+    );
+  }
+  if (version <= steps.length) return version;
+  throw new DurableError(
+    "newer-format",
+    `The journal file ${path} has schema ${version}, newer than this build knows (${steps.length}). Upgrade @durable/core in this process.`,
+  );
+}
+
+function numberOf(database: DatabaseSync, query: string): number {
+  return Number(Object.values(database.prepare(query).get() ?? {})[0]);
+}
+
+function rollback(database: DatabaseSync): void {
+  try {
+    database.exec("ROLLBACK");
+  } catch {
+    // SQLite has rolled back by itself; what it said first is what counts.
+  }
+}

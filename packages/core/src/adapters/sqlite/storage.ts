@@ -1,0 +1,257 @@
+/**
+ * Journals in one SQLite file, shared by any number of processes on one host.
+ *
+ * Q0. An append is acknowledged after a commit with WAL and synchronous=FULL; blobs, head and lease go with it.
+ * Q6. What is read comes from one state of the file, and is what was written, or nothing (sums.ts).
+ * Q7. Closing waits for the writes under way; whatever is asked for later is refused.
+ */
+
+import { resolve } from "node:path";
+import type { DatabaseSync } from "node:sqlite";
+import { DurableError } from "../../values/errors.ts";
+import { conflict, pageSize } from "../../ports/storage-kit.ts";
+import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../../ports/storage.ts";
+import { bodiesOf, nameBlobs, refusalOf } from "./blobs.ts";
+import { Commits, shortWait } from "./commits.ts";
+import { isBusy, named } from "./errors.ts";
+import { openDatabase } from "./open.ts";
+import { isDead, thisProcess } from "./process.ts";
+import { secretBeside } from "./secret.ts";
+import { headOf, listText, type Row, type Statements, type Value } from "./statements.ts";
+import { batchSum, checkPart, checkRun, headSum, sumOf } from "./sums.ts";
+import { Watch } from "./watch.ts";
+
+export interface SqliteOptions {
+  /** The database file; its folder is made if need be. */
+  readonly path: string;
+  /** Clock of leases and due lists; the system's by default. */
+  readonly now?: () => number;
+  /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
+  readonly busyMs?: number;
+}
+
+export class SqliteStorage implements Storage {
+  readonly path: string;
+  readonly #database: DatabaseSync;
+  readonly #sql: Statements;
+  readonly #commits: Commits;
+  readonly #watch: Watch;
+  readonly #now: () => number;
+  readonly #busyMs: number;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: string | SqliteOptions) {
+    const {
+      path,
+      now = Date.now,
+      busyMs = 10_000,
+    } = typeof options === "string" ? { path: options } : options;
+    // The process may go to another folder later; the secret stays beside the file.
+    this.path = path === ":memory:" ? path : resolve(path);
+    this.#now = now;
+    this.#busyMs = busyMs;
+    const { database, sql } = openDatabase(this.path, busyMs);
+    this.#database = database;
+    this.#sql = sql;
+    this.#commits = new Commits(this.#database, { path: this.path, busyMs });
+    this.#watch = new Watch(
+      (locator) => Number(this.#sql.length.get(locator)?.["length"] ?? 0),
+      () => Number(this.#sql.version.get()?.["data_version"]),
+    );
+  }
+
+  get closed(): boolean {
+    return this.#closing !== null;
+  }
+
+  /** Commits made by this connection: what an fsync was paid for. */
+  get commits(): number {
+    return this.#commits.count;
+  }
+
+  async append(request: AppendRequest): Promise<void> {
+    await this.#write(() => this.#append(request));
+    this.#watch.tell(request.locator, request.position + 1);
+  }
+
+  #append(request: AppendRequest): void {
+    const { locator, position, batch, blobs, head, lease } = request;
+    if (blobs !== undefined) this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
+    const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
+    const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
+    const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
+    const { create, grow, growAndLease, insert, insertNaming, addReader } = this.#sql;
+    const unmoved = [locator, position, head.createdAt];
+    let changes: number | bigint = 0;
+    if (position === 0) {
+      const { runId, workflow, createdAt, label, parent, ancestors } = head;
+      const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
+      // Before anything is written: a refusal undoes nothing.
+      if (!this.#lacks(ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
+    } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
+    else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
+    if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
+    const names = blobs === undefined ? [] : nameBlobs(this.#sql, request, blobs);
+    const statement = names.length === 0 ? insert : insertNaming;
+    statement.run(locator, position, batch, batchSum(locator, position, batch, names));
+    if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
+  }
+
+  /** Before anything is written. That the journal has moved comes first: what its driver believes counts no more. */
+  #refuse({ locator, position, head }: AppendRequest, refusal: DurableError | null): void {
+    if (refusal === null) return;
+    const gone = this.#isGone(head, position);
+    const length = Number(this.#sql.length.get(locator)?.["length"] ?? 0);
+    throw gone || length !== position ? conflict(head.runId, position, gone) : refusal;
+  }
+
+  #lacks(ancestors: readonly string[]): boolean {
+    return ancestors.some((ancestor) => this.#sql.length.get(ancestor) === undefined);
+  }
+
+  /** A run that had this id before, or a new one that reads what has gone. */
+  #isGone({ locator, createdAt, ancestors }: RunHead, position: number): boolean {
+    const run = this.#sql.run.get(locator) as Row | undefined;
+    if (run === undefined) return this.#lacks(ancestors);
+    return run["deleted"] === 1 || (position > 0 && run["created_at"] !== createdAt);
+  }
+
+  read(locator: string, from = 0): Promise<ReadReply> {
+    return this.#read(() => {
+      const { run, batches, blobs } = this.#rowsOf(locator, from);
+      if (run !== undefined) checkRun(run, this.path);
+      const length = Number(run?.["length"] ?? 0);
+      checkPart({ locator, from, length, batches, blobs }, this.path);
+      const texts = batches.map(({ body }) => body as string);
+      const reply = { batches: texts, length, deleted: run?.["deleted"] === 1 };
+      return blobs.length === 0 ? reply : { ...reply, blobs: bodiesOf(blobs) };
+    });
+  }
+
+  /** All from one state of the file. */
+  #rowsOf(locator: string, from: number): { run: Row | undefined; batches: Row[]; blobs: Row[] } {
+    const sql = this.#sql;
+    sql.snapshot.run();
+    try {
+      const run = sql.run.get(locator) as Row | undefined;
+      const batches = sql.batches.all(locator, from) as Row[];
+      return { run, batches, blobs: sql.blobs.all(locator, from) as Row[] };
+    } finally {
+      try {
+        this.#sql.release.run();
+      } catch {
+        // SQLite lets go of it by itself after some errors; what it said first is what counts.
+      }
+    }
+  }
+
+  list(query: ListQuery = {}): Promise<ListPage> {
+    return this.#read(() => {
+      const now = this.#now();
+      const dead = query.dueAt === undefined ? [] : this.#deadDrivers(query.dueAt, now);
+      const { text, values } = listText(query, { now, dead });
+      const limit = pageSize(query.limit);
+      const rows = this.#sql.list(text, [...values, limit + 1]);
+      const page = rows.slice(0, limit);
+      for (const row of page) checkRun(row, this.path);
+      const last = rows.length > limit ? page.at(-1) : undefined;
+      const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
+      return { runs: page.map(headOf), next };
+    });
+  }
+
+  #deadDrivers(dueAt: number, now: number): string[] {
+    const rows = this.#sql.drivers.all(dueAt, now) as Row[];
+    return rows.map(({ process }) => String(process)).filter(isDead);
+  }
+
+  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+    return this.#write(() => {
+      const now = this.#now();
+      const run = this.#sql.lease.get(locator) as Row | undefined;
+      if (run === undefined) return null;
+      const again = run["owner"] === owner;
+      if (!again && Number(run["lease_until"]) > now && !isDead(String(run["process"]))) return null;
+      const length = Number(run["length"]);
+      const since = run["starts_at"] === length ? Number(run["starts"]) : 0;
+      const starts = again ? since : since + 1;
+      this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, starts, length, locator);
+      return { starts: Math.max(starts, 1), length };
+    });
+  }
+
+  release(locator: string, owner: string, quietMs = 0): Promise<void> {
+    return this.#write(() => void this.#sql.giveBack.run(this.#now() + quietMs, locator, owner));
+  }
+
+  delete(locator: string): Promise<void> {
+    return this.#write(() => {
+      this.#hide(locator);
+      const candidates = [locator];
+      for (const candidate of candidates) {
+        const free = this.#sql.free.get(candidate) as Row | undefined;
+        if (free === undefined) continue;
+        this.#sql.dropBatches.run(candidate);
+        this.#sql.drop.run(candidate);
+        // It reads nobody any more, which may free those it read.
+        const ancestors = JSON.parse(String(free["ancestors"])) as string[];
+        for (const ancestor of ancestors) this.#sql.dropReader.run(ancestor, candidate);
+        candidates.push(...ancestors);
+      }
+    });
+  }
+
+  #hide(locator: string): void {
+    const run = this.#sql.run.get(locator) as Row | undefined;
+    if (run === undefined) return;
+    checkRun(run, this.path);
+    const fold = [run["status"] as Value, null, run["updated_at"] as Value, run["steps"] as Value];
+    this.#sql.hide.run(headSum(locator, fold, { length: Number(run["length"]), deleted: true }), locator);
+  }
+
+  async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
+    if (this.closed) throw this.#closedError();
+    await this.#watch.changed(locator, length, signal);
+  }
+
+  secret(): Promise<string> {
+    return this.#read(() => secretBeside(this.path));
+  }
+
+  /** Commits what is under way, then closes the file. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#commits.settled();
+    this.#watch.close();
+    this.#database.close();
+  }
+
+  async #write<T>(work: () => T): Promise<T> {
+    if (this.closed) throw this.#closedError();
+    return this.#commits.write(work);
+  }
+
+  async #read<T>(work: () => T): Promise<T> {
+    const until = performance.now() + this.#busyMs;
+    for (;;) {
+      if (this.closed) throw this.#closedError();
+      try {
+        return work();
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > until) throw named(error, this.path);
+      }
+      await new Promise((resolve) => setTimeout(resolve, shortWait()));
+    }
+  }
+
+  #closedError(): DurableError {
+    return new DurableError(
+      "storage-closed",
+      `The journal file ${this.path} was closed by this process. Open a new SqliteStorage.`,
+    );
+  }
+}

@@ -1,0 +1,239 @@
+/**
+ * A run that another run waits for.
+ *
+ * D1. The parent's entry comes first: there is no child that its parent does not know of, so that whoever
+ *     cancels the parent finds every child.
+ * D2. A child's id follows from its parent and its key: begun twice, it is still one run.
+ * D3. A child tells its parent before it ends. Should that be lost, the parent looks for itself, in the end.
+ */
+
+import { decode } from "../../values/codec/decode.ts";
+import { encode, encodeThrown } from "../../values/codec/encode.ts";
+import type { Json } from "../../values/codec/tags.ts";
+import type { Definition } from "../definition.ts";
+import { DurableError, describeError } from "../../values/errors.ts";
+import { digest } from "../../values/hash.ts";
+import { backOff, pause } from "../../ports/world.ts";
+import type { ChildRun, ChildTold } from "../child-runs.ts";
+import { KeyedCall, type CallParts } from "./call.ts";
+import type { Engine } from "../engine.ts";
+import { deferred, pending } from "../promise.ts";
+import type { Settlement } from "../replay.ts";
+import type { Scope } from "../scope.ts";
+
+/** Should nobody tell, a parked parent looks after so long, then ever more rarely: sooner where a driver may be dead. */
+const lookMs = 600_000;
+const driverMs = 30_000;
+/** How long whoever ends a run may take from the first of its children to the run itself. */
+const endingMs = 60_000;
+const cancelTries = 12;
+
+export function child(
+  engine: Engine,
+  place: { readonly scope: Scope; readonly name: string },
+  given: { readonly definition: Definition; readonly input: Json; readonly fingerprint: string },
+): Promise<unknown> {
+  const { scope, name } = place;
+  const input = `workflow ${given.definition.name}, input ${given.fingerprint}`;
+  const entered = engine.enter({ scope, kind: "child", name, input });
+  if (entered === null) return pending();
+  const call = new ChildCall(engine, "child", { scope, name, entered, declared: input, ...given });
+  call.closeWithScope();
+  return call.promise;
+}
+
+interface ChildParts extends CallParts {
+  readonly definition: Definition;
+  readonly input: Json;
+  readonly declared: string;
+}
+
+export class ChildCall extends KeyedCall<ChildParts, unknown> {
+  #begun = false;
+  readonly #told = deferred<true>();
+
+  get definition(): Definition {
+    return this.parts.definition;
+  }
+
+  get #child(): ChildRun {
+    const { journal } = this.engine;
+    const { key, after } = this;
+    const { definition, input } = this.parts;
+    const runId = digest(26, "child", journal.runId, key);
+    return { runId, definition, input, childOf: { runId: journal.runId, key, after } };
+  }
+
+  protected answer(settlement: Settlement): void {
+    const { name: workflow } = this.parts.definition;
+    // A fork keeps what the child of its parent gave: that run has another id than its own child would have.
+    const runId = this.engine.journal.state.children.get(this.key)?.opened.child ?? this.#child.runId;
+    if (settlement.kind === "child.completed") {
+      this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
+    } else if (settlement.kind === "child.failed") {
+      const cause = decode(settlement.error, `error of ${this.where}`);
+      const code = DurableError.is(cause, "cancelled") ? "cancelled" : "step-failed";
+      const message = `Child "${this.key}" (run ${runId} of workflow "${workflow}") failed: ${describeError(cause)}`;
+      this.outcome.reject(new DurableError(code, message, { cause, details: { key: this.key, runId } }));
+    }
+  }
+
+  begin(): void {
+    if (this.engine.finished || this.scope.closed) return;
+    this.#begun = true;
+    if (this.#opened) return this.#drive();
+    const { runId } = this.#child;
+    const { definition, declared: input } = this.parts;
+    const { key, after } = this;
+    this.engine.write({ kind: "child.opened", key, after, child: runId, workflow: definition.name, input });
+  }
+
+  get #opened(): boolean {
+    return this.engine.replay.fact(this.key)?.opened === true;
+  }
+
+  get #settled(): boolean {
+    return this.engine.replay.fact(this.key)?.settled === true;
+  }
+
+  /** The parent's entry is durable: the first of them, or the last. */
+  look(): void {
+    if (this.#settled) this.#told.resolve(true);
+    else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
+  }
+
+  /** The child says how it is about to end; settles when that is durable. */
+  tell(told: ChildTold): Promise<true> {
+    if (this.#settled) this.#told.resolve(true);
+    else this.engine.write(told);
+    return this.#told.promise;
+  }
+
+  due(): void {
+    if (!this.engine.closing) this.#drive();
+  }
+
+  #drive(): void {
+    const over = this.engine.busy.begin("work");
+    const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
+    void this.#driven()
+      .catch((error: unknown) => this.#failed(error))
+      .finally(() => {
+        keep();
+        over();
+      });
+  }
+
+  async #driven(): Promise<void> {
+    const outcome = await this.engine.options.children.drive(this.#child);
+    const { key, after } = this;
+    const called = { key, after };
+    if (!this.#settled) await this.engine.options.hold.look();
+    if (this.#settled || this.scope.closed) return;
+    switch (outcome.status) {
+      // It ended and could not tell: what stands in its journal counts.
+      case "completed":
+        return this.engine.write({
+          kind: "child.completed",
+          ...called,
+          value: this.#encoded(outcome.output),
+        });
+      case "failed":
+        return this.engine.write({ kind: "child.failed", ...called, error: this.#thrown(outcome.error) });
+      case "cancelled":
+        if (await this.#endsToo()) return;
+        return this.engine.write({
+          kind: "child.failed",
+          ...called,
+          error: this.#thrown(cancelled(this.where)),
+        });
+      case "running":
+        return this.#await(null, driverMs);
+      case "suspended":
+        return this.#await(outcome.wakeAt, lookMs);
+      case "blocked":
+        // Its own driver is this one: nobody else would hear of it.
+        this.engine.world.warn(`${this.where} waits for a run that is blocked: ${outcome.error.message}`);
+        return this.#await(null, lookMs);
+    }
+  }
+
+  /**
+   * The child was ended without a word to this run: whoever does that ends this run next. The workflow must not
+   * see a failure in it, unless they died on the way.
+   */
+  async #endsToo(): Promise<boolean> {
+    const { engine, scope } = this;
+    for (const until = engine.world.now() + endingMs; engine.world.now() < until;) {
+      await pause(engine.world, 1_000, scope.signal);
+      await engine.options.hold.look();
+      if (engine.closing || scope.closed || scope.aborted || this.#settled) return true;
+    }
+    return false;
+  }
+
+  /** A storage that fails is no failure of the child; an input it refuses is, and so is its deletion. */
+  #failed(error: unknown): void {
+    const gone = DurableError.is(error, "conflict") && error.details["deleted"] === true;
+    if (!gone && !DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
+      return this.engine.timers.wait(this, this.engine.world.now() + 1_000);
+    const { key, after } = this;
+    const reason = gone ? deleted(this.where) : error;
+    this.engine.write({ kind: "child.failed", key, after, error: this.#thrown(reason) });
+  }
+
+  #encoded(output: unknown): Json {
+    return encode(output, `output of ${this.where}`);
+  }
+
+  #thrown(error: unknown): Json {
+    return encodeThrown(error, `error of ${this.where}`);
+  }
+
+  #await(wakeAt: number | null, least: number): void {
+    const now = this.engine.world.now();
+    const openedAt = this.engine.journal.state.children.get(this.key)?.opened.at ?? now;
+    const look = now + Math.max(least, now - openedAt);
+    this.engine.timers.wait(this, wakeAt, { outside: true, look });
+  }
+
+  /** When a race is lost around it, nobody needs its result. */
+  closeWithScope(): void {
+    this.whenClosed(() => this.#close());
+  }
+
+  #close(): void {
+    this.engine.timers.cancel(this);
+    const known = this.engine.journal.state.children.get(this.key);
+    if (known?.over === true || (known === undefined && !this.#begun)) return;
+    const over = this.engine.busy.begin("work");
+    void this.#cancel()
+      .then(() => {
+        const { key } = this;
+        this.engine.write({ kind: "child.closed", key, after: this.engine.replay.delivered });
+      })
+      .catch((error: unknown) => this.engine.world.warn(`${this.where} lives on: ${describeError(error)}`))
+      .finally(over);
+  }
+
+  /** The run may be over before anybody comes back to this: a storage that does not answer is asked again now. */
+  async #cancel(): Promise<void> {
+    const { runId, definition, childOf } = this.#child;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.engine.options.children.cancel({ runId, workflow: definition.name, childOf });
+      } catch (error) {
+        if (tries >= cancelTries) throw error;
+        await backOff(this.engine.world, tries);
+      }
+    }
+  }
+}
+
+function deleted(where: string): DurableError {
+  return new DurableError("not-found", `The run of ${where} was deleted.`);
+}
+
+function cancelled(where: string): DurableError {
+  return new DurableError("cancelled", `The ${where} was cancelled.`);
+}

@@ -1,0 +1,115 @@
+/** Chunks on their way into entries: gathered by time and by size. */
+
+import { encode } from "../../values/codec/encode.ts";
+import type { Json } from "../../values/codec/tags.ts";
+import type { Fact } from "../../journal/entry.ts";
+import { DurableError } from "../../values/errors.ts";
+import { limits } from "../../values/limits.ts";
+import type { World } from "../../ports/world.ts";
+
+/** What gives chunks: an async generator, a ReadableStream, or any other list. */
+export type Chunks<T> = AsyncIterable<T> | Iterable<T>;
+
+/** Where entries go, and the clock they are gathered by. */
+export interface Sink {
+  readonly world: World;
+  write(fact: Fact<Json>): void;
+}
+
+/** The attempt that chunks belong to. */
+interface Source {
+  readonly key: string;
+  readonly after: number;
+  readonly attempt: number;
+}
+
+/** Chunks are written at the latest so long after they came. */
+const gatherMs = 100;
+
+export class ChunkBuffer {
+  readonly #sink: Sink;
+  readonly #source: Source;
+  readonly #where: string;
+  readonly #pending: () => number;
+  #chunks: Json[] = [];
+  #bytes = 0;
+  #total = 0;
+  #cancel: (() => void) | null = null;
+  /** Chunks handed to the journal. */
+  written = 0;
+  /** When the first of them came. */
+  #firstAt: number | null = null;
+
+  constructor(
+    sink: Sink,
+    source: Source,
+    { where, pending }: { readonly where: string; readonly pending: () => number },
+  ) {
+    this.#sink = sink;
+    this.#source = source;
+    this.#where = where;
+    this.#pending = pending;
+  }
+
+  get attempt(): number {
+    return this.#source.attempt;
+  }
+
+  /** What was written before is not durable yet. */
+  get waits(): boolean {
+    return this.#pending() > 0;
+  }
+
+  /** As the entry of the stream's end has it. */
+  get first(): { readonly firstAt?: number } {
+    return this.#firstAt === null ? {} : { firstAt: this.#firstAt };
+  }
+
+  get isFull(): boolean {
+    return this.#chunks.length >= limits.chunksPerEntry || this.#bytes >= limits.chunkBytes;
+  }
+
+  /** Takes a chunk in, and returns it as it will be recorded. */
+  push(chunk: unknown): Json {
+    const json = encode(chunk, this.#where);
+    const size = typeof json === "string" ? json.length : JSON.stringify(json).length;
+    this.#total += size;
+    const count = this.written + this.#chunks.length + 1;
+    if (this.#total > limits.streamBytes || count > limits.streamChunks) {
+      throw new DurableError(
+        "too-large",
+        `${this.#where}: number ${count} would bring the stream to ${this.#total} bytes; ${limits.streamBytes} bytes and ${limits.streamChunks} chunks are the limit. Split the stream.`,
+        { details: { size: this.#total, limit: limits.streamBytes } },
+      );
+    }
+    this.#firstAt ??= this.#sink.world.now();
+    this.#chunks.push(json);
+    this.#bytes += size;
+    this.#cancel ??= this.#timer();
+    return json;
+  }
+
+  #timer(): () => void {
+    return this.#sink.world.timer(gatherMs, () => {
+      if (this.waits) this.#cancel = this.#timer();
+      else this.flush();
+    });
+  }
+
+  flush(): void {
+    this.close();
+    if (this.#chunks.length === 0) return;
+    const { key, after, attempt } = this.#source;
+    const chunks = this.#chunks;
+    this.#sink.write({ kind: "stream.chunks", key, after, attempt, from: this.written, chunks });
+    this.written += chunks.length;
+    this.#chunks = [];
+    this.#bytes = 0;
+  }
+
+  /** Calls the timer off. */
+  close(): void {
+    this.#cancel?.();
+    this.#cancel = null;
+  }
+}

@@ -1,0 +1,130 @@
+/**
+ * Branches that run side by side: `parallel` and `race`.
+ *
+ * G1. Every branch has its own space of keys, named before anything is awaited.
+ * G2. The group itself settles through plain promises: no entry, no clock, so replay decides alike.
+ * G3. When a group is decided early, the scopes of the others are closed: nothing more begins in them,
+ *     their waits are closed, and what they still had running is recorded but reaches nobody.
+ */
+
+import { DurableError } from "../../values/errors.ts";
+import { assertName } from "../../journal/keys.ts";
+import { limits } from "../../values/limits.ts";
+import type { Engine } from "../engine.ts";
+import { branchesInput } from "../replay.ts";
+import { deferred, pending } from "../promise.ts";
+import type { Closing, Scope } from "../scope.ts";
+
+export type BranchFunctions = readonly ((scope: Scope) => unknown)[];
+
+export interface Group {
+  readonly kind: "parallel" | "race";
+  readonly name: string;
+  /** Names of the branches, or null where they are numbered. */
+  readonly names: readonly string[] | null;
+  readonly branches: BranchFunctions;
+  readonly concurrency: number;
+  readonly mode: "all" | "settled";
+}
+
+export type Settled<T> =
+  | { readonly status: "fulfilled"; readonly value: T }
+  | { readonly status: "rejected"; readonly reason: unknown };
+
+/** Opens the group and its branches; `null` when the call is not let in. */
+function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
+  const { kind, name, names, branches } = group;
+  const where = `${kind} "${name}" of run ${engine.journal.runId}`;
+  if (branches.length > limits.branches) {
+    throw new DurableError("limit", `The ${where} has more than ${limits.branches} branches.`);
+  }
+  for (const branch of names ?? []) assertName(branch, `A branch of ${where}`);
+  const declared = names ?? branches.length;
+  const entered = engine.enter({ scope, kind, name, input: branchesInput(declared) });
+  if (entered === null) return null;
+  const { key, after, fact } = entered;
+  if (fact === undefined) engine.ride({ kind: `${kind}.opened`, key, after, branches: declared });
+  return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));
+}
+
+function close(engine: Engine, scope: Scope, how: Closing): void {
+  scope.close(how);
+  engine.calls.close(scope.path);
+}
+
+export function parallel(
+  engine: Engine,
+  scope: Scope,
+  group: Group,
+): Promise<Settled<unknown>[] | unknown[]> {
+  const scopes = open(engine, scope, group);
+  if (scopes === null) return pending();
+  const outcome = deferred<Settled<unknown>[] | unknown[]>();
+  const results: Settled<unknown>[] = [];
+  let next = 0;
+  let left = scopes.length;
+  let over = left === 0;
+  const startNext = (): void => {
+    const index = next++;
+    const branch = scopes[index];
+    if (branch === undefined || over) return;
+    void settledOf(group, index, branch).then((result) => {
+      branch.leave();
+      results[index] = result;
+      left -= 1;
+      if (group.mode === "all" && result.status === "rejected" && !over) {
+        over = true;
+        scopes.forEach((other, i) => {
+          if (results[i] !== undefined) return;
+          // Told to stop, and still waited for: work that ends well all the same is kept.
+          close(engine, other, "closed");
+          other.abort(result.reason);
+        });
+        outcome.reject(result.reason);
+      } else if (left === 0) {
+        outcome.resolve(
+          group.mode === "all" ? results.map((r) => (r as { value?: unknown }).value) : results,
+        );
+      }
+      startNext();
+    });
+  };
+  if (over) outcome.resolve([]);
+  for (let i = 0; i < Math.min(group.concurrency, scopes.length); i++) startNext();
+  return outcome.promise;
+}
+
+export function race(engine: Engine, scope: Scope, group: Group): Promise<{ name: string; value: unknown }> {
+  if (group.branches.length === 0) {
+    throw new DurableError("invalid-options", `A race of run ${engine.journal.runId} has no branches.`);
+  }
+  const scopes = open(engine, scope, group);
+  if (scopes === null) return pending();
+  const outcome = deferred<{ name: string; value: unknown }>();
+  let over = false;
+  scopes.forEach((branch, index) => {
+    void settledOf(group, index, branch).then((result) => {
+      branch.leave();
+      if (over) return;
+      over = true;
+      const name = group.names?.[index] ?? String(index);
+      const lost = new DurableError("cancelled", `Branch "${name}" of ${group.name} was first.`);
+      for (const other of scopes) {
+        if (other === branch) continue;
+        close(engine, other, "abandoned");
+        other.abort(lost);
+      }
+      if (result.status === "rejected") outcome.reject(result.reason);
+      else outcome.resolve({ name, value: result.value });
+    });
+  });
+  return outcome.promise;
+}
+
+async function settledOf(group: Group, index: number, scope: Scope): Promise<Settled<unknown>> {
+  try {
+    return { status: "fulfilled", value: await group.branches[index]?.(scope) };
+  } catch (reason) {
+    return { status: "rejected", reason };
+  }
+}

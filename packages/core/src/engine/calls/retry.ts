@@ -1,0 +1,114 @@
+/** When a failed attempt is tried again. Pure: chance and time are arguments. */
+
+import { toMs, type Duration } from "../../values/duration.ts";
+import { DurableError, FatalError, RetryError, show } from "../../values/errors.ts";
+import { limits } from "../../values/limits.ts";
+
+export interface RetryOptions {
+  /** Attempts in all, the first included. */
+  readonly attempts?: number | undefined;
+  readonly delay?: Duration | undefined;
+  readonly factor?: number | undefined;
+  readonly maxDelay?: Duration | undefined;
+  /** Full jitter: a delay is drawn between 0 and its bound. */
+  readonly jitter?: boolean | undefined;
+}
+
+export interface RetryPolicy {
+  readonly attempts: number;
+  readonly delay: number;
+  readonly factor: number;
+  readonly maxDelay: number;
+  readonly jitter: boolean;
+}
+
+export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
+  const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
+  const count = options === false ? 1 : attempts;
+  const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;
+  if (!counted || typeof factor !== "number" || !(factor >= 1)) {
+    throw new DurableError(
+      "invalid-options",
+      `${where} has retry ${show(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
+    );
+  }
+  return {
+    attempts: count,
+    delay: toMs(delay, "retry.delay"),
+    factor,
+    maxDelay: toMs(maxDelay, "retry.maxDelay"),
+    jitter,
+  };
+}
+
+/** The time of the next attempt, or `null` when this failure is final. */
+export function nextAttemptAt(
+  policy: RetryPolicy,
+  failure: { readonly error: unknown; readonly attempt: number },
+  world: { readonly now: number; readonly random: number },
+): number | null {
+  const { error, attempt } = failure;
+  if (attempt >= policy.attempts || readable(() => isFatal(error), false)) return null;
+  const asked = readable(() => askedDelay(error, world.now), null);
+  if (asked !== null) return world.now + Math.round(asked);
+  // A factor grows past all numbers, and nothing times that is NaN.
+  const growth = Math.min(policy.factor ** (attempt - 1), Number.MAX_VALUE);
+  const bound = Math.min(policy.maxDelay, policy.delay * growth);
+  return world.now + Math.round(policy.jitter ? bound * world.random : bound);
+}
+
+/** What was thrown may have getters that throw: it then says nothing. */
+function readable<T>(read: () => T, otherwise: T): T {
+  try {
+    return read();
+  } catch {
+    return otherwise;
+  }
+}
+
+/** A value that cannot be kept will not be kept next time; a provider's own verdict is believed. */
+function isFatal(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof FatalError || error.name === "FatalError") return true;
+  if ((error as { isRetryable?: unknown }).isRetryable === false) return true;
+  return (
+    DurableError.is(error) && ["not-serializable", "too-large", "too-deep", "limit"].includes(error.code)
+  );
+}
+
+/** `RetryError({ after })`, or the `retry-after` a provider sent along with its error. */
+function askedDelay(error: unknown, now: number): number | null {
+  if (!(error instanceof Error)) return null;
+  const { name, after, responseHeaders, headers } = error as Error & Record<string, unknown>;
+  if (error instanceof RetryError || name === "RetryError") return delayFrom(after, now);
+  const sent = headersOf(responseHeaders ?? headers);
+  const ms = Number(sent?.get("retry-after-ms"));
+  if (ms > 0) return Math.min(ms, longestAsked);
+  const text = sent?.get("retry-after");
+  if (!text) return null;
+  const seconds = Number(text);
+  const wait = Number.isNaN(seconds) ? Date.parse(text) - now : seconds * 1_000;
+  return wait >= 0 ? Math.min(wait, longestAsked) : null;
+}
+
+/** A header from outside must not park a run for ever. */
+const longestAsked = 86_400_000;
+
+/** An `after` that says nothing leaves the delay to the policy: the step's own error is what must be kept. */
+function delayFrom(after: unknown, now: number): number | null {
+  try {
+    const ms = after instanceof Date ? after.getTime() - now : toMs(after as Duration, "RetryError.after");
+    return Number.isNaN(ms) ? null : Math.max(0, ms);
+  } catch {
+    return null;
+  }
+}
+
+/** Headers, or a plain object of them; anything else that hangs on an error has none. */
+function headersOf(headers: unknown): Headers | null {
+  try {
+    return new Headers(headers as HeadersInit);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,51 @@
+/** A wait for time. The deadline is taken once, from the driver's clock when the wait opens, and recorded. */
+
+import { endOfTime, toMs, type Duration } from "../../values/duration.ts";
+import { DurableError } from "../../values/errors.ts";
+import { KeyedCall, type CallParts } from "./call.ts";
+import type { Engine } from "../engine.ts";
+import { pending } from "../promise.ts";
+import type { Scope } from "../scope.ts";
+
+export function sleep(engine: Engine, scope: Scope, until: Duration | Date, name: string): Promise<void> {
+  const input = until instanceof Date ? dateText(until) : `${toMs(until, "The length of ctx.sleep")} ms`;
+  const entered = engine.enter({ scope, kind: "sleep", name, input });
+  if (entered === null) return pending();
+  const call = new SleepCall(engine, "sleep", { scope, name, entered, input });
+  return call.promise;
+}
+
+interface SleepParts extends CallParts {
+  readonly input: string;
+}
+
+class SleepCall extends KeyedCall<SleepParts, void> {
+  protected answer(): void {
+    this.outcome.resolve();
+  }
+
+  begin(): void {
+    if (this.engine.finished) return;
+    const { input } = this.parts;
+    const recorded = this.engine.replay.fact(this.key)?.until ?? null;
+    const until = recorded ?? deadline(input, this.engine.world.now());
+    if (recorded === null) {
+      this.engine.write({ kind: "sleep.opened", key: this.key, after: this.after, until, input });
+    }
+    this.engine.timers.wait(this, until);
+    this.whenClosed(() => this.engine.timers.cancel(this));
+  }
+
+  due(): void {
+    this.engine.write({ kind: "sleep.fired", key: this.key, after: this.after });
+  }
+}
+
+function deadline(input: string, now: number): number {
+  return input.endsWith(" ms") ? Math.min(now + Number.parseFloat(input), endOfTime) : Date.parse(input);
+}
+
+function dateText(date: Date): string {
+  if (!Number.isNaN(date.getTime())) return date.toISOString();
+  throw new DurableError("invalid-options", "ctx.sleep was given an invalid Date.");
+}

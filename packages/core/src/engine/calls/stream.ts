@@ -1,0 +1,123 @@
+/**
+ * Work whose output comes in chunks, recorded while they come.
+ *
+ * K1. Indices of chunks are dense within an attempt; an attempt that begins anew has a number of its own,
+ *     also after a crash, so that no reader can mix two.
+ * K2. Chunks are gathered by time and by size, and at most two batches of one stream are held in memory:
+ *     a producer that is faster than the storage waits.
+ * K3. The workflow sees the chunks when the stream has ended, as they were recorded.
+ */
+
+import { decode } from "../../values/codec/decode.ts";
+import { fingerprint } from "../../values/codec/fingerprint.ts";
+import type { Json } from "../../values/codec/tags.ts";
+import { toMs, type Duration } from "../../values/duration.ts";
+import type { Fact } from "../../journal/entry.ts";
+import { DurableError } from "../../values/errors.ts";
+import { AttemptedCall, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
+import { ChunkBuffer, type Chunks } from "./chunks.ts";
+import type { Engine } from "../engine.ts";
+import { Bell, pending } from "../promise.ts";
+import type { Settlement } from "../replay.ts";
+import { retryPolicy, type RetryOptions } from "./retry.ts";
+import type { Scope } from "../scope.ts";
+
+export type Producer<T = unknown> = (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>;
+
+/** How a stream is attempted, and what its record is bound to. */
+export interface StreamOptions {
+  readonly retry?: RetryOptions | false | undefined;
+  /** For each attempt, from its start to its last chunk. */
+  readonly timeout?: Duration | undefined;
+  /** What the chunks depend on. A record made with another input stops the run instead of being reused. */
+  readonly input?: unknown;
+  /** The stream's name in an earlier version of the code: what it recorded is kept. */
+  readonly was?: string | undefined;
+}
+
+export function stream(
+  engine: Engine,
+  place: { readonly scope: Scope; readonly name: string },
+  producer: Producer,
+  options: StreamOptions,
+): Promise<unknown[]> {
+  const { scope, name } = place;
+  const where = `stream "${name}" of run ${engine.journal.runId}`;
+  const policy = retryPolicy(options.retry, `The ${where}`);
+  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
+  const entered = engine.enter({ scope, kind: "stream", name, input, was: options.was });
+  if (entered === null) return pending();
+  const parts = { scope, name, producer, entered, policy, timeoutMs, input };
+  return new StreamCall(engine, "stream", parts).promise;
+}
+
+interface StreamParts extends AttemptParts {
+  readonly producer: Producer;
+}
+
+class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
+  readonly #landed = new Bell();
+
+  protected answer(settlement: Settlement): void {
+    if (settlement.kind === "stream.failed") this.reject(settlement.error);
+    if (settlement.kind === "stream.completed") this.outcome.resolve(this.#recorded(settlement));
+  }
+
+  #recorded({ value, count }: Settlement & { kind: "stream.completed" }): unknown[] {
+    const where = `chunks of ${this.where}`;
+    if (value !== undefined) return decode(value, where) as unknown[];
+    const entries = this.engine.replay.fact(this.key)?.chunks ?? [];
+    const chunks = entries.flatMap((entry) => entry.chunks.map((chunk) => decode(chunk, where)));
+    if (chunks.length === count) return chunks;
+    throw new DurableError(
+      "corrupt",
+      `The ${this.where} ended with ${count} chunks, and ${chunks.length} are recorded. Restore the journal from a backup.`,
+    );
+  }
+
+  protected nextAttempt(): number {
+    return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;
+  }
+
+  /** Some chunks of this stream are durable. */
+  look(): void {
+    this.#landed.ring();
+  }
+
+  protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
+    const source = await this.parts.producer(info);
+    const buffer = new ChunkBuffer(this.engine, attempted, {
+      where: `chunk of ${this.where}`,
+      pending: () => this.#pending(buffer),
+    });
+    const { signal } = info;
+    // What was written may never land now: nothing waits for it, and no timer keeps the process alive for it.
+    const stop = (): void => {
+      buffer.close();
+      this.#landed.ring();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    try {
+      for await (const chunk of source) {
+        buffer.push(chunk);
+        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();
+        // Its time is over, or nobody wants it any more: leaving the loop tells the producer.
+        signal.throwIfAborted();
+        if (buffer.isFull) buffer.flush();
+      }
+      if (!info.over) buffer.flush();
+    } finally {
+      signal.removeEventListener("abort", stop);
+      buffer.close();
+    }
+    return { kind: "stream.completed", ...attempted, count: buffer.written, ...buffer.first };
+  }
+
+  /** Chunks of this attempt that were written and are not durable yet. */
+  #pending(buffer: ChunkBuffer): number {
+    const { attempt, chunks = [] } = this.engine.replay.fact(this.key) ?? {};
+    const last = attempt === buffer.attempt ? chunks.at(-1) : undefined;
+    return buffer.written - (last === undefined ? 0 : last.from + last.chunks.length);
+  }
+}

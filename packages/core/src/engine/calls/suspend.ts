@@ -1,0 +1,208 @@
+/**
+ * A wait for the outside.
+ *
+ * S1. The token exists before the wait does: it may be mailed first and awaited later.
+ * S2. An answer that nobody has checked (delivered without code, or early) is judged here, and the
+ *     verdict is an entry of its own: replay never judges again.
+ * S3. A bad answer is recorded and leaves the wait open.
+ */
+
+import { decode } from "../../values/codec/decode.ts";
+import { encode } from "../../values/codec/encode.ts";
+import type { Json } from "../../values/codec/tags.ts";
+import { toMs, type Duration } from "../../values/duration.ts";
+import { DurableError } from "../../values/errors.ts";
+import { waitOf } from "../../journal/keys.ts";
+import { limits } from "../../values/limits.ts";
+import { scrub } from "../../values/scrub.ts";
+import { toJsonSchema, validate, type StandardSchema } from "../../values/schema.ts";
+import { KeyedCall, type CallParts } from "./call.ts";
+import type { Engine } from "../engine.ts";
+import { pending } from "../promise.ts";
+import type { Settlement } from "../replay.ts";
+import type { Scope } from "../scope.ts";
+
+export interface SuspendOptions {
+  readonly schema?: StandardSchema | undefined;
+  readonly timeout?: Duration | undefined;
+  /** What the wait gives when its time is over; without it, it fails with `suspend-expired`. */
+  readonly fallback?: unknown;
+  /** Shown to whoever answers. */
+  readonly note?: unknown;
+}
+
+/** A promise that also knows the token which answers it. */
+export type SuspendPromise<T> = Promise<T> & { readonly token: string; readonly key: string };
+
+/** Where a suspend point stands; `own` when the engine asks, and not the workflow's code. */
+interface SuspendPlace {
+  readonly scope: Scope;
+  readonly name: string;
+  readonly own?: true;
+}
+
+export function suspend(
+  engine: Engine,
+  place: SuspendPlace,
+  options: SuspendOptions,
+): SuspendPromise<unknown> {
+  const { scope, name } = place;
+  const { keyring } = engine.options;
+  const where = `suspend point "${name}" of run ${engine.journal.runId}`;
+  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const note = encode(options.note ?? null, `note of ${where}`, limits.noteBytes);
+  const fallback = "fallback" in options ? { value: encode(options.fallback, `fallback of ${where}`) } : {};
+  if (keyring instanceof DurableError) engine.block(keyring);
+  const entered = engine.enter({ ...place, kind: "suspend", input: null });
+  if (entered === null || keyring instanceof DurableError)
+    return Object.assign(pending(), { token: "", key: name });
+  const call = new SuspendCall(engine, "suspend", {
+    scope,
+    name,
+    entered,
+    timeoutMs,
+    note,
+    fallback,
+    schema: options.schema,
+  });
+  engine.calls.addWait(call);
+  call.closeWithScope();
+  return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
+}
+
+/** The token is signed when somebody reads it: a hash that replay need not pay. */
+function withToken(call: SuspendCall, sign: () => string): SuspendPromise<unknown> {
+  let token: string | null = null;
+  const properties = {
+    token: { get: () => (token ??= sign()), enumerable: true },
+    key: { value: call.key, enumerable: true },
+  };
+  return Object.defineProperties(call.promise, properties) as SuspendPromise<unknown>;
+}
+
+interface SuspendParts extends CallParts {
+  readonly timeoutMs: number | null;
+  readonly note: Json;
+  readonly fallback: { readonly value?: Json };
+  readonly schema: StandardSchema | undefined;
+}
+
+export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
+  readonly #wait = waitOf(this.key);
+  #begun = false;
+  #judging = false;
+  /** Its time-out is queued, and has its turn when no answer stands before it. */
+  #late = false;
+
+  get schema(): StandardSchema | undefined {
+    return this.parts.schema;
+  }
+
+  get #called(): { key: string; after: number; wait: string } {
+    return { key: this.key, after: this.after, wait: this.#wait };
+  }
+
+  protected answer(settlement: Settlement): void {
+    if (settlement.kind === "suspend.resolved") {
+      this.outcome.resolve(decode(this.engine.replay.answer(settlement), `answer to ${this.where}`));
+    } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
+      this.outcome.resolve(decode(settlement.value, `fallback of ${this.where}`));
+    } else {
+      this.outcome.reject(this.#expired());
+    }
+  }
+
+  begin(): void {
+    if (this.engine.finished) return;
+    const { answer } = this.engine.journal.state.wait(this.#wait);
+    this.#begun = true;
+    if (answer !== null) this.look();
+    else this.#await();
+  }
+
+  /** Waits for the outside, until the recorded deadline if there is one. */
+  #await(): void {
+    const { opened, settled } = this.engine.journal.state.wait(this.#wait);
+    const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
+    if (!this.#late) this.engine.timers.wait(this, until, { outside: true });
+  }
+
+  /** Opens the wait; it is visible to others once this is durable. */
+  #open(): number | null {
+    const { timeoutMs, note } = this.parts;
+    if (this.engine.timers.waiting >= limits.openWaits) {
+      this.engine.block(
+        new DurableError(
+          "limit",
+          `The ${this.where} would be open wait number ${limits.openWaits + 1}. Split the run.`,
+        ),
+      );
+      return null;
+    }
+    const expiresAt = timeoutMs === null ? null : this.engine.world.now() + timeoutMs;
+    const schema = toJsonSchema(this.schema);
+    this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt });
+    return expiresAt;
+  }
+
+  /** Judges an answer that is there and that nobody has judged. */
+  look(): void {
+    const { answer } = this.engine.journal.state.wait(this.#wait);
+    if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
+    this.#judging = true;
+    this.engine.timers.cancel(this);
+    const over = this.engine.busy.begin("verdict");
+    void this.#judge(answer.seq, answer.value)
+      .catch((error: unknown) =>
+        this.#reject(answer.seq, scrub(error instanceof Error ? error.message : String(error))),
+      )
+      .finally(() => {
+        this.#judging = false;
+        over();
+      });
+  }
+
+  async #judge(answer: number, value: Json): Promise<void> {
+    if (this.schema === undefined)
+      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });
+    const verdict = await this.check(decode(value, `answer to ${this.where}`));
+    if (typeof verdict === "string") this.#reject(answer, verdict);
+    else this.engine.write({ kind: "suspend.resolved", ...this.#called, answer, value: verdict.value });
+  }
+
+  #reject(answer: number, issues: string): void {
+    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });
+    this.#await();
+  }
+
+  async check(value: unknown): Promise<{ readonly value: Json } | string> {
+    const result = await validate(this.schema, value);
+    if (!result.ok) return result.issues;
+    return { value: encode(result.value, `answer to ${this.where}`) };
+  }
+
+  due(): void {
+    this.#late = true;
+    this.engine.write({ kind: "suspend.expired", ...this.#called, ...this.parts.fallback });
+  }
+
+  /** When a race is lost around it, its token answers nothing any more. */
+  closeWithScope(): void {
+    this.whenClosed(() => this.#close());
+  }
+
+  #close(): void {
+    this.engine.timers.cancel(this);
+    const { opened, settled } = this.engine.journal.state.wait(this.#wait);
+    if (settled !== null || (opened === null && !this.#begun)) return;
+    this.engine.write({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
+  }
+
+  #expired(): DurableError {
+    return new DurableError(
+      "suspend-expired",
+      `Nobody answered ${this.where} in time. Catch this error, or give ctx.suspend a fallback.`,
+      { details: { key: this.key } },
+    );
+  }
+}

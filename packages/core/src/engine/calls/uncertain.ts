@@ -1,0 +1,147 @@
+/**
+ * Effects whose end nobody knows: an attempt was announced, and the driver died before it could say more.
+ *
+ * U1. The announcement is durable before the work begins, so that no effect goes unnoticed.
+ * U2. Nothing is repeated until it was decided: by rule, by a person, or by asking the service itself.
+ * U3. A decision is an entry like any other: replay never asks again.
+ */
+
+import { DurableError, show } from "../../values/errors.ts";
+import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
+import { pause, type World } from "../../ports/world.ts";
+import type { Info } from "./attempts.ts";
+import type { Engine } from "../engine.ts";
+import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
+import type { Scope } from "../scope.ts";
+import { suspend } from "./suspend.ts";
+
+/** What is known of an attempt that began. */
+export class Uncertain {
+  readonly key: string;
+  readonly attempt: number;
+  /** When it began, in milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly #info: Info;
+
+  constructor(info: Info, startedAt: number) {
+    this.key = info.key;
+    this.attempt = info.attempt;
+    this.startedAt = startedAt;
+    this.#info = info;
+  }
+
+  /** What the work handed to the service it called: the way to ask that service. */
+  get idempotencyKey(): string {
+    return this.#info.idempotencyKey;
+  }
+
+  get signal(): AbortSignal {
+    return this.#info.signal;
+  }
+}
+
+/** How an uncertain attempt turned out, or what is to be done. */
+export type Resolution =
+  | { readonly status: "completed"; readonly value?: unknown }
+  | { readonly status: "retry" }
+  | { readonly status: "failed"; readonly message: string };
+
+/**
+ * After a crash: `retry` runs the work again, `suspend` asks a person (the answer is a `Resolution`),
+ * a function finds out by itself.
+ */
+export type OnUncertain = "retry" | "suspend" | ((uncertain: Uncertain) => Resolution | Promise<Resolution>);
+
+export function checkedMode(mode: OnUncertain | undefined, where: string): OnUncertain | undefined {
+  if (mode === undefined || mode === "retry" || mode === "suspend" || typeof mode === "function") return mode;
+  throw new DurableError(
+    "invalid-options",
+    `The ${where} has onUncertain ${show(mode)}. Use "retry", "suspend" or a function that finds out.`,
+  );
+}
+
+/** The code no longer says what is to be done about an attempt that may have had its effect. */
+export function undecided(runId: string, key: string): DurableError {
+  return new DurableError(
+    "diverged",
+    `Run ${runId} does not fit this code: step "${key}" was begun with onUncertain, and how that ended is not recorded. Nothing is repeated. Put onUncertain back, or say { onUncertain: "retry" }; then advance it again.`,
+    { details: { key, recorded: { kind: "step" }, asked: { kind: "step" } } },
+  );
+}
+
+/** Opens a suspend point inside the step: `charge/uncertain`. */
+export function askSomebody(
+  engine: Engine,
+  scope: Scope,
+  question: {
+    readonly uncertain: Uncertain;
+    /** How often the step was announced: each time is another question. */
+    readonly starts: number;
+    /** Throws when a value cannot be the step's output. */
+    readonly check: (value: unknown) => Promise<unknown>;
+  },
+): Promise<Resolution> {
+  const { uncertain, starts, check } = question;
+  const inner = scope.inner(uncertain.key);
+  for (let i = 1; i < starts; i++) inner.count(name);
+  const { key: step, attempt, startedAt, idempotencyKey } = uncertain;
+  const note = { step, attempt, startedAt, idempotencyKey, question: ask };
+  const schema = resolutionSchema(async (value) => {
+    const resolution = checkedResolution(value);
+    if (resolution.status === "completed") await check(resolution.value);
+    return resolution;
+  });
+  return suspend(engine, { scope: inner, name, own: true }, { note, schema }) as Promise<Resolution>;
+}
+
+const name = "uncertain";
+const ask =
+  'The driver died after this attempt began. Look whether its effect happened, then answer { status: "completed", value }, { status: "retry" } or { status: "failed", message }.';
+
+function resolutionSchema(check: (value: unknown) => Promise<Resolution>): StandardSchema {
+  const validate = async (value: unknown): Promise<SchemaResult<unknown>> => {
+    try {
+      return { value: await check(value) };
+    } catch (error) {
+      return { issues: [{ message: error instanceof Error ? error.message : String(error) }] };
+    }
+  };
+  const status = { enum: ["completed", "retry", "failed"] };
+  const form = {
+    type: "object",
+    properties: { status, value: {}, message: { type: "string" } },
+    required: ["status"],
+  };
+  return { "~standard": { version: 1, vendor: "durable", validate, jsonSchema: { input: () => form } } };
+}
+
+function checkedResolution(value: unknown): Resolution {
+  const { status, message } = (value ?? {}) as { status?: unknown; message?: unknown };
+  const known = status === "completed" || status === "retry";
+  if (known || (status === "failed" && typeof message === "string")) return value as Resolution;
+  throw new DurableError(
+    "invalid-input",
+    `${show(value)} decides nothing. Use { status: "completed", value }, { status: "retry" } or { status: "failed", message }.`,
+  );
+}
+
+/** Asks until there is an answer, as often as the step itself would be tried; then the step has failed. */
+export async function reconcile(
+  find: (uncertain: Uncertain) => Resolution | Promise<Resolution>,
+  uncertain: Uncertain,
+  { world, policy, where }: { readonly world: World; readonly policy: RetryPolicy; readonly where: string },
+): Promise<Resolution> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return checkedResolution(await find(uncertain));
+    } catch (error) {
+      const now = world.now();
+      const again = nextAttemptAt(policy, { error, attempt }, { now, random: world.random() });
+      if (again === null) {
+        const why = error instanceof Error ? error.message : show(error);
+        return { status: "failed", message: `What became of ${where} could not be found out: ${why}` };
+      }
+      await pause(world, again - now);
+    }
+  }
+}

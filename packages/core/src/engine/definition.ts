@@ -1,0 +1,22 @@
+/** A workflow as the engine sees it: a name and a function. */
+
+import type { StandardSchema } from "../values/schema.ts";
+
+export interface Definition<Input = unknown, Output = unknown> {
+  readonly name: string;
+  readonly body: (ctx: never, input: never) => unknown;
+  readonly input: StandardSchema | null;
+  readonly version: string | null;
+  /** For types alone: what it takes and gives. A method, so that `Workflow<never, unknown>` still takes any. */
+  types?(input: Input): Output;
+}
+
+/** From a workflow's name to its code; `null` where this process does not have it. */
+export type Find = (workflow: string) => Definition | null;
+
+/** An input and options; the input may be left out where the workflow takes none. */
+export type Arguments<Input, Options> = unknown extends Input
+  ? [input?: Input, options?: Options]
+  : undefined extends Input
+    ? [input?: Input, options?: Options]
+    : [input: Input, options?: Options];

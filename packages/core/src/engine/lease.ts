@@ -1,0 +1,200 @@
+/**
+ * A driver's grip on its run: the lease, kept alive, and an eye on the tail of the journal.
+ *
+ * H1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
+ * H2. No work starts under a lease that has run out by the driver's own clock: it is renewed first.
+ * H3. A live driver sees what comes from outside: it is told by the storage, or polls.
+ */
+
+import type { Entry } from "../journal/entry.ts";
+import type { Journal } from "../journal/journal.ts";
+import { isFinal } from "../journal/errors.ts";
+import type { AppendRequest, Lease, Storage } from "../ports/storage.ts";
+import { backOff, pause, type World } from "../ports/world.ts";
+
+export interface HoldEvents {
+  moved(entries: readonly Entry[]): void;
+  lost(): void;
+  failed(error: unknown): void;
+}
+
+interface Driving {
+  readonly journal: Journal;
+  readonly events: HoldEvents;
+  readonly abort: AbortController;
+}
+
+/** Short runs end before anything here costs them a timer that fires. */
+const firstLookMs = 100;
+const slowestPollMs = 5_000;
+const renewTries = 12;
+
+export class Hold {
+  readonly #storage: Storage;
+  readonly #world: World;
+  readonly #ttlMs: number;
+  #locator = "";
+  #owner = "";
+  #until = 0;
+  #held = false;
+  #driving: Driving | null = null;
+  #watching = false;
+  #cancelPulse: () => void = () => {};
+
+  constructor(options: { storage: Storage; world: World; ttlMs: number }) {
+    this.#storage = options.storage;
+    this.#world = options.world;
+    this.#ttlMs = options.ttlMs;
+  }
+
+  /** Takes the lease; `null` while another live driver has it. */
+  async acquire(journal: Journal): Promise<Lease | null> {
+    this.#locator = journal.locator;
+    this.#owner = journal.driver;
+    const asked = this.#world.now();
+    const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
+    this.#held = lease !== null;
+    if (lease !== null) this.#until = asked + this.#ttlMs;
+    return lease;
+  }
+
+  /** A stop has been appended, and the lease went with it. */
+  released(): void {
+    this.#held = false;
+    this.#until = 0;
+  }
+
+  /** The lease that goes with an append: our own drive extends it, a stop gives it back. */
+  claim(stop: boolean): AppendRequest["lease"] {
+    this.#until = this.#world.now() + this.#ttlMs;
+    return stop ? null : { owner: this.#owner, ttlMs: this.#ttlMs };
+  }
+
+  /** Like `claim`, for the batch that creates the run: there is no lease to take before it. */
+  claimNew(journal: Journal): AppendRequest["lease"] {
+    this.#locator = journal.locator;
+    this.#owner = journal.driver;
+    this.#held = true;
+    return this.claim(false);
+  }
+
+  get valid(): boolean {
+    return this.#world.now() < this.#until;
+  }
+
+  /** Extends the lease; false when somebody else has it, or the storage does not answer for long. */
+  async renew(): Promise<boolean> {
+    for (let tries = 1; this.#driving !== null; tries++) {
+      const { journal, events } = this.#driving;
+      try {
+        const lease = await this.acquire(journal);
+        if (lease === null) events.lost();
+        // Somebody may have driven the run while our lease was out: nothing begins before we know.
+        else if (lease.length !== journal.position) tell(await journal.look(), events);
+        return lease !== null;
+      } catch (error) {
+        if (tries >= renewTries) {
+          events.failed(error);
+          return false;
+        }
+        await backOff(this.#world, tries);
+      }
+    }
+    return false;
+  }
+
+  /** Lets the lease run out instead of giving it back: whoever lets go alive clears the count of starts. */
+  async abandon(): Promise<void> {
+    await this.#storage.lease(this.#locator, this.#owner, 0);
+    this.released();
+  }
+
+  async release(quietMs?: number): Promise<void> {
+    if (!this.#held) return;
+    this.released();
+    try {
+      await this.#storage.release(this.#locator, this.#owner, quietMs);
+    } catch {
+      // It runs out by itself.
+    }
+  }
+
+  start(journal: Journal, events: HoldEvents): void {
+    // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
+    if (!this.#held) return;
+    journal.driven = true;
+    this.#driving = { journal, events, abort: new AbortController() };
+    this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));
+  }
+
+  stop(): void {
+    this.#cancelPulse();
+    this.#driving?.abort.abort();
+    this.#driving = null;
+    this.#watching = false;
+  }
+
+  #pulse(ms: number): void {
+    this.#cancelPulse = this.#world.timer(ms, () => {
+      this.watch();
+      const stale = this.#until - this.#world.now() < (this.#ttlMs * 2) / 3;
+      void (stale ? this.renew() : Promise.resolve(true)).then((held) => {
+        if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
+      });
+    });
+  }
+
+  /** Keeps an eye on the tail from now on. */
+  watch(): void {
+    const driving = this.#driving;
+    if (driving === null || this.#watching) return;
+    this.#watching = true;
+    void this.#watch(driving).catch((error: unknown) => {
+      if (this.#driving === driving) driving.events.failed(error);
+    });
+  }
+
+  async #watch(driving: Driving): Promise<void> {
+    const { journal, events, abort } = driving;
+    for (let poll = firstLookMs; this.#driving === driving; poll = Math.min(poll * 1.5, slowestPollMs)) {
+      const { position } = journal;
+      const nap = (): Promise<void> => pause(this.#world, poll, abort.signal);
+      // A storage that cannot tell, or cannot tell now, is polled.
+      await (this.#storage.changed?.(journal.locator, position, abort.signal).catch(nap) ?? nap());
+      await journal.settled();
+      // Our own appends move the tail too, and they would meet whatever comes from outside: no need to look.
+      if (journal.position !== position) {
+        await pause(this.#world, firstLookMs, abort.signal);
+        continue;
+      }
+      if (this.#driving !== driving) return;
+      const entries = await this.#look(journal);
+      if (entries.length === 0) await nap();
+      if (this.#driving !== driving || entries.length === 0) continue;
+      tell(entries, events);
+    }
+  }
+
+  /** Takes in what is there now. */
+  async look(): Promise<void> {
+    const driving = this.#driving;
+    if (driving === null) return;
+    const entries = await this.#look(driving.journal);
+    if (entries.length > 0 && this.#driving === driving) tell(entries, driving.events);
+  }
+
+  async #look(journal: Journal): Promise<readonly Entry[]> {
+    try {
+      return await journal.look();
+    } catch (error) {
+      // A storage that does not answer now will be asked again; a journal that shrank will not come back.
+      if (isFinal(error)) throw error;
+      return [];
+    }
+  }
+}
+
+function tell(entries: readonly Entry[], events: HoldEvents): void {
+  if (entries.some((entry) => !entry.outside)) events.lost();
+  else events.moved(entries);
+}

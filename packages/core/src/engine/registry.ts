@@ -1,0 +1,190 @@
+/**
+ * The calls a workflow has made: keys, the checks of law 5, and who is waiting for what.
+ * A call is anything with a key: a step, a sleep, a suspend point, a group.
+ */
+
+import type { Json } from "../values/codec/tags.ts";
+import type { Entry } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import { isWithin, waitOf } from "../journal/keys.ts";
+import type { World } from "../ports/world.ts";
+import { foreignWarning } from "./messages.ts";
+import type { CallKind, Fact, Replay, Settlement } from "./replay.ts";
+import type { Scope } from "./scope.ts";
+
+/** One call that can settle, as the engine's loop sees it. */
+export interface Call {
+  readonly key: string;
+  readonly kind: CallKind;
+  readonly scope: Scope;
+  /** Hands the recorded outcome to the workflow. */
+  settle(settlement: Settlement): void;
+  /** The journal has nothing more to say: start the work, or open the wait. Again after a failed attempt. */
+  begin(): void;
+  /** The time it asked for has come. */
+  due(): void;
+  /** Something came from outside for it. */
+  look?(): void;
+  /** What a value becomes as its outcome, encoded; or what is wrong with it. Absent where any value will do. */
+  check?(value: unknown): Promise<{ readonly value: Json } | string>;
+}
+
+/** What a call is asked with. */
+export interface Asked {
+  readonly scope: Scope;
+  readonly kind: CallKind;
+  readonly name: string;
+  /** Declared input in its recorded form, or null. */
+  readonly input: string | null;
+  /** A name this step had in an earlier version of the code. */
+  readonly was?: string | undefined;
+  /** The engine asks, and not the workflow's code. */
+  readonly own?: true;
+}
+
+/** A call that was let in: its key, where it stands causally, what is recorded of it. */
+export interface Entered {
+  readonly key: string;
+  readonly after: number;
+  readonly fact: Fact | undefined;
+}
+
+export class Calls {
+  readonly #runId: string;
+  readonly #replay: Replay;
+  readonly #byKey = new Map<string, Call>();
+  readonly #byWait = new Map<string, Call>();
+  readonly #closed: string[] = [];
+  readonly #world: World;
+  #foreignSeen = false;
+
+  constructor(runId: string, replay: Replay, world: World) {
+    this.#runId = runId;
+    this.#replay = replay;
+    this.#world = world;
+  }
+
+  /** Assigns the key and checks it against the record; a mismatch is returned, never thrown at user code. */
+  enter(asked: Asked, inTurn: boolean): Entered | DurableError {
+    const { scope, kind, name } = asked;
+    let { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
+    // A renamed step may have taken over the record of this name: the next one is still free.
+    while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, ""));
+    const key = this.#recordedKey(own, count, asked);
+    if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
+    const fact = this.#replay.fact(key);
+    if (fact !== undefined && (fact.kind !== kind || (fact.input !== asked.input && fact.input !== null))) {
+      return this.#diverged(key, fact, asked);
+    }
+    if (!inTurn && !this.#foreignSeen) {
+      this.#foreignSeen = true;
+      this.#world.warn(foreignWarning(this.#runId, key));
+    }
+    this.#replay.call(key);
+    return { key, after: this.#replay.delivered, fact };
+  }
+
+  add(call: Call, name: string): void {
+    this.#byKey.set(call.key, call);
+    call.scope.flight(name, 1);
+  }
+
+  addWait(call: Call): void {
+    this.#byWait.set(waitOf(call.key), call);
+  }
+
+  /** The call has been answered: another one of its name is no longer beside it. */
+  landed(call: Call, name: string): void {
+    call.scope.flight(name, -1);
+  }
+
+  get(key: string): Call | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** All that were made, in their order. */
+  all(): Iterable<Call> {
+    return this.#byKey.values();
+  }
+
+  /** Something that is durable now may concern a call that is open. */
+  told(entry: Entry): void {
+    switch (entry.kind) {
+      case "attempt.failed":
+      case "step.started":
+        return this.#byKey.get(entry.key)?.begin();
+      case "stream.chunks":
+      case "child.opened":
+      case "child.completed":
+      case "child.failed":
+        return this.#byKey.get(entry.key)?.look?.();
+      case "suspend.answered":
+        return this.byWait(entry.wait)?.look?.();
+      default:
+    }
+  }
+
+  byWait(wait: string): Call | undefined {
+    return this.#byWait.get(wait);
+  }
+
+  /** Notes that no call below this path gets an answer any more. */
+  close(path: string): void {
+    this.#closed.push(path);
+  }
+
+  isClosed(key: string): boolean {
+    return this.#closed.some((path) => isWithin(key, path));
+  }
+
+  /** The new name wins if it is recorded; else an old name's record is taken over, count for count. */
+  #recordedKey(own: string, count: number, { scope, was }: Asked): string {
+    if (was === undefined || this.#replay.fact(own) !== undefined) return own;
+    const old = scope.keyOf(was, count);
+    return this.#replay.fact(old) !== undefined && !this.#replay.isCalled(old) ? old : own;
+  }
+
+  #diverged(key: string, fact: Fact, asked: Asked): DurableError {
+    const found =
+      fact.kind !== asked.kind
+        ? `is recorded as ${kindNames[fact.kind]}, and the code now asks for ${kindNames[asked.kind]}`
+        : `is recorded with ${describeInput(fact.input)}, and the code now declares ${describeInput(asked.input)}`;
+    // An open wait that no code reaches would block the run as well.
+    const rename = fact.kind === "suspend" && !fact.settled ? "" : "give the new call another name, ";
+    return new DurableError(
+      "diverged",
+      `Run ${this.#runId} does not fit this code: key "${key}" ${found}. What is recorded is kept. Put the code back as it was, ${rename}or fork the run from "${key}"; then advance it again.`,
+      {
+        details: {
+          key,
+          recorded: { kind: fact.kind, input: fact.input },
+          asked: { kind: asked.kind, input: asked.input },
+        },
+      },
+    );
+  }
+
+  #foreign(key: string, name: string): DurableError {
+    return new DurableError(
+      "foreign-await",
+      `Run ${this.#runId} asked for "${key}" after waiting for something other than ctx, while another "${name}" was open: replay could not tell the two apart. Put the wait inside a step, or give the two different names.`,
+      { details: { key } },
+    );
+  }
+}
+
+const kindNames: Readonly<Record<CallKind, string>> = {
+  step: "a step",
+  sleep: "a sleep",
+  suspend: "a suspend point",
+  parallel: "a parallel group",
+  race: "a race",
+  stream: "a stream",
+  child: "a child",
+};
+
+/** Durations and branches speak for themselves; what is left is a fingerprint. */
+function describeInput(input: string | null): string {
+  if (input === null) return "no input";
+  return /^[a-z2-7]{16}$/.test(input) ? `input ${input} (a fingerprint)` : input;
+}

@@ -1,0 +1,135 @@
+/** Two journals side by side, and one journal's place in its family: pure functions of their entries. */
+
+import { encode } from "../values/codec/encode.ts";
+import { isSettlement, materialize, type Settlement as Settled } from "../journal/lineage.ts";
+import type { RunEntry } from "../journal/run-entry.ts";
+
+/** How the outcome of one call in the second journal relates to the first. */
+export interface CallDiff {
+  readonly key: string;
+  /**
+   * `same`: one record, in both journals. `edited`: that record with another value. `re-run`: two records.
+   * `new` and `gone`: settled in the second alone, or in the first alone.
+   */
+  readonly change: "same" | "edited" | "re-run" | "new" | "gone";
+  /** The outcomes are equal, whoever made them. */
+  readonly equal: boolean;
+  readonly before: Given | null;
+  readonly after: Given | null;
+}
+
+/** What a call gave. */
+export type Given = { readonly value: unknown } | { readonly error: unknown };
+
+export interface Diff {
+  /** In the order in which the calls settled, the first journal's before the second's. */
+  readonly calls: readonly CallDiff[];
+  /** What became of the two runs; `null` for one that has not ended. */
+  readonly end: { readonly equal: boolean; readonly before: Given | null; readonly after: Given | null };
+}
+
+/** Compares what calls of two runs gave: of a fork and its parent, say. Takes what `run.entries()` gives. */
+export function diff(before: readonly RunEntry[], after: readonly RunEntry[]): Diff {
+  const [left, right] = [settlements(before), settlements(after)];
+  const edited = new Set(
+    after.flatMap((entry) => (entry.kind === "run.forked" ? entry.edits.map(({ key }) => key) : [])),
+  );
+  const keys = new Set([...left.keys(), ...right.keys()]);
+  const calls = [...keys].map((key): CallDiff => {
+    const [a, b] = [left.get(key), right.get(key)];
+    const [one, two] = [settledOf(a, before), settledOf(b, after)];
+    const equal = isEqual(one, two);
+    return { key, change: changeOf(a, b, equal, edited), equal, before: one, after: two };
+  });
+  const [one, two] = [endOf(before), endOf(after)];
+  return { calls, end: { equal: isEqual(one, two), before: one, after: two } };
+}
+
+type Settlement = Settled<unknown>;
+
+/** The first settlement of each call: others do not count. */
+function settlements(entries: readonly RunEntry[]): Map<string, Settlement> {
+  const found = new Map<string, Settlement>();
+  for (const entry of materialize(entries))
+    if (isSettlement(entry) && !found.has(entry.key)) found.set(entry.key, entry);
+  return found;
+}
+
+function changeOf(
+  a: Settlement | undefined,
+  b: Settlement | undefined,
+  equal: boolean,
+  edited: ReadonlySet<string>,
+): CallDiff["change"] {
+  if (b === undefined) return "gone";
+  if (edited.has(b.key)) return "edited";
+  if (a === undefined) return "new";
+  // A fork sees the very entries of its ancestors, at their places and times.
+  if (a.seq !== b.seq || a.at !== b.at) return "re-run";
+  return equal ? "same" : "edited";
+}
+
+function settledOf(entry: Settlement | undefined, entries: readonly RunEntry[]): Given | null {
+  if (entry === undefined) return null;
+  if ("error" in entry) return { error: entry.error };
+  if (entry.kind === "stream.completed" && entry.value === undefined)
+    return { value: chunksOf(entry, entries) };
+  return { value: "value" in entry ? entry.value : undefined };
+}
+
+function chunksOf(end: Settlement & { kind: "stream.completed" }, entries: readonly RunEntry[]): unknown[] {
+  return entries.flatMap((entry) =>
+    entry.kind === "stream.chunks" && entry.key === end.key && entry.attempt === end.attempt
+      ? entry.chunks
+      : [],
+  );
+}
+
+function endOf(entries: readonly RunEntry[]): Given | null {
+  for (const entry of entries) {
+    if (entry.kind === "run.completed") return { value: entry.output };
+    if (entry.kind === "run.failed") return { error: entry.error };
+    if (entry.kind === "run.cancelled") return { error: entry.reason };
+  }
+  return null;
+}
+
+function isEqual(a: Given | null, b: Given | null): boolean {
+  return JSON.stringify(encode(a, "outcome")) === JSON.stringify(encode(b, "outcome"));
+}
+
+/** Where a run comes from. */
+export interface Lineage {
+  readonly runId: string;
+  /** `null` for a run that was started. */
+  readonly parent: string | null;
+  readonly label: string | null;
+  /** Where the fork went back to: it kept, or ran again, each of these keys, and ran what depends on them. */
+  readonly from: readonly string[];
+  readonly after: readonly string[];
+  readonly edited: readonly string[];
+  /** Whose recorded work it can see, the oldest first. */
+  readonly ancestors: readonly string[];
+}
+
+/** Reads where a run comes from out of its own entries. Takes what `run.entries()` gives. */
+export function lineage(entries: readonly RunEntry[]): Lineage | null {
+  const first = entries.find((entry) => entry.kind === "run.started" || entry.kind === "run.forked");
+  if (first === undefined) return null;
+  const { runId } = first;
+  const root = { runId, parent: null, label: null, from: [], after: [], edited: [], ancestors: [] };
+  if (first.kind === "run.started") return root;
+  const edited = first.edits.map(({ key }) => key);
+  const cuts = first.cuts ?? first.ancestry.at(-1)?.cuts ?? [];
+  const keysOf = (keep: boolean): string[] =>
+    cuts.filter((cut) => cut.keep === keep && !edited.includes(cut.key)).map(({ key }) => key);
+  return {
+    runId,
+    parent: first.parent,
+    label: first.label,
+    from: keysOf(false),
+    after: keysOf(true),
+    edited,
+    ancestors: first.ancestry.map((ancestor) => ancestor.runId),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * What a fork would do, before it is made.
+ *
+ * F1. Nothing is written and nothing begins: the code is replayed over what the fork would inherit, up to its edge.
+ * F2. What is reused is worked out by the very fold that the fork will read (lineage.ts).
+ * F3. Beyond the edge the plan goes by what the parent recorded: code that takes another way does other things.
+ */
+
+import type { Definition } from "../engine/definition.ts";
+import { replay } from "../runs/drive.ts";
+import { callKind, type Entry } from "../journal/entry.ts";
+import type { DurableError } from "../values/errors.ts";
+import { forkOf, sketch, type ForkOptions } from "../runs/fork.ts";
+import type { Host } from "../runs/host.ts";
+import type { Journal } from "../journal/journal.ts";
+import { stepAsked } from "../journal/keys.ts";
+import { isSettlement } from "../journal/lineage.ts";
+import { spendOf, type Prices, type Spend, type Usage } from "../journal/usage.ts";
+
+export interface ForkPlan {
+  /** The run that would be forked. */
+  readonly parent: string;
+  /** In the order of the parent's journal; then what it has not come to, and the fork would do at once. */
+  readonly calls: readonly PlannedCall[];
+  /** What the reused work took, and need not be spent again. */
+  readonly saved: Spend;
+  /** What the work took that would run again. */
+  readonly atStake: Spend;
+  /** Why the fork could not go on with the code at hand; `null` when it can. */
+  readonly blocked: DurableError | null;
+}
+
+export interface PlannedCall {
+  readonly key: string;
+  readonly kind: "step" | "stream" | "child" | "sleep" | "suspend";
+  /** `reused` and `edited` come from the journal; `runs` is work; `waits` is for time, or for the outside, under a new token. */
+  readonly what: "reused" | "edited" | "runs" | "waits";
+  /** It is what the fork would do first; other work and waits come after that, as they did in the parent. */
+  readonly next: boolean;
+  /** What the parent's attempts used. */
+  readonly usage: readonly Usage[];
+}
+
+export interface PlanOptions {
+  /** To say what is saved, and what is at stake, in money. */
+  readonly prices?: Prices | undefined;
+}
+
+type Kind = PlannedCall["kind"];
+
+export async function planFork(
+  host: Host,
+  definition: Definition,
+  parent: Journal,
+  { prices, ...options }: ForkOptions & PlanOptions,
+): Promise<ForkPlan> {
+  const fact = await forkOf(host, definition, parent, options);
+  const fork = await sketch(host, fact);
+  const kept = new Set(fork.entries.filter(isSettlement).map(({ key }) => key));
+  const edited = new Set(fact.edits.map(({ key }) => key));
+  const next = new Map<string, Kind>();
+  const stop = await replay(host, definition, fork, ({ calls }) => {
+    for (const { key, kind, scope } of calls.all())
+      if (!kept.has(key) && !scope.closed) next.set(key, kind as Kind);
+  });
+  const recorded = recordedCalls(parent.entries);
+  const used = usageByKey(parent.entries);
+  const calls = [...new Map([...recorded, ...next])].map(([key, kind]): PlannedCall => {
+    const again = kind === "sleep" || kind === "suspend" ? "waits" : "runs";
+    const what = !kept.has(key) ? again : edited.has(key) ? "edited" : "reused";
+    return { key, kind, what, next: next.has(key), usage: spendOf(used.get(key) ?? []).usage };
+  });
+  const spent = (what: PlannedCall["what"]): Spend =>
+    spendOf(
+      calls.filter((call) => call.what === what).flatMap(({ usage }) => usage),
+      prices,
+    );
+  return {
+    parent: parent.runId,
+    calls,
+    saved: spent("reused"),
+    atStake: spent("runs"),
+    blocked: stop.kind === "blocked" ? stop.error : null,
+  };
+}
+
+/** What a journal knows of calls, in their order; what was asked about a step belongs to the step. */
+function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
+  const kinds = new Map<string, Kind>();
+  for (const entry of entries) {
+    if (!("key" in entry) || stepAsked(entry.key) !== null) continue;
+    const kind = callKind(entry);
+    if (kind !== "parallel" && kind !== "race" && !kinds.has(entry.key)) kinds.set(entry.key, kind);
+  }
+  return kinds;
+}
+
+/** What the attempts of each call used, by its key. */
+function usageByKey(entries: readonly Entry[]): Map<string, Usage[]> {
+  const used = new Map<string, Usage[]>();
+  for (const entry of entries)
+    if ("usage" in entry && entry.usage !== undefined)
+      used.set(entry.key, [...(used.get(entry.key) ?? []), ...entry.usage]);
+  return used;
+}

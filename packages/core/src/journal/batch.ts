@@ -1,0 +1,213 @@
+/**
+ * The written form of a batch of facts.
+ *
+ * E1. A batch is one append: a text that carries format version, writer, write id and time.
+ * E2. One write id, one text: a batch is written once and never changed (law 8).
+ */
+
+import type { Json } from "../values/codec/tags.ts";
+import { isAttempt, type Fact, type FactKind } from "./entry.ts";
+import { DurableError } from "../values/errors.ts";
+import { limits } from "../values/limits.ts";
+
+/** The newest there is. */
+export const formatVersion = 2;
+
+const kinds: ReadonlySet<unknown> = new Set<FactKind>([
+  "run.started",
+  "run.forked",
+  "step.started",
+  "step.completed",
+  "step.failed",
+  "attempt.failed",
+  "stream.chunks",
+  "stream.completed",
+  "stream.failed",
+  "child.opened",
+  "child.completed",
+  "child.failed",
+  "child.closed",
+  "sleep.opened",
+  "sleep.fired",
+  "suspend.opened",
+  "suspend.answered",
+  "suspend.resolved",
+  "suspend.rejected",
+  "suspend.expired",
+  "suspend.closed",
+  "parallel.opened",
+  "race.opened",
+  "run.suspended",
+  "run.completed",
+  "run.failed",
+  "run.cancelled",
+]);
+
+/** Fields by their sort, which is the same in every kind: one of another sort was not written by us. */
+const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "count", "look", "firstAt"];
+const texts = ["key", "wait", "runId", "workflow", "parent", "child"];
+const lists = ["ancestry", "edits", "cuts", "usage"];
+
+/** The value without which a fact says nothing. */
+const needed: Readonly<Record<string, string>> = {
+  "run.started": "input",
+  "run.completed": "output",
+  "run.failed": "error",
+  "step.completed": "value",
+  "step.failed": "error",
+  "attempt.failed": "error",
+  "stream.chunks": "chunks",
+  "stream.failed": "error",
+  "child.completed": "value",
+  "child.failed": "error",
+  "suspend.opened": "note",
+  "suspend.answered": "value",
+  "suspend.rejected": "issues",
+};
+
+function fits(raw: Raw): boolean {
+  const are = (names: readonly string[], check: (field: unknown) => boolean): boolean =>
+    names.every((name) => raw[name] === undefined || check(raw[name]));
+  const { kind, at, key, after, until, branches } = raw;
+  const called = !/^run\.|^suspend\.answered$/.test(kind as string);
+  return (
+    kinds.has(kind) &&
+    raw[needed[kind as string] ?? "kind"] !== undefined &&
+    (!called || (key !== undefined && after !== undefined)) &&
+    at !== undefined &&
+    /^(parallel|race)/.test(kind as string) === (Number.isFinite(branches) || Array.isArray(branches)) &&
+    (kind === "sleep.opened") === (until !== undefined) &&
+    (kind === "child.opened") === (raw["child"] !== undefined) &&
+    (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
+    (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
+    Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0) &&
+    are(numbers, Number.isFinite) &&
+    are(texts, (field) => typeof field === "string") &&
+    are(lists, Array.isArray)
+  );
+}
+
+/** A list; or what stands for it where values are sealed. */
+function areChunks(chunks: unknown): boolean {
+  return Array.isArray(chunks) || (chunks as Raw | null | undefined)?.["$"] === "sealed";
+}
+
+function isChildOf(childOf: unknown): boolean {
+  const { runId, key, after } = (childOf ?? {}) as Raw;
+  return typeof runId === "string" && typeof key === "string" && Number.isFinite(after);
+}
+
+/** A fact with its written form, made once and reused by every append that carries it. */
+export interface WrittenFact {
+  readonly fact: Fact<Json>;
+  readonly at: number;
+  readonly text: string;
+}
+
+export function writeFact(fact: Fact<Json>, at: number): WrittenFact {
+  return { fact, at, text: writeText(fact, at) };
+}
+
+export function writeText(fact: Fact<Json>, at: number): string {
+  if (!("startedAt" in fact)) return JSON.stringify({ at, ...fact });
+  // A step's entry is written once per step: its usual fields are left out and put back when read.
+  const { startedAt, attempt, kind, key, after, ...rest } = fact;
+  const took = at - startedAt;
+  return JSON.stringify({
+    at,
+    kind,
+    key,
+    after,
+    ...(took === 0 ? {} : { took }),
+    ...(attempt === 1 ? {} : { attempt }),
+    ...rest,
+  });
+}
+
+/** How many facts, from the first on, go into one append; a single one always does. */
+export function fitting(facts: readonly WrittenFact[]): number {
+  let size = 0;
+  const end = facts.findIndex(
+    ({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),
+  );
+  return end === -1 ? facts.length : end;
+}
+
+export interface BatchText {
+  readonly texts: readonly string[];
+  /** The oldest format that can hold them: builds from before it refuse the batch by name. */
+  readonly format: number;
+}
+
+export function writeBatch(writeId: string, outside: boolean, { texts, format }: BatchText): string {
+  const head = `{"v":${format},"by":${JSON.stringify(writeId)}${outside ? ',"outside":true' : ""}`;
+  return `${head},"entries":[${texts.join(",")}]}`;
+}
+
+/** Format 2 brought streams, children, journals without a workflow, starts of steps, and what envelope.ts does to values. */
+export function formatOf(fact: Fact<Json>): number {
+  const { kind } = fact;
+  const second =
+    kind.startsWith("stream.") ||
+    kind.startsWith("child.") ||
+    kind === "step.started" ||
+    (kind === "attempt.failed" && fact.stream === true) ||
+    (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
+    (kind === "run.suspended" && fact.look !== undefined);
+  return second ? 2 : 1;
+}
+
+type Raw = { [key: string]: unknown };
+
+export interface ReadBatch {
+  readonly driver: string;
+  readonly writeId: string;
+  readonly outside: boolean;
+  readonly facts: readonly { readonly fact: Fact<Json>; readonly at: number }[];
+}
+
+/** Reads one batch; `where` names run and position for the message. */
+export function readBatch(text: string, where: string): ReadBatch {
+  const raw = parse(text, where);
+  if (typeof raw["v"] === "number" && raw["v"] > formatVersion) {
+    throw new DurableError(
+      "newer-format",
+      `${where} was written in format ${raw["v"]}, newer than this build reads (${formatVersion}). Upgrade @durable/core in this process.`,
+    );
+  }
+  const { by, entries } = raw;
+  if (![1, formatVersion].includes(raw["v"] as number) || typeof by !== "string" || !Array.isArray(entries))
+    throw corrupt(where);
+  const facts = (entries as readonly Raw[]).map((entry) => readFact(entry, where));
+  return { driver: by.slice(0, by.lastIndexOf(".")), writeId: by, outside: raw["outside"] === true, facts };
+}
+
+/** The parsed object becomes the fact: a long replay reads many, and copies would be most of its cost. */
+function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
+  if (typeof raw !== "object" || raw === null || !fits(raw)) throw corrupt(where);
+  const { attempt, took } = raw;
+  const at = raw["at"] as number;
+  const fact = raw as unknown as Fact<Json>;
+  if (isAttempt(fact)) {
+    raw["attempt"] = typeof attempt === "number" ? attempt : 1;
+    if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
+  }
+  return { fact, at };
+}
+
+function parse(text: string, where: string): Raw {
+  try {
+    const raw: unknown = JSON.parse(text);
+    if (typeof raw === "object" && raw !== null) return raw as Raw;
+  } catch {
+    // Falls through: not JSON and not an object are the same finding.
+  }
+  throw corrupt(where);
+}
+
+export function corrupt(where: string): DurableError {
+  return new DurableError(
+    "corrupt",
+    `${where} is not a batch this library wrote. Restore the journal from a backup.`,
+  );
+}

@@ -1,0 +1,206 @@
+/**
+ * The facts a journal is made of.
+ *
+ * E3. `seq` is dense from 1 over a run's entries. A fork counts on from its parent, so that the
+ *     positions in inherited entries keep their meaning.
+ */
+
+import type { Json } from "../values/codec/tags.ts";
+import type { Usage } from "./usage.ts";
+
+/** What a fork keeps of one ancestor. */
+export interface Ancestor {
+  readonly runId: string;
+  /** Batches of the ancestor that existed when the fork was made. */
+  readonly length: number;
+  /** Its own entries are numbered from here on. */
+  readonly base: number;
+  readonly cuts: readonly Cut[];
+}
+
+/** Drops what was called at or after `at`, siblings in other branches excepted; `keep` spares `key` itself. */
+export interface Cut {
+  readonly key: string;
+  readonly at: number;
+  readonly keep: boolean;
+}
+
+/** A recorded output replaced in a fork. `open` says how a call that had not settled was made. */
+export interface Edit<V> {
+  readonly key: string;
+  readonly value: V;
+  readonly open?: {
+    readonly after: number;
+    readonly wait?: string;
+    /** What it is, where that is neither a step nor a suspend point. */
+    readonly kind?: "stream" | "child";
+  };
+}
+
+/** Facts every call's entries carry: `after` is the highest position delivered when the call was made. */
+interface Called {
+  readonly key: string;
+  readonly after: number;
+}
+
+interface Attempted extends Called {
+  readonly startedAt: number;
+  readonly attempt: number;
+  /** Fingerprint of the declared input. */
+  readonly input?: string;
+  /** What the attempt used, per model. */
+  readonly usage?: readonly Usage[];
+}
+
+/** Whose child a run is: where its end is told. */
+export interface ChildOf {
+  readonly runId: string;
+  readonly key: string;
+  /** Of the call in the parent, for the entry that tells it. */
+  readonly after: number;
+}
+
+/** One fact. `V` is how values are held: encoded inside the engine, decoded for users. */
+export type Fact<V> =
+  | {
+      readonly kind: "run.started";
+      readonly runId: string;
+      /** Empty for a journal that is written without a workflow. */
+      readonly workflow: string;
+      readonly version: string | null;
+      readonly input: V;
+      readonly childOf?: ChildOf;
+    }
+  | {
+      readonly kind: "run.forked";
+      readonly runId: string;
+      readonly workflow: string;
+      readonly version: string | null;
+      readonly parent: string;
+      readonly label: string | null;
+      readonly ancestry: readonly Ancestor[];
+      /** Where the fork's own entries count on from. */
+      readonly base: number;
+      readonly edits: readonly Edit<V>[];
+      /** Where it went back to. */
+      readonly cuts?: readonly Cut[];
+      /** Absent when the parent's input is kept. */
+      readonly input?: V;
+    }
+  /** Written before the work begins, and only where its loss must be noticed. */
+  | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)
+  | ({ readonly kind: "step.completed"; readonly value: V } & Attempted)
+  | ({ readonly kind: "step.failed"; readonly error: V } & Attempted)
+  | ({
+      readonly kind: "attempt.failed";
+      readonly error: V;
+      readonly retryAt: number;
+      /** Of a stream, not of a step. */
+      readonly stream?: true;
+    } & Attempted)
+  /** Some chunks of one attempt: `from` is the index of the first, and indices are dense. */
+  | ({
+      readonly kind: "stream.chunks";
+      readonly attempt: number;
+      readonly from: number;
+      readonly chunks: readonly V[];
+    } & Called)
+  /** `value` is there in a fork that replaced the chunks. */
+  | ({
+      readonly kind: "stream.completed";
+      readonly count: number;
+      readonly value?: V;
+      /** When its first chunk came. */
+      readonly firstAt?: number;
+    } & Attempted)
+  | ({ readonly kind: "stream.failed"; readonly error: V } & Attempted)
+  | ({
+      readonly kind: "child.opened";
+      readonly child: string;
+      readonly workflow: string;
+      readonly input: string;
+    } & Called)
+  | ({ readonly kind: "child.completed"; readonly value: V } & Called)
+  | ({ readonly kind: "child.failed"; readonly error: V } & Called)
+  | ({ readonly kind: "child.closed" } & Called)
+  | ({ readonly kind: "sleep.opened"; readonly until: number; readonly input: string } & Called)
+  | ({ readonly kind: "sleep.fired" } & Called)
+  | ({
+      readonly kind: "suspend.opened";
+      readonly wait: string;
+      readonly note: V;
+      readonly schema: unknown;
+      readonly expiresAt: number | null;
+    } & Called)
+  | {
+      readonly kind: "suspend.answered";
+      readonly wait: string;
+      readonly value: V;
+      readonly answerId?: string;
+    }
+  | ({
+      readonly kind: "suspend.resolved";
+      readonly wait: string;
+      /** Absent when `answer` points at the entry that holds it. */
+      readonly value?: V;
+      readonly answer?: number;
+      readonly answerId?: string;
+    } & Called)
+  | ({
+      readonly kind: "suspend.rejected";
+      readonly wait: string;
+      readonly answer: number;
+      readonly issues: V;
+    } & Called)
+  | ({ readonly kind: "suspend.expired"; readonly wait: string; readonly value?: V } & Called)
+  | ({ readonly kind: "suspend.closed"; readonly wait: string } & Called)
+  | ({
+      readonly kind: "parallel.opened" | "race.opened";
+      readonly branches: readonly string[] | number;
+    } & Called)
+  /** `look` is when open children are looked at, should none of them have told its end. */
+  | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
+  | { readonly kind: "run.completed"; readonly output: V; readonly orphans?: readonly string[] }
+  | { readonly kind: "run.failed"; readonly error: V; readonly orphans?: readonly string[] }
+  | { readonly kind: "run.cancelled"; readonly reason: V | null };
+
+export type FactKind = Fact<unknown>["kind"];
+
+export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
+
+/** What kind of call a fact speaks of. */
+export function callKind(fact: Extract<Fact<unknown>, { key: string }>): CallKind {
+  if (fact.kind === "attempt.failed") return fact.stream === true ? "stream" : "step";
+  return fact.kind.slice(0, fact.kind.indexOf(".")) as CallKind;
+}
+
+/** What an attempt of a step or a stream gave: work that was paid for. */
+export function isAttempt({ kind }: Fact<unknown>): boolean {
+  return paid.has(kind);
+}
+
+const paid: ReadonlySet<FactKind> = new Set<FactKind>([
+  "step.completed",
+  "step.failed",
+  "attempt.failed",
+  "stream.chunks",
+  "stream.completed",
+  "stream.failed",
+]);
+
+/** The fields that hold values, in the kinds that have them; edits of a fork hold theirs one level down. */
+export function valueFields({ kind }: Fact<unknown>): readonly string[] {
+  return kind.startsWith("run.") ? runValues : callValues;
+}
+
+const callValues = ["value", "error", "chunks", "note", "issues"];
+// A step's input is a fingerprint, a run's is a value.
+const runValues = ["input", "output", "error", "reason"];
+
+/** A fact as it stands in a journal. */
+export type Entry<V = Json> = Fact<V> & {
+  readonly at: number;
+  readonly seq: number;
+  /** Written by anyone but a driver: an answer or a cancellation. */
+  readonly outside: boolean;
+};

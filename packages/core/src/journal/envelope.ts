@@ -1,0 +1,224 @@
+/**
+ * How facts stand in a batch: large values cut into blobs, every value sealed where there is a cipher.
+ * In memory values are always whole and in clear.
+ *
+ * V1. What is sealed is bound to its run, position, key and field: it opens nowhere else.
+ * V2. Fails closed: with a cipher nothing is written in clear, and what is found in clear is refused.
+ * V3. A blob is sent once per run: with the batch that names it first.
+ * V4. A blob that is not what its name says is as good as missing: both are told where they are needed.
+ */
+
+import {
+  formatOf,
+  formatVersion,
+  writeText,
+  type BatchText,
+  type ReadBatch,
+  type WrittenFact,
+} from "./batch.ts";
+import type { Cipher, Place } from "../ports/cipher.ts";
+import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { valueFields, type Edit, type Fact } from "./entry.ts";
+import { DurableError, describeError } from "../values/errors.ts";
+import { digest, joinParts } from "../values/hash.ts";
+import type { NamedBlob } from "../ports/storage.ts";
+
+export interface Wrapped extends BatchText {
+  /** What the blobs hold, in clear. */
+  readonly contents: ReadonlyMap<string, string>;
+  readonly blobs: readonly NamedBlob[];
+}
+
+/** The batch a fact stands in. */
+interface Spot {
+  readonly runId: string;
+  readonly position: number;
+}
+
+export class Envelope {
+  readonly #cipher: Cipher | null;
+  /** Blobs by name: their texts, and what those stand for once somebody has asked. */
+  readonly #texts = new Map<string, string>();
+  readonly #values = new Map<string, Json>();
+  /** Names that were worked out: of a value that grew, most parts have been seen before. */
+  readonly #names = new Map<string, string>();
+  /** Those this run has named itself. */
+  readonly #named = new Set<string>();
+
+  constructor(cipher: Cipher | null) {
+    this.#cipher = cipher;
+  }
+
+  /** The written form of facts, and the blobs that must go with them. */
+  async wrap(facts: readonly WrittenFact[], spot: Spot): Promise<Wrapped> {
+    const cipher = this.#cipher;
+    const blobs = new Map<string, string>();
+    const texts: string[] = [];
+    let format = 1;
+    for (const [index, { fact, at, text }] of facts.entries()) {
+      if (cipher === null && text.length <= inlineLength) {
+        texts.push(text);
+        format = Math.max(format, formatOf(fact));
+        continue;
+      }
+      const wrapped = await changeValues(fact, async (value, field) => {
+        const packed =
+          text.length <= inlineLength
+            ? JSON.stringify(value)
+            : pack(value, (part) => this.#keep(part, blobs));
+        return cipher === null
+          ? (JSON.parse(packed) as Json)
+          : sealed(await cipher.seal(packed, placeOf(spot, fact, index, field)));
+      });
+      const written = writeText(wrapped, at);
+      texts.push(written);
+      // A long text that is no value, or is kept whole, is what format 1 would have written.
+      format = Math.max(format, cipher === null && written === text ? formatOf(fact) : formatVersion);
+    }
+    const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
+    return { texts, format, blobs: named, contents: blobs };
+  }
+
+  #keep(text: string, blobs: Map<string, string>): string {
+    const name = this.#names.get(text) ?? this.#cipher?.nameOf(text) ?? plainName(text);
+    this.#names.set(text, name);
+    if (!this.#named.has(name)) blobs.set(name, text);
+    return name;
+  }
+
+  async #blob(name: string, text: string): Promise<NamedBlob> {
+    if (this.#texts.has(name)) return { name };
+    const body = await this.#cipher?.seal(text, { runId: "", at: name });
+    return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
+  }
+
+  /** What a batch named is there now, and need not be sent again. */
+  landed({ contents }: Wrapped): void {
+    for (const [name, text] of contents) {
+      this.#named.add(name);
+      this.#texts.set(name, text);
+    }
+  }
+
+  /** Takes in blobs that were read with a run; `own` when it is the run of this journal. */
+  async learn(
+    blobs: Readonly<Record<string, string>> = {},
+    { runId, own }: { readonly runId: string; readonly own: boolean },
+  ): Promise<void> {
+    for (const [name, body] of Object.entries(blobs)) {
+      const where = `Blob ${name} of run ${runId}`;
+      if (!this.#texts.has(name)) {
+        const text = isSealed(body)
+          ? await this.#open(parsed(body), { runId: "", at: name }, where)
+          : this.#plain(body, where);
+        if (text === body && plainName(text) !== name) continue;
+        this.#texts.set(name, text);
+      }
+      if (own) this.#named.add(name);
+    }
+  }
+
+  /** The facts of a batch as they were before they were wrapped. */
+  async unwrap(batch: ReadBatch, text: string, spot: Spot): Promise<ReadBatch> {
+    if (this.#cipher === null && !isSealed(text) && !mayBePacked(text)) return batch;
+    const facts = batch.facts.map(async ({ fact, at }, index) => {
+      const subject = "key" in fact ? ` of "${fact.key}"` : "";
+      const where = `${fact.kind}${subject} in batch ${spot.position} of run ${spot.runId}`;
+      const whole = await changeValues(fact, async (value, field) => {
+        const packed = isTagged(value, "sealed")
+          ? (JSON.parse(await this.#open(value, placeOf(spot, fact, index, field), where)) as Json)
+          : this.#plain(value, where);
+        return unpack(packed, (name) => this.#find(name, where));
+      });
+      return { fact: whole, at };
+    });
+    // Of several that do not open the first is told, and not the quickest: the same one each time.
+    await Promise.allSettled(facts);
+    return { ...batch, facts: await Promise.all(facts) };
+  }
+
+  #plain<T>(value: T, where: string): T {
+    if (this.#cipher?.acceptsPlain ?? true) return value;
+    throw new DurableError(
+      "tampered",
+      `${where} stands there in clear, though encryption is on. If it is older than your keys, pass acceptPlain: true.`,
+    );
+  }
+
+  async #open(value: Json, place: Place, where: string): Promise<string> {
+    const text = (value as { readonly v?: Json } | null)?.v;
+    try {
+      if (this.#cipher !== null) return await this.#cipher.open(typeof text === "string" ? text : "", place);
+    } catch (error) {
+      const code = DurableError.is(error, "no-key") ? "no-key" : "tampered";
+      throw new DurableError(code, `${where} cannot be opened. ${describeError(error)}`, { cause: error });
+    }
+    throw new DurableError(
+      "no-key",
+      `${where} is encrypted, and no key was given. Pass { encryption: aesGcm({ current, keys }) }.`,
+    );
+  }
+
+  /** Parsed once, however often it is named: values that share a part share it in memory, too. */
+  #find(name: string, where: string): Json {
+    const known = this.#values.get(name);
+    if (known !== undefined) return known;
+    const text = this.#texts.get(name);
+    if (text === undefined) {
+      throw new DurableError(
+        "corrupt",
+        `${where} points at blob ${name}, which is not there, or is not what was written. Restore the journal from a backup.`,
+      );
+    }
+    const value = unpack(JSON.parse(text) as Json, (inner) => this.#find(inner, where));
+    this.#values.set(name, value);
+    return value;
+  }
+}
+
+function plainName(text: string): string {
+  return digest(32, "blob", text);
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return null;
+  }
+}
+
+function sealed(text: string): Json {
+  return { $: "sealed", v: text };
+}
+
+function isTagged(value: Json, tag: string): boolean {
+  return typeof value === "object" && (value as { readonly $?: Json } | null)?.$ === tag;
+}
+
+function isSealed(text: string): boolean {
+  return text.includes('{"$":"sealed"');
+}
+
+function placeOf(spot: Spot, fact: Fact<Json>, index: number, field: string): Place {
+  const subject = "key" in fact ? fact.key : "wait" in fact ? fact.wait : "";
+  return { runId: spot.runId, at: joinParts([spot.position, index, fact.kind, subject, field]) };
+}
+
+/** The same fact with every value of it changed. */
+async function changeValues(
+  fact: Fact<Json>,
+  change: (value: Json, field: string) => Promise<Json>,
+): Promise<Fact<Json>> {
+  const fields = { ...fact } as Record<string, unknown>;
+  for (const field of valueFields(fact))
+    if (fields[field] !== undefined) fields[field] = await change(fields[field] as Json, field);
+  if (fact.kind === "run.forked") {
+    const edits: Edit<Json>[] = [];
+    for (const [i, edit] of fact.edits.entries())
+      edits.push({ ...edit, value: await change(edit.value, `edit ${i}`) });
+    fields["edits"] = edits;
+  }
+  return fields as unknown as Fact<Json>;
+}

@@ -1,0 +1,177 @@
+/**
+ * What a journal adds up to (law 2): pure folds over entries, shared by engine, resumers and lists.
+ *
+ * F1. `summarize` alone decides a run's status and head.
+ * F2. An end is final: entries after it change nothing.
+ * F3. The first answer that stands settles a suspend point; what comes later is a duplicate.
+ */
+
+import type { Entry, Fact } from "./entry.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { locatorOf, waitOf } from "./keys.ts";
+import type { RunHead } from "../ports/storage.ts";
+
+export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead[K] };
+
+function emptySummary(): Summary {
+  const none = { label: null, parent: null, ancestors: [], wakeAt: null };
+  return { ...none, runId: "", workflow: "", status: "running", createdAt: 0, updatedAt: 0, steps: 0 };
+}
+
+export function isEnd(kind: Fact<unknown>["kind"]): boolean {
+  return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";
+}
+
+/** Takes one fact into a summary, in place: a long replay folds many. */
+export function summarize(summary: Summary, fact: Fact<Json>, at: number): void {
+  if (summary.status !== "running" && summary.status !== "suspended") return;
+  if (fact.kind === "run.started") summary.workflow = fact.workflow;
+  // Due at once, whatever the clock of whoever wrote last says; nobody drives what has no workflow.
+  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;
+  summary.status = "running";
+  summary.updatedAt = Math.max(summary.updatedAt, at);
+  switch (fact.kind) {
+    case "run.started":
+    case "run.forked":
+      return begin(summary, fact, at);
+    case "step.completed":
+    case "step.failed":
+    case "stream.completed":
+    case "stream.failed":
+      summary.steps += 1;
+      return;
+    case "run.suspended":
+      summary.status = "suspended";
+      summary.wakeAt = fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look);
+      return;
+    case "run.completed":
+    case "run.failed":
+    case "run.cancelled":
+      // The kind of an end is `run.` and the status it gives.
+      summary.status = fact.kind.slice(4) as Summary["status"];
+      summary.wakeAt = null;
+      return;
+    default:
+  }
+}
+
+function begin(
+  summary: Summary,
+  fact: Fact<Json> & { kind: "run.started" | "run.forked" },
+  at: number,
+): void {
+  summary.runId = fact.runId;
+  summary.workflow = fact.workflow;
+  summary.createdAt = at;
+  if (fact.kind === "run.started") {
+    summary.parent = fact.childOf?.runId ?? null;
+    return;
+  }
+  summary.parent = fact.parent;
+  summary.label = fact.label;
+  summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
+}
+
+/** One suspend point, as far as the journal knows it. */
+export interface WaitState {
+  readonly wait: string;
+  opened: (Entry & { kind: "suspend.opened" }) | null;
+  /** An answer nobody has judged yet: it came through `deliver`, or before its wait. */
+  answer: (Entry & { kind: "suspend.answered" }) | null;
+  settled: "resolved" | "expired" | "closed" | null;
+  answerId: string | null;
+}
+
+/** One child, as far as its parent's journal knows it; `over` once its end, or that of its scope, is recorded. */
+export interface ChildState {
+  readonly opened: Entry & { kind: "child.opened" };
+  over: boolean;
+}
+
+/** The fold of one run's journal, grown entry by entry. */
+export class RunState {
+  readonly summary: Readonly<Summary> = emptySummary();
+  readonly waits = new Map<string, WaitState>();
+  readonly children = new Map<string, ChildState>();
+  /** The deadline the run was parked for, looks after its children aside. */
+  deadline: number | null = null;
+  /** The terminal entry, once there is one. */
+  end: Entry | null = null;
+
+  learn(entry: Entry): void {
+    if (this.end !== null) return;
+    summarize(this.summary, entry, entry.at);
+    if (isEnd(entry.kind)) this.end = entry;
+    if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
+    if (entry.kind.startsWith("suspend.") && "wait" in entry) this.#learnWait(entry);
+    if (entry.kind.startsWith("child.") && "key" in entry) this.#learnChild(entry);
+  }
+
+  #learnChild(entry: Entry & { key: string }): void {
+    const state = this.children.get(entry.key);
+    if (entry.kind === "child.opened") this.children.set(entry.key, { opened: entry, over: false });
+    else if (state !== undefined) state.over = true;
+  }
+
+  openChildren(): ChildState[] {
+    return [...this.children.values()].filter(({ over }) => !over);
+  }
+
+  #learnWait(entry: Entry & { wait: string }): void {
+    const state = this.wait(entry.wait);
+    this.waits.set(entry.wait, state);
+    switch (entry.kind) {
+      case "suspend.opened":
+        state.opened = entry;
+        // The code reaches it again: a race around it is gone, or was decided otherwise.
+        if (state.settled === "closed") state.settled = null;
+        break;
+      case "suspend.answered":
+        if (state.settled === null && state.answer === null) {
+          state.answer = entry;
+          state.answerId = entry.answerId ?? null;
+        }
+        break;
+      case "suspend.rejected":
+        if (state.answer?.seq === entry.answer) {
+          state.answer = null;
+          state.answerId = null;
+        }
+        break;
+      case "suspend.resolved":
+        state.answerId ??= entry.answerId ?? null;
+        settle(state, "resolved");
+        break;
+      case "suspend.expired":
+        // An answer that was there first is judged before time has a say.
+        if (state.answer === null) settle(state, "expired");
+        break;
+      case "suspend.closed":
+        settle(state, "closed");
+        break;
+      default:
+    }
+  }
+
+  /** The state of a wait the journal may not know yet. */
+  wait(wait: string): WaitState {
+    return this.waits.get(wait) ?? { wait, opened: null, answer: null, settled: null, answerId: null };
+  }
+
+  waitOfKey(key: string): WaitState {
+    return this.wait(waitOf(key));
+  }
+
+  /** Suspend points that are durable and not settled; `answered` takes in those whose answer has no verdict yet. */
+  openWaits({ answered = false } = {}): (WaitState & { opened: NonNullable<WaitState["opened"]> })[] {
+    const open = [...this.waits.values()].filter(
+      (wait) => wait.opened !== null && wait.settled === null && (answered || wait.answer === null),
+    );
+    return open as ReturnType<RunState["openWaits"]>;
+  }
+}
+
+function settle(state: WaitState, how: NonNullable<WaitState["settled"]>): void {
+  state.settled ??= how;
+  state.answer = null;
+}

@@ -1,0 +1,148 @@
+/**
+ * What a fork sees of its ancestors: a pure function of their batches and the fork's first entry.
+ *
+ * L1. Nothing is copied and no ancestor is written to (law 9): the fork names ancestors, lengths and cuts.
+ * L2. Positions of all ancestors lie on one line: each run counts on from where its parent stood.
+ * L3. Only what settled is inherited, and sleeps under way. Open waits open again under the fork's own tokens.
+ */
+
+import type { Json } from "../values/codec/tags.ts";
+import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
+import { areSiblings, isWithin, stepAsked } from "./keys.ts";
+
+export interface Inherited {
+  readonly entries: Entry[];
+  readonly input: Json;
+  /** Whose draws of chance hold up to which position. */
+  readonly seeds: readonly { readonly runId: string; readonly upTo: number }[];
+}
+
+/** True when a fork with these cuts keeps an entry that was called at `after`. */
+export function isKept(entry: { key: string; after: number }, cuts: readonly Cut[]): boolean {
+  return cuts.every((cut) =>
+    isWithin(entry.key, cut.key) ? cut.keep : entry.after < cut.at || areSiblings(entry.key, cut.key),
+  );
+}
+
+/** Folds the ancestors, oldest first, into what the fork begins with. `journals` are their own entries. */
+export function inherit(
+  ancestry: readonly Ancestor[],
+  journals: readonly (readonly Entry[])[],
+  forked: Entry & { kind: "run.forked" },
+): Inherited {
+  let view: Entry[] = [];
+  let input: Json = null;
+  const seeds: { runId: string; upTo: number }[] = [];
+  ancestry.forEach((ancestor, index) => {
+    const own = journals[index] as readonly Entry[];
+    for (const entry of own) {
+      if (entry.kind === "run.started") input = entry.input;
+      if (entry.kind === "run.forked") {
+        if (entry.input !== undefined) input = entry.input;
+        view = applyEdits(view, entry, ancestor.cuts);
+      }
+    }
+    view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
+    // What the next of the line did not inherit, it began anew under the same keys.
+    view = whatSettled(view);
+    seeds.push({ runId: ancestor.runId, upTo: ancestor.base + own.length });
+  });
+  if (forked.input !== undefined) input = forked.input;
+  return { entries: applyEdits(view, forked, []), input, seeds };
+}
+
+const settling = [
+  "step.completed",
+  "step.failed",
+  "sleep.fired",
+  "suspend.resolved",
+  "suspend.expired",
+  "stream.completed",
+  "stream.failed",
+  "child.completed",
+  "child.failed",
+] as const;
+const settlements: ReadonlySet<string> = new Set(settling);
+
+/** What a call gives to the workflow. */
+export type Settlement<V = Json> = Extract<Entry<V>, { kind: (typeof settling)[number] }>;
+
+export function isSettlement<V>(entry: Entry<V>): entry is Settlement<V> {
+  return settlements.has(entry.kind);
+}
+
+function whatSettled(view: readonly Entry[]): Entry[] {
+  const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
+  return view.filter((entry) => isInherited(entry, settled));
+}
+
+function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
+  // A step that begins anew makes attempts of its own: what was answered about the old ones is not about them.
+  const step = "key" in entry ? stepAsked(entry.key) : null;
+  if (step !== null && !settled.has(step)) return false;
+  if (isSettlement(entry)) return true;
+  switch (entry.kind) {
+    case "suspend.opened":
+    case "attempt.failed":
+    case "stream.chunks":
+    case "child.opened":
+      return settled.has(entry.key);
+    case "sleep.opened":
+    case "parallel.opened":
+    case "race.opened":
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** An answer kept by reference is put in place, since the entry it points at is not inherited. */
+export function materialize<V>(entries: readonly Entry<V>[]): Entry<V>[] {
+  const answers = new Map<number, Extract<Entry<V>, { kind: "suspend.answered" }>>();
+  return entries.map((entry) => {
+    if (entry.kind === "suspend.answered") answers.set(entry.seq, entry);
+    if (entry.kind !== "suspend.resolved" || entry.value !== undefined) return entry;
+    const found = answers.get(entry.answer ?? 0);
+    return found?.wait === entry.wait ? { ...entry, value: found.value } : entry;
+  });
+}
+
+function applyEdits(
+  view: readonly Entry[],
+  forked: Entry & { kind: "run.forked" },
+  cuts: readonly Cut[],
+): Entry[] {
+  if (forked.edits.length === 0) return [...view];
+  const edits = new Map(forked.edits.map((edit) => [edit.key, edit]));
+  // The chunks of an edited stream stand in its end.
+  const kept = view.filter((entry) => entry.kind !== "stream.chunks" || !edits.has(entry.key));
+  const edited = kept.map((entry): Entry => {
+    const edit = isSettlement(entry) ? edits.get(entry.key) : undefined;
+    if (edit === undefined) return entry;
+    return editedEntry(edit, entry as Entry & { after: number; wait?: string }, entry.kind);
+  });
+  // What had not settled in the parent settles where the fork begins.
+  for (const edit of forked.edits) {
+    const { at, seq, outside } = forked;
+    if (edit.open !== undefined && isKept({ key: edit.key, after: edit.open.after }, cuts)) {
+      edited.push(editedEntry(edit, { at, seq, outside, ...edit.open }, edit.open.kind ?? ""));
+    }
+  }
+  return edited;
+}
+
+/** The outcome of a call of some kind, with another value. */
+function editedEntry(
+  { key, value }: Edit<Json>,
+  place: { after: number; at: number; seq: number; outside: boolean; wait?: string },
+  kind: string,
+): Entry {
+  const { after, at, seq, outside, wait } = place;
+  const called = { key, value, after, at, seq, outside };
+  const attempted = { ...called, attempt: 1, startedAt: at };
+  if (wait !== undefined) return { kind: "suspend.resolved", ...called, wait };
+  if (kind.startsWith("child")) return { kind: "child.completed", ...called };
+  if (kind.startsWith("stream"))
+    return { kind: "stream.completed", ...attempted, count: Array.isArray(value) ? value.length : 0 };
+  return { kind: "step.completed", ...attempted };
+}

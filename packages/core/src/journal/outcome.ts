@@ -1,0 +1,85 @@
+/** Where a run stands, for users: a fold of its journal with values decoded and tokens signed. */
+
+import { decode } from "../values/codec/decode.ts";
+import { DurableError, describeError } from "../values/errors.ts";
+import type { Journal } from "./journal.ts";
+import { nameOf } from "./keys.ts";
+import type { Keyring } from "./tokens.ts";
+
+/** Where a run waits for the outside. */
+export interface SuspendPoint {
+  readonly key: string;
+  readonly name: string;
+  /** Answers exactly this wait: `flow.resume(token, value)`. */
+  readonly token: string;
+  readonly note: unknown;
+  /** JSON Schema of the answer, where the wait's schema can say it. */
+  readonly schema: unknown;
+  readonly expiresAt: number | null;
+}
+
+export type Outcome<T> = {
+  readonly runId: string;
+  /** True when the run was over before this call: nothing ran, all came from the journal. */
+  readonly recorded: boolean;
+} & (
+  | { readonly status: "completed"; readonly output: T }
+  | { readonly status: "failed"; readonly error: DurableError }
+  | {
+      readonly status: "suspended";
+      readonly waiting: readonly SuspendPoint[];
+      readonly wakeAt: number | null;
+    }
+  | { readonly status: "cancelled" }
+  | { readonly status: "running" }
+  | { readonly status: "blocked"; readonly error: DurableError }
+);
+
+/** What the journal folds to now. */
+export function outcomeOf(
+  journal: Journal,
+  keyring: Keyring | DurableError,
+  recorded: boolean,
+): Outcome<unknown> {
+  const { runId, state } = journal;
+  const about = { runId, recorded: recorded && state.end !== null };
+  switch (state.end?.kind) {
+    case "run.completed":
+      return { ...about, status: "completed", output: decode(state.end.output, `output of run ${runId}`) };
+    case "run.failed":
+      return {
+        ...about,
+        status: "failed",
+        error: runError(runId, decode(state.end.error, `error of run ${runId}`)),
+      };
+    case "run.cancelled":
+      return { ...about, status: "cancelled" };
+    default:
+  }
+  if (state.summary.status !== "suspended") return { ...about, status: "running" };
+  return {
+    ...about,
+    status: "suspended",
+    waiting: suspendPoints(journal, keyring),
+    wakeAt: state.deadline,
+  };
+}
+
+function suspendPoints(journal: Journal, keyring: Keyring | DurableError): SuspendPoint[] {
+  return journal.state.openWaits().map(({ wait, opened: { key, note, schema, expiresAt } }) => {
+    if (keyring instanceof DurableError) throw keyring;
+    return {
+      key,
+      name: nameOf(key),
+      token: keyring.sign(journal.locator, wait),
+      note: decode(note, `note of suspend point "${key}" of run ${journal.runId}`),
+      schema,
+      expiresAt,
+    };
+  });
+}
+
+function runError(runId: string, error: unknown): DurableError {
+  if (DurableError.is(error)) return error;
+  return new DurableError("run-failed", `Run ${runId} failed: ${describeError(error)}`, { cause: error });
+}

@@ -1,0 +1,122 @@
+/** What attempts used, as their providers count it: kept in clear beside the outcome, for whoever counts the cost. */
+
+import { DurableError } from "../values/errors.ts";
+
+export interface Usage {
+  /** As the provider names it: `gpt-6-luna`. */
+  readonly model: string;
+  readonly provider?: string | undefined;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Of the input tokens, those that were read from the provider's cache. */
+  readonly cachedInputTokens?: number | undefined;
+  /** Of the output tokens, those that nobody sees. */
+  readonly reasoningTokens?: number | undefined;
+}
+
+/** How many models one attempt may use. */
+const mostModels = 32;
+const longestName = 200;
+const counts = ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const;
+type Count = (typeof counts)[number];
+
+/** What a million tokens cost, by the name of the model. */
+export type Prices = Readonly<
+  Record<string, { readonly input: number; readonly output: number; readonly cachedInput?: number }>
+>;
+
+/** What some work took. */
+export interface Spend {
+  /** One sum per model. */
+  readonly usage: readonly Usage[];
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** In the currency of the prices; `null` without prices, or when a model that was used has none. */
+  readonly cost: number | null;
+}
+
+/** Adds up what was used, and what that costs. */
+export function spendOf(usages: readonly Usage[], prices?: Prices): Spend {
+  const usage = sumUsage(usages);
+  const total = (count: Count): number => usage.reduce((sum, used) => sum + (used[count] ?? 0), 0);
+  const costs = usage.map((used) => costOf(used, prices));
+  return {
+    usage,
+    inputTokens: total("inputTokens"),
+    outputTokens: total("outputTokens"),
+    cost:
+      prices === undefined || costs.includes(null) ? null : costs.reduce<number>((a, b) => a + (b ?? 0), 0),
+  };
+}
+
+function costOf(
+  { model, inputTokens, outputTokens, cachedInputTokens = 0 }: Usage,
+  prices: Prices = {},
+): number | null {
+  const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
+  if (price === undefined) return null;
+  const { input, output, cachedInput = input } = price;
+  const cost =
+    (inputTokens - cachedInputTokens) * input + cachedInputTokens * cachedInput + outputTokens * output;
+  return cost / 1_000_000;
+}
+
+/** One sum per model and provider. */
+function sumUsage(usages: readonly Usage[]): Usage[] {
+  const sums = new Map<string, Usage>();
+  for (const usage of usages) {
+    const id = JSON.stringify([usage.model, usage.provider]);
+    const known = sums.get(id);
+    const added = counts.map((count) => {
+      const sum = (known?.[count] ?? 0) + (usage[count] ?? 0);
+      return (known?.[count] ?? usage[count]) === undefined ? {} : { [count]: sum };
+    });
+    sums.set(id, Object.assign({ ...(known ?? usage) }, ...added) as Usage);
+  }
+  return [...sums.values()];
+}
+
+/** Gathers what one attempt used: one sum per model. */
+export class Meter {
+  #used: readonly Usage[] = [];
+  readonly #where: string;
+
+  constructor(where: string) {
+    this.#where = where;
+  }
+
+  add(usage: Usage): void {
+    const used = sumUsage([...this.#used, pick(usage)]);
+    const fits =
+      used.length <= mostModels &&
+      [usage.model, usage.provider ?? ""].every(isName) &&
+      usage.model !== "" &&
+      counts.every((count) => isCount(usage[count] ?? 0));
+    if (!fits) {
+      throw new DurableError(
+        "invalid-options",
+        `The usage of ${this.#where} names a model, and counts tokens in whole numbers; at most ${mostModels} models, with names of at most ${longestName} characters. Hand meter() what the provider reported.`,
+      );
+    }
+    this.#used = used;
+  }
+
+  /** As entries hold it: nothing, where nothing was used. */
+  get noted(): { readonly usage?: readonly Usage[] } {
+    return this.#used.length === 0 ? {} : { usage: this.#used };
+  }
+}
+
+/** What is known of it, and nothing else that came along. */
+function pick({ model, provider, ...rest }: Usage): Usage {
+  const known = counts.filter((count) => rest[count] !== undefined).map((count) => [count, rest[count]]);
+  return { model, ...(provider === undefined ? {} : { provider }), ...Object.fromEntries(known) } as Usage;
+}
+
+function isName(name: unknown): boolean {
+  return typeof name === "string" && name.length <= longestName;
+}
+
+function isCount(count: unknown): boolean {
+  return Number.isSafeInteger(count) && (count as number) >= 0;
+}

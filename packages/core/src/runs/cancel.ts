@@ -1,0 +1,92 @@
+/**
+ * Ending runs from outside, and what passes between a child and its parent when one of them ends.
+ *
+ * Z1. Children are cancelled first, and a cancellation lands only where no child has been opened since:
+ *     at that moment none of them is alive.
+ * Z2. A child that was never begun is ended by its first batch: whoever comes to begin it finds it over.
+ */
+
+import { writeFact } from "../journal/batch.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { ChildTold } from "../engine/child-runs.ts";
+import type { ChildOf, Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Host } from "./host.ts";
+import { Journal } from "../journal/journal.ts";
+import { locatorOf } from "../journal/keys.ts";
+import { openJournal } from "./lookup.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import { scrub } from "../values/scrub.ts";
+import { standing } from "./status.ts";
+
+/** Ends a run, and every run below it. */
+export async function cancel(host: Host, journal: Journal, reason = ""): Promise<Outcome<unknown>> {
+  const { runId, state } = journal;
+  const before = state.end;
+  if (before === null) {
+    const error = new DurableError("cancelled", `Run ${runId} was cancelled.`);
+    await tellParent(host, journal, {
+      kind: "run.failed",
+      error: encodeThrown(error, `end of run ${runId}`),
+    });
+  }
+  await end(host, journal, reason);
+  return standing(host, journal, before !== null);
+}
+
+async function end(host: Host, journal: Journal, reason: string): Promise<void> {
+  while (journal.state.end === null) {
+    for (const { opened } of journal.state.openChildren()) {
+      const { child, workflow, key, after } = opened;
+      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });
+    }
+    const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
+    await journal.append([fact], { outside: true, lease: null });
+  }
+}
+
+/** Ends a child without a word to its parent, which is ending too, or has no more use for it. */
+export async function cancelChild(
+  host: Host,
+  child: { readonly runId: string; readonly workflow: string; readonly childOf: ChildOf },
+): Promise<void> {
+  const { runId, workflow, childOf } = child;
+  const reason = `Run ${childOf.runId} does not need it any more.`;
+  const journal = await openJournal(host, locatorOf(runId));
+  if (journal !== null) return end(host, journal, reason);
+  const unborn = Journal.create(runId, await host.journals());
+  const started = { kind: "run.started", runId, workflow, version: null, input: null, childOf } as const;
+  const facts: Fact<Json>[] = [started, { kind: "run.cancelled", reason }];
+  try {
+    await unborn.append(
+      facts.map((fact) => writeFact(fact, host.world.now())),
+      { outside: true, lease: null },
+    );
+  } catch (error) {
+    // Deleted: it will never begin either.
+    if (!DurableError.is(error, "conflict")) throw error;
+    return;
+  }
+  // Somebody was first: then it is there, and ends like any other.
+  await end(host, unborn, reason);
+}
+
+/** Writes into the parent's journal how a child ends; does nothing where nobody waits for that. */
+export async function tellParent(host: Host, { runId, childOf }: Journal, end: Fact<Json>): Promise<void> {
+  if (childOf === undefined) return;
+  const { key, after } = childOf;
+  const told: ChildTold =
+    end.kind === "run.completed"
+      ? { kind: "child.completed", key, after, value: end.output }
+      : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
+  // A parent that is driven here takes it into its own next write.
+  if ((await host.driving.get(childOf.runId)?.tell(told)) === true) return;
+  const parent = await openJournal(host, locatorOf(childOf.runId));
+  if (parent === null) return;
+  while (parent.state.end === null) {
+    const child = parent.state.children.get(key);
+    if (child === undefined || child.over || child.opened.child !== runId) return;
+    await parent.append([writeFact(told, host.world.now())], { outside: true });
+  }
+}

@@ -1,0 +1,155 @@
+/** One life of a workflow function over one journal: from its call until it ends or is let go. */
+
+import { cancelChild, tellParent } from "./cancel.ts";
+import { decode } from "../values/codec/decode.ts";
+import { encode, encodeThrown } from "../values/codec/encode.ts";
+import { createContext, type Context } from "../engine/context.ts";
+import type { Definition } from "../engine/definition.ts";
+import { toMs } from "../values/duration.ts";
+import { ChildCall } from "../engine/calls/child.ts";
+import type { ChildRun, ChildTold } from "../engine/child-runs.ts";
+import { Engine } from "../engine/engine.ts";
+import type { Hold } from "../engine/lease.ts";
+import type { AdvanceOptions, AtEdge, Finish, Stop } from "../engine/options.ts";
+import type { Host } from "./host.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import type { Parked } from "./parked.ts";
+
+type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
+
+/** Blocked runs are left out of due lists for this long; asked for by id, they are tried at once. */
+const quietMs = 60_000;
+
+export class Life implements Parked {
+  readonly definition: Definition;
+  readonly journal: Journal;
+  readonly hold: Hold;
+  readonly #host: Host;
+  readonly #engine: Engine;
+  #options: AdvanceOptions = {};
+  #stopped: Promise<unknown> = Promise.resolve();
+
+  private constructor(host: Host, definition: Definition, engine: Engine, hold: Hold) {
+    this.#host = host;
+    this.definition = definition;
+    this.#engine = engine;
+    this.journal = engine.journal;
+    this.hold = hold;
+  }
+
+  /** Calls the function; it goes no further than its first waits until it is driven. */
+  static async begin(
+    host: Host,
+    definition: Definition,
+    { journal, hold }: { readonly journal: Journal; readonly hold: Hold },
+    driveChild: DriveChild,
+  ): Promise<Life> {
+    const keyring = await host.keyring();
+    const input = decode(journal.input, `input of run ${journal.runId}`);
+    const engine = new Engine({
+      journal,
+      world: host.world,
+      keyring,
+      hold,
+      children: {
+        drive: (child) => driveChild(child, life.#options),
+        cancel: (child) => cancelChild(host, child),
+      },
+      tell: (end) => tellParent(host, journal, end),
+      revive: () => host.warm.wakes(life) && life.revive(),
+    });
+    const life = new Life(host, definition, engine, hold);
+    const ctx = createContext({ engine, version: versionOf(journal) }, engine.root);
+    void run(definition, ctx, input).then((finish) => engine.finish(finish));
+    return life;
+  }
+
+  get parked(): boolean {
+    return this.#engine.parked;
+  }
+
+  /** Goes on to the next stop. A life that is parked then stays warm. */
+  async drive({ atEdge, options }: { atEdge?: AtEdge | undefined; options: AdvanceOptions }): Promise<Stop> {
+    const { runId } = this.journal;
+    const { signal, patience } = options;
+    this.#options = options;
+    const leave = (): void => this.#engine.leave();
+    const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
+    const driving = this.#engine.drive({ atEdge, patienceMs });
+    signal?.addEventListener("abort", leave, { once: true });
+    if (signal?.aborted === true) leave();
+    const { driving: lives } = this.#host;
+    // A replay that looks for something must not stand in for the life that drives.
+    if (!lives.has(runId)) lives.set(runId, this);
+    this.#stopped = driving;
+    try {
+      const stop = await this.#settled(driving);
+      // What came in with the reply to its park was told to a life that had stopped: replay tells it again.
+      const asleep = this.journal.state.summary.status === "suspended";
+      if (stop.kind === "suspended" && asleep) this.#host.warm.keep(this);
+      return stop;
+    } finally {
+      if (lives.get(runId) === this) lives.delete(runId);
+      signal?.removeEventListener("abort", leave);
+    }
+  }
+
+  /** A child of the run is driven here, too, and is about to end. */
+  async tell(told: ChildTold): Promise<boolean> {
+    const call = this.#engine.calls.get(told.key);
+    if (!(call instanceof ChildCall)) return false;
+    const stopped = this.#stopped.then(
+      () => false,
+      () => false,
+    );
+    return Promise.race([call.tell(told), stopped]);
+  }
+
+  /** Gives the lease back however the drive ended. */
+  async #settled(drive: Promise<Stop>): Promise<Stop> {
+    try {
+      const stop = await drive;
+      await this.hold.release(stop.kind === "blocked" ? quietMs : undefined);
+      return stop;
+    } catch (error) {
+      await this.hold.release();
+      throw error;
+    }
+  }
+
+  /** A foreign wait ended after the run was parked: the same life of the function goes on, under a new lease. */
+  revive(): void {
+    const again = async (): Promise<unknown> => {
+      const lease = await this.hold.acquire(this.journal);
+      if (lease === null || lease.length !== this.journal.position) return;
+      return this.drive({ options: this.#options });
+    };
+    this.#host.background(`run ${this.journal.runId}`, again());
+  }
+}
+
+/** Calls the function; its end is encoded at once, so that nothing can change it afterwards. */
+async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
+  const where = `of run ${ctx.runId}`;
+  try {
+    const value: unknown = await definition.body(ctx as never, input as never);
+    const output = encode(value, `output ${where}`);
+    return { fact: (orphans) => ({ kind: "run.completed", output, ...noted(orphans) }) };
+  } catch (thrown) {
+    const error = encodeThrown(thrown, `error ${where}`);
+    return {
+      fact: (orphans) => ({ kind: "run.failed", error, ...noted(orphans) }),
+      thrown: { value: thrown },
+    };
+  }
+}
+
+function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
+  return orphans.length === 0 ? {} : { orphans };
+}
+
+/** Only a beginning has one. */
+function versionOf(journal: Journal): string | null {
+  return journal.entries.find((entry) => "version" in entry)?.version ?? null;
+}

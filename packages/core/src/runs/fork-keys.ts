@@ -1,0 +1,143 @@
+/** What a user of `fork` names, in the words of the parent's journal. */
+
+import { encode } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { callKind, type Cut, type Edit, type Entry } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Journal } from "../journal/journal.ts";
+import { isWithin, nameOf } from "../journal/keys.ts";
+import { isKept, isSettlement } from "../journal/lineage.ts";
+
+export type CalledEntry = Extract<Entry, { key: string }>;
+
+/** An output to be replaced: the value as the user gave it and encoded, how the call was made, and what is cut. */
+export interface Edited {
+  readonly key: string;
+  readonly value: unknown;
+  readonly json: Json;
+  readonly open: NonNullable<Edit<Json>["open"]>;
+  readonly cut: readonly Cut[];
+}
+
+/** Where to go back to. Each key may be a bare name where that is unique. */
+export interface Places {
+  /** Runs this step again, and what depends on it. */
+  readonly from?: string | readonly string[];
+  /** Keeps this step, and runs again what depends on it. */
+  readonly after?: string | readonly string[];
+}
+
+/** The parent's keys, for finding what a user means. */
+export class Keys {
+  readonly #parent: Journal;
+  readonly #recorded: readonly CalledEntry[];
+  readonly #paths = new Set<string>();
+  readonly #settled = new Map<string, number>();
+
+  constructor(parent: Journal) {
+    this.#parent = parent;
+    this.#recorded = parent.entries.filter((entry) => "key" in entry);
+    for (const entry of this.#recorded) {
+      this.#paths.add(entry.key);
+      for (let end = entry.key.length; (end = entry.key.lastIndexOf("/", end - 1)) > 0;)
+        this.#paths.add(entry.key.slice(0, end));
+      if (isSettlement(entry) && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry.seq);
+    }
+  }
+
+  cuts(options: Places): Cut[] {
+    const from = [options.from ?? []].flat().map((name): Cut => {
+      const key = this.#find(name);
+      return { key, at: this.#positions(key).reduce(lower, Number.MAX_SAFE_INTEGER), keep: false };
+    });
+    const after = [options.after ?? []].flat().map((name): Cut => {
+      const key = this.#find(name);
+      const positions = this.#positions(key);
+      if (positions.length > 0) return { key, at: positions.reduce(higher), keep: true };
+      throw new DurableError(
+        "unknown-step",
+        `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from } or { edit }.`,
+      );
+    });
+    return [...from, ...after];
+  }
+
+  edit(name: string, value: unknown): Edited {
+    const key = this.#find(name);
+    const recorded = this.#recorded.filter((entry) => entry.key === key);
+    const editable = recorded.find(({ kind }) => /^(step|attempt|suspend|stream|child)\./.test(kind));
+    if (editable === undefined) {
+      throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
+    }
+    const kind = callKind(editable);
+    if (kind === "stream" && !Array.isArray(value)) {
+      throw new DurableError("invalid-options", `"${key}" is a stream: edit it with the list of its chunks.`);
+    }
+    const json = encode(value, `edited output of "${key}"`);
+    const at = this.#settled.get(key);
+    const wait = "wait" in editable ? { wait: editable.wait } : {};
+    const open = {
+      after: editable.after,
+      ...wait,
+      ...(kind === "stream" || kind === "child" ? { kind } : {}),
+    };
+    return { key, value, json, open, cut: at === undefined ? [] : [{ key, at, keep: true }] };
+  }
+
+  /**
+   * The edits as the fork records them. One that lies beyond another's cut stands all the same, as the outcome of a call
+   * that had not settled: whoever names an output wants that output.
+   */
+  edits(edited: readonly Edited[], cuts: readonly Cut[]): Edit<Json>[] {
+    return edited.map(({ key, json, open, cut }): Edit<Json> => {
+      if (cuts.some((other) => !other.keep && isWithin(key, other.key))) {
+        throw new DurableError(
+          "invalid-options",
+          `"${key}" of run ${this.#parent.runId} cannot both run again and be edited. Leave out one of { from } and { edit }.`,
+        );
+      }
+      const stays = cut.length > 0 && isKept({ key, after: open.after }, cuts);
+      return { key, value: json, ...(stays ? {} : { open }) };
+    });
+  }
+
+  #positions(path: string): number[] {
+    return [...this.#settled].filter(([key]) => isWithin(key, path)).map(([, seq]) => seq);
+  }
+
+  #find(name: string): string {
+    if (this.#paths.has(name)) return name;
+    if ([...this.#paths].some((path) => path.startsWith(`${name}[`))) return name;
+    const matches = [...this.#paths].filter((path) => nameOf(path) === name);
+    const [only] = matches;
+    if (matches.length === 1 && only !== undefined) return only;
+    const { runId } = this.#parent;
+    const near = matches.length > 1 ? matches : this.#near(name);
+    const hint =
+      near.length === 0
+        ? "It has recorded no steps yet."
+        : `${matches.length > 1 ? "Say which one" : "Did you mean"}: ${near.slice(0, 5).join(", ")}?`;
+    throw new DurableError(
+      "unknown-step",
+      `Run ${runId} has ${matches.length > 1 ? "several steps" : "no step"} "${name}". ${hint}`,
+      { details: { name, near } },
+    );
+  }
+
+  /** Those that share most pairs of letters with what was asked for. */
+  #near(name: string): string[] {
+    const asked = new Set(pairs(name));
+    const score = (path: string): number => {
+      const own = pairs(nameOf(path));
+      return own.filter((pair) => asked.has(pair)).length / (own.length + asked.size);
+    };
+    return [...this.#paths].toSorted((a, b) => score(b) - score(a));
+  }
+}
+
+function pairs(text: string): string[] {
+  return Array.from(text, (letter, i) => letter + text.charAt(i + 1));
+}
+
+const lower = (a: number, b: number): number => Math.min(a, b);
+const higher = (a: number, b: number): number => Math.max(a, b);

@@ -1,0 +1,173 @@
+/**
+ * Making a fork (law 9): the parent is read once, one small batch is written, nothing is copied.
+ * What the fork keeps follows from causes, not from order: see lineage.ts.
+ */
+
+import type { Json } from "../values/codec/tags.ts";
+import type { Definition } from "../engine/definition.ts";
+import { writeFact } from "../journal/batch.ts";
+import { replay } from "./drive.ts";
+import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
+import type { Host } from "./host.ts";
+import { Journal } from "../journal/journal.ts";
+import { assertRunId } from "../journal/keys.ts";
+import { limits } from "../values/limits.ts";
+import { encodeInput } from "./lookup.ts";
+import { isKept } from "../journal/lineage.ts";
+import { scrub } from "../values/scrub.ts";
+import type { Storage } from "../ports/storage.ts";
+
+export interface ForkOptions<Input = unknown> extends Places {
+  /** Recorded outputs to replace, by key; what depends on them runs again. */
+  readonly edit?: Readonly<Record<string, unknown>>;
+  readonly input?: Input;
+  /** A few words that tell this fork from its siblings. */
+  readonly label?: string;
+  readonly id?: string;
+}
+
+type Forked = Fact<Json> & { readonly kind: "run.forked" };
+
+/** Writes the fork and returns its id; with the id of a fork of the same parent, that one is returned. */
+export async function createFork(
+  host: Host,
+  definition: Definition,
+  parent: Journal,
+  options: ForkOptions,
+): Promise<string> {
+  const fact = await forkOf(host, definition, parent, options);
+  const { runId, parent: parentId } = fact;
+  const journal = Journal.create(runId, await host.journals());
+  const appended = await journal.append([writeFact(fact, host.world.now())], { learn: false });
+  if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
+    throw new DurableError(
+      "conflict",
+      `Run ${runId} exists and is no fork of ${parentId}. Choose another id.`,
+    );
+  }
+  return runId;
+}
+
+/** The one fact that makes a fork, its edits checked. */
+export async function forkOf(
+  host: Host,
+  definition: Definition,
+  parent: Journal,
+  options: ForkOptions,
+): Promise<Forked> {
+  const parentId = parent.runId;
+  const runId = options.id ?? host.world.id();
+  assertRunId(runId);
+  const label = checkedLabel(options.label);
+  const known = new Keys(parent);
+  const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
+  const cuts = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
+  if (cuts.length === 0 && edits.length === 0) {
+    throw new DurableError(
+      "invalid-options",
+      `A fork of run ${parentId} must know where to go back to: { from }, { after } or { edit }.`,
+    );
+  }
+  const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
+  const fact: Forked = {
+    kind: "run.forked",
+    runId,
+    workflow: definition.name,
+    version: definition.version,
+    parent: parentId,
+    label,
+    base: parent.seq,
+    ancestry: ancestryOf(parent, cuts),
+    edits: known.edits(edits, cuts),
+    ...(cuts.length === 0 ? {} : { cuts }),
+    ...input,
+  };
+  return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
+}
+
+/** The journal a fork would have, written nowhere. */
+export async function sketch(host: Host, fact: Forked): Promise<Journal> {
+  const journals = await host.journals();
+  const { storage } = journals;
+  const nowhere: Storage = {
+    append: () => Promise.resolve(),
+    read: (locator, from) => storage.read(locator, from),
+    list: (query) => storage.list(query),
+    lease: () => Promise.resolve(null),
+    release: () => Promise.resolve(),
+    delete: () => Promise.resolve(),
+  };
+  const journal = Journal.create(fact.runId, { ...journals, storage: nowhere });
+  await journal.append([writeFact(fact, host.world.now())]);
+  return journal;
+}
+
+/**
+ * An edited output must be one that its step could have given. Only the code knows, so it is replayed up to there;
+ * where it does not ask for the step, or does not fit the journal, nobody can tell, and the edit stands.
+ */
+async function checkedEdits(
+  host: Host,
+  definition: Definition,
+  fact: Forked,
+  edited: readonly Edited[],
+): Promise<Forked> {
+  const checked = new Map<string, Json>();
+  const refused: string[] = [];
+  await replay(host, definition, await sketch(host, fact), async ({ calls }) => {
+    for (const { key, value, json } of edited) {
+      const verdict = (await calls.get(key)?.check?.(value)) ?? { value: json };
+      if (typeof verdict === "string") refused.push(`"${key}": ${verdict}`);
+      else checked.set(key, verdict.value);
+    }
+  });
+  if (refused.length > 0)
+    throw new DurableError(
+      "invalid-input",
+      `The edit does not fit the schema of what it replaces in run ${fact.parent}: ${refused.join("; ")}. Nothing was forked.`,
+      { details: { keys: edited.map(({ key }) => key) } },
+    );
+  return {
+    ...fact,
+    edits: fact.edits.map((edit) => ({ ...edit, value: checked.get(edit.key) ?? edit.value })),
+  };
+}
+
+function checkedLabel(label: string | undefined): string | null {
+  if (label === undefined) return null;
+  const text = typeof label === "string" ? scrub(label) : "\n";
+  if (text.length <= limits.labelLength && !/\p{Cc}/u.test(text)) return text;
+  throw new DurableError(
+    "invalid-options",
+    `A fork's label is a line of at most ${limits.labelLength} characters.`,
+  );
+}
+
+/** The parent's ancestors and the parent itself, each with those of the new cuts that take something from it. */
+function ancestryOf(parent: Journal, cuts: readonly Cut[]): Ancestor[] {
+  const first = parent.entries.find((entry) => entry.kind === "run.forked");
+  const above = first?.kind === "run.forked" ? first.ancestry : [];
+  const base = (first?.seq ?? 1) - 1;
+  const runs: readonly Ancestor[] = [
+    ...above,
+    { runId: parent.runId, length: parent.position, base, cuts: [] },
+  ];
+  const line = runs.map((run, i): Ancestor => {
+    // What lies before the next of the line is this one's, or its ancestors'.
+    const end = runs[i + 1]?.base ?? parent.seq;
+    const theirs = parent.entries.filter((entry) => "key" in entry && entry.seq <= end) as CalledEntry[];
+    return {
+      ...run,
+      cuts: [...run.cuts, ...cuts.filter((cut) => !theirs.every((entry) => isKept(entry, [cut])))],
+    };
+  });
+  // A fork that gives nothing of its own is left out, so that depth costs no reads.
+  const gives =
+    first?.kind !== "run.forked" ||
+    first.edits.length > 0 ||
+    first.input !== undefined ||
+    parent.entries.some((entry) => entry.seq > base && "key" in entry && isKept(entry, cuts));
+  return gives ? line : line.slice(0, -1);
+}

@@ -1,0 +1,123 @@
+/** What runs are driven with: storage, secret, world and the few settings, resolved once and lazily. */
+
+import { defaultStorage, warmRuns } from "#default-storage";
+import type { Cipher } from "../ports/cipher.ts";
+import type { Find } from "../engine/definition.ts";
+import { toMs, type Duration } from "../values/duration.ts";
+import { DurableError, describeError } from "../values/errors.ts";
+import type { JournalOptions } from "../journal/journal.ts";
+import type { Storage } from "../ports/storage.ts";
+import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
+import { WarmRuns, type Parked } from "./parked.ts";
+import { pause, systemWorld, type World } from "../ports/world.ts";
+
+export interface HostOptions {
+  /** Where journals live. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
+  readonly storage?: Storage;
+  /** Signs resume tokens. With SQLite one is made beside the journal by default. */
+  readonly secret?: Secret;
+  /** Seals what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. In clear by default. */
+  readonly encryption?: Cipher;
+  /** Sleeps and retries that end within this time are sat out; for longer ones the run is parked. 60 s by default. */
+  readonly patience?: Duration;
+  /** How long a driver that went silent is believed to be alive on another host. 30 s by default. */
+  readonly lease?: Duration;
+  /** Keeps an edge request alive for work in the background. */
+  readonly waitUntil?: (work: Promise<unknown>) => void;
+  /**
+   * How many parked runs stay in memory, so that what comes for them here costs no replay. 100 by default on
+   * Node, Bun and Deno; none on the edge, where no promise outlives its request, nor with a `world` of one's own.
+   */
+  readonly warm?: number;
+  /** Clock, chance and timers: for tests and simulation. */
+  readonly world?: World;
+}
+
+/** How often a storage that cannot tell is asked. */
+const pollMs = 1_000;
+
+export class Host {
+  readonly world: World;
+  readonly patienceMs: number;
+  readonly leaseMs: number;
+  readonly #options: HostOptions;
+  #storage: Promise<Storage> | null = null;
+  #keyring: Promise<Keyring | DurableError> | null = null;
+
+  /** From a workflow's name to its code. */
+  readonly find: Find;
+  readonly warm: WarmRuns;
+  /** Runs that are driven here now. */
+  readonly driving = new Map<string, Parked>();
+
+  constructor(options: HostOptions, find: Find) {
+    this.#options = options;
+    this.find = find;
+    this.warm = new WarmRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
+    this.world = options.world ?? systemWorld;
+    this.patienceMs = toMs(options.patience ?? 60_000, "patience");
+    this.leaseMs = toMs(options.lease ?? 30_000, "lease");
+    // A bad secret is found when the program starts, not when the first run suspends.
+    if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
+  }
+
+  /** What a journal is opened with. */
+  async journals(): Promise<JournalOptions> {
+    return {
+      storage: await this.storage(),
+      world: this.world,
+      cipher: this.#options.encryption ?? null,
+    };
+  }
+
+  storage(): Promise<Storage> {
+    const { storage } = this.#options;
+    this.#storage ??= storage === undefined ? defaultStorage() : Promise.resolve(storage);
+    return this.#storage;
+  }
+
+  /** The keyring, or the error that asks for a secret: runs that never suspend need none. */
+  keyring(): Promise<Keyring | DurableError> {
+    this.#keyring ??= this.storage().then(async (storage) =>
+      storage.secret === undefined ? noSecret() : keyring(await storage.secret()),
+    );
+    return this.#keyring;
+  }
+
+  /** Settles when a journal has grown, at a time, or on abort. */
+  async changed(
+    { locator, position }: { readonly locator: string; readonly position: number },
+    until: number | null,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const { world } = this;
+    const storage = await this.storage();
+    const late = until === null ? null : Math.max(0, until - world.now());
+    if (storage.changed === undefined) return pause(world, Math.min(late ?? pollMs, pollMs), signal);
+    const abort = new AbortController();
+    const stop = (): void => abort.abort();
+    const cancel = late === null ? () => {} : world.timer(late, stop);
+    signal?.addEventListener("abort", stop, { once: true });
+    try {
+      await storage.changed(locator, position, abort.signal);
+    } finally {
+      cancel();
+      signal?.removeEventListener("abort", stop);
+    }
+  }
+
+  /** Work nobody awaits: its failure is told, not thrown. */
+  background(what: string, work: Promise<unknown>): void {
+    const told = work.catch((error: unknown) => {
+      this.world.warn(`${what} stopped: ${describeError(error)}`);
+    });
+    this.#options.waitUntil?.(told);
+  }
+}
+
+function noSecret(): DurableError {
+  return new DurableError(
+    "no-secret",
+    "Resume tokens need a secret, and this storage keeps none. Pass { secret } to durable(), flow.with() or createApp().",
+  );
+}

@@ -1,0 +1,46 @@
+/** From an id to a journal and its code. */
+
+import { encode } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Definition } from "../engine/definition.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Host } from "./host.ts";
+import { Journal } from "../journal/journal.ts";
+import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { validate } from "../values/schema.ts";
+
+export async function openJournal(host: Host, locator: string): Promise<Journal | null> {
+  return Journal.open(locator, await host.journals());
+}
+
+export async function openRun(host: Host, runId: string): Promise<Journal> {
+  assertRunId(runId);
+  const journal = await openJournal(host, locatorOf(runId));
+  if (journal !== null) return journal;
+  throw notFound(runId);
+}
+
+export function notFound(runId: string): DurableError {
+  return new DurableError(
+    "not-found",
+    `There is no run ${runId} in this storage. Check the id and the storage.`,
+  );
+}
+
+export function definitionOf(host: Host, journal: Journal): Definition {
+  const { workflow, runId } = journal.state.summary;
+  const definition = host.find(workflow);
+  if (definition !== null) return definition;
+  throw new DurableError(
+    "unknown-workflow",
+    `Run ${runId} belongs to workflow "${workflow}", which is not known here. Add it to createApp({ workflows }).`,
+  );
+}
+
+export async function encodeInput(definition: Definition, input: unknown): Promise<Json> {
+  const where = `input of workflow "${definition.name}"`;
+  const result = await validate(definition.input, input);
+  if (!result.ok)
+    throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
+  return encode(result.value, where);
+}

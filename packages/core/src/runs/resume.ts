@@ -1,0 +1,220 @@
+/**
+ * Answers from outside: `resume` with code at hand, `deliver` without.
+ *
+ * A1. The MAC is checked before any look-up; what fails it is `unknown`.
+ * A2. Single use is the append itself: the first answer that stands settles the wait, all others read `duplicate`.
+ * A3. Write, then wake (law 7): the answer is durable before anybody drives.
+ */
+
+import { encode } from "../values/codec/encode.ts";
+import { advance, codeOf, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
+import { vanishedWait } from "../engine/messages.ts";
+import type { AtEdge, Edge } from "../engine/options.ts";
+import { SuspendCall } from "../engine/calls/suspend.ts";
+import { writeFact } from "../journal/batch.ts";
+import type { Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Host } from "./host.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { limits } from "../values/limits.ts";
+import { definitionOf, openJournal } from "./lookup.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import { standing as whereItStands } from "./status.ts";
+
+export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
+
+export interface ResumeResult<T = unknown> {
+  readonly status: ResumeStatus;
+  /** Where the run stands now; absent for `unknown`. */
+  readonly outcome?: Outcome<T>;
+  /** What is wrong with an `invalid` answer. */
+  readonly issues?: string;
+}
+
+export interface ResumeOptions {
+  /** Names this answer: sent again with the same id, it is `accepted` again and counts once. */
+  readonly id?: string | undefined;
+}
+
+/** What somebody sent, as the faces hand it on. */
+interface Answered {
+  readonly value: unknown;
+  readonly options: ResumeOptions;
+}
+
+type Placed = Pick<ResumeResult, "status" | "issues">;
+
+interface Answer {
+  readonly wait: string;
+  readonly value: unknown;
+  readonly answerId: string | null;
+}
+
+/** How the journal would receive an answer now; `null` when it may be appended. */
+function standing(journal: Journal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
+  const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
+  if (answer !== null || settled === "resolved")
+    return answerId !== null && answerId === known ? "accepted" : "duplicate";
+  if (settled !== null || journal.state.end !== null) return "expired";
+  return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;
+}
+
+async function find(
+  host: Host,
+  token: string,
+  { value, options }: Answered,
+): Promise<{ journal: Journal; answer: Answer } | null> {
+  const keyring = await host.keyring();
+  if (keyring instanceof DurableError) throw keyring;
+  const named = keyring.verify(token);
+  const journal =
+    named === null
+      ? null
+      : ((await host.warm.lend(named.locator)) ?? (await openJournal(host, named.locator)));
+  return named === null || journal === null
+    ? null
+    : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
+}
+
+/** Appends the answer after checking it against the wait's schema, then drives until the run stops. */
+export async function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+  const found = await find(host, token, answered);
+  if (found === null) return { status: "unknown" };
+  try {
+    return await resumeFound(host, token, { answered, ...found });
+  } finally {
+    host.warm.giveBack(found.journal);
+  }
+}
+
+async function resumeFound(
+  host: Host,
+  token: string,
+  { answered, journal, answer }: { answered: Answered; journal: Journal; answer: Answer },
+): Promise<ResumeResult> {
+  // The code of a child may only be known to that of its parent; once that is over, to nobody here.
+  const found = await codeOf(host, journal);
+  if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
+  const definition = found ?? definitionOf(host, journal);
+  const refused = standing(journal, answer, host.world.now());
+  if (refused !== null) {
+    // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
+    const due = isDue(journal, { status: refused });
+    const outcome = due
+      ? await advance(host, definition, await grip(host, journal))
+      : await whereItStands(host, journal, true);
+    return { status: refused, outcome };
+  }
+  const begun = await grip(host, journal);
+  const placed: { result: Placed | null } = { result: null };
+  const atEdge: AtEdge = async (engine) => {
+    const result = await place(engine, answer, host);
+    if (result === "again") return result;
+    placed.result = result;
+    // A run that is parked, and stays so, is let go as it was.
+    const parked = journal.state.summary.status === "suspended";
+    return begun.held && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
+  };
+  const stop = await drive(host, definition, begun, { atEdge });
+  if (placed.result === null) {
+    if (stop.kind === "blocked") throw notPlaced(stop.error);
+    // The run was taken over before the answer was in: it can always be appended, and is judged when reached.
+    return deliver(host, token, answered);
+  }
+  // Whoever had the lease may have let go just before the answer landed: then this is the driver.
+  if (stop.kind === "left" && !begun.held && isDue(journal, placed.result)) {
+    return { ...placed.result, outcome: await advance(host, definition, await grip(host, journal)) };
+  }
+  const outcome = await outcomeAfter(host, journal, stop);
+  if (journal.state.end !== null) wakeParent(host, journal);
+  return { ...placed.result, outcome };
+}
+
+/** There is an answer in the journal that nobody may be driving on. */
+function isDue(journal: Journal, placed: Placed | null): boolean {
+  const answered = placed?.status === "accepted" || placed?.status === "duplicate";
+  return answered && journal.state.summary.status === "running";
+}
+
+/** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
+async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed | "again" | null> {
+  const { journal } = engine;
+  const { position } = journal;
+  const refused = standing(journal, answer, host.world.now());
+  if (refused !== null) return { status: refused };
+  const call = engine.calls.byWait(answer.wait);
+  // A race around it is decided: nobody is listening any more.
+  if (call?.scope.closed === true) return { status: "expired" };
+  const { opened } = journal.state.wait(answer.wait);
+  if (call === undefined && engine.finished && opened !== null) {
+    engine.block(vanishedWait(journal.runId, opened.key));
+    return null;
+  }
+  const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
+  // Something came in while the answer was looked at: the code sees it first.
+  if (journal.position !== position) return "again";
+  if (typeof fact === "string") return { status: "invalid", issues: fact };
+  const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
+  if (appended.kind !== "lost") engine.learn(appended.entries);
+  return appended.kind === "landed" ? { status: "accepted" } : "again";
+}
+
+async function checkedFact(
+  call: SuspendCall,
+  { wait, value, answerId }: Answer,
+): Promise<Fact<Json> | string> {
+  const verdict = await call.check(value);
+  if (typeof verdict === "string") return verdict;
+  const { key, after } = call;
+  return {
+    kind: "suspend.resolved",
+    key,
+    after,
+    wait,
+    value: verdict.value,
+    ...(answerId === null ? {} : { answerId }),
+  };
+}
+
+function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json> {
+  if (journal.state.waits.size >= limits.openWaits * 2) {
+    throw new DurableError("limit", `Run ${journal.runId} takes no further early answers.`);
+  }
+  const where = `answer to a suspend point of run ${journal.runId}`;
+  const encoded = encode(value, where);
+  return { kind: "suspend.answered", wait, value: encoded, ...(answerId === null ? {} : { answerId }) };
+}
+
+/** Appends the answer and nothing else: no code is loaded, the wait checks it when it is reached. */
+export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
+  const found = await find(host, token, answered);
+  if (found === null) return { status: "unknown" };
+  try {
+    return await deliverFound(host, found);
+  } finally {
+    host.warm.giveBack(found.journal);
+  }
+}
+
+async function deliverFound(
+  host: Host,
+  { journal, answer }: { journal: Journal; answer: Answer },
+): Promise<ResumeResult> {
+  let status = standing(journal, answer, host.world.now());
+  while (status === null) {
+    const fact = writeFact(rawFact(journal, answer), host.world.now());
+    const appended = await journal.append([fact], { outside: true });
+    status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());
+  }
+  return { status, outcome: await whereItStands(host, journal, false) };
+}
+
+/** Nothing was appended: the sender must be told why, and what keeps the answer all the same. */
+function notPlaced(error: DurableError): DurableError {
+  return new DurableError(
+    error.code,
+    `${error.message} The answer was not recorded: app.deliver(token, value) keeps it without running code.`,
+    { cause: error, details: error.details },
+  );
+}

@@ -1,0 +1,292 @@
+/**
+ * A journal without a workflow: outcomes by key, for programs that keep their own flow.
+ *
+ * P1. A key that has a record gives that record, and its work does not run.
+ * P2. Only success is kept for good. A failure is noted and thrown as it is; asked for again, the work runs again.
+ * P3. Nobody owns the journal: several processes may record into it, and the first record of a key stands.
+ */
+
+import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
+import { decode } from "../values/codec/decode.ts";
+import { encode, encodeThrown } from "../values/codec/encode.ts";
+import { fingerprint } from "../values/codec/fingerprint.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { follows, isPart, Recording, type RecordedStream } from "./stream.ts";
+import type { StepInfo } from "../engine/calls/attempts.ts";
+import type { Chunks } from "../engine/calls/chunks.ts";
+import { deferred, type Deferred } from "../engine/promise.ts";
+import { Replay } from "../engine/replay.ts";
+import { callKind, type CallKind, type Entry, type Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import { Host, type HostOptions } from "../runs/host.ts";
+import { Journal } from "../journal/journal.ts";
+import { ended, otherwise, overtaken, owned } from "./errors.ts";
+import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
+import { decodeEntry, type RunEntry } from "../journal/run-entry.ts";
+import { Meter } from "../journal/usage.ts";
+import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
+
+/** Where a journal is kept, and how it is sealed. */
+export type JournalOptions = Pick<HostOptions, "storage" | "encryption" | "world">;
+
+/** What one record of a journal is bound to. */
+export interface RecordOptions {
+  /** What the outcome depends on. A record made with another input is an error, not reused. */
+  readonly input?: unknown;
+  /** Handed to the work. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface Queued {
+  readonly written: WrittenFact;
+  readonly landed: Deferred<void>;
+}
+
+/** Work under way, and the fingerprint of what it was asked with. */
+interface Working {
+  readonly input: string | null;
+  readonly recorded: Promise<void>;
+}
+
+type Kind = "step" | "stream";
+type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
+
+export class DirectJournal {
+  readonly id: string;
+  readonly #host: Host;
+  readonly #journal: Journal;
+  readonly #replay = new Replay();
+  readonly #settled = new Map<string, Settled>();
+  readonly #working = new Map<string, Working>();
+  readonly #streams = new Map<string, Recording>();
+  #queue: Queued[] = [];
+  #flushing = false;
+
+  private constructor(id: string, host: Host, journal: Journal) {
+    this.id = id;
+    this.#host = host;
+    this.#journal = journal;
+    this.#learn(journal.entries);
+  }
+
+  /** Opens the journal of this id; it comes to be with its first record. */
+  static async open(id: string, options: JournalOptions = {}): Promise<DirectJournal> {
+    assertRunId(id);
+    const host = new Host(options, () => null);
+    const journals = await host.journals();
+    const journal = (await Journal.open(locatorOf(id), journals)) ?? Journal.create(id, journals);
+    const direct = new DirectJournal(id, host, journal);
+    if (direct.#foreign !== null) throw direct.#foreign;
+    return direct;
+  }
+
+  /** True when the key has a record: `record` would not run its work. */
+  has(key: string): boolean {
+    return this.#settled.has(key);
+  }
+
+  /** The recorded outcome of a key, or that of the work, which is then recorded. */
+  record<S extends StandardSchema>(
+    key: string,
+    work: (info: StepInfo) => unknown,
+    options: RecordOptions & { readonly schema: S },
+  ): Promise<SchemaOutput<S>>;
+  record<T>(key: string, work: (info: StepInfo) => T, options?: RecordOptions): Promise<Awaited<T>>;
+  async record(
+    key: string,
+    work: (info: StepInfo) => unknown,
+    options: RecordOptions & { readonly schema?: StandardSchema } = {},
+  ): Promise<unknown> {
+    const input = this.#input(key, "step", options);
+    // Asked for twice at once, it still runs once.
+    if (!this.has(key) && !this.#working.has(key)) {
+      const recorded = this.#record(key, work, { ...options, input }).finally(() =>
+        this.#working.delete(key),
+      );
+      this.#working.set(key, { input: input.input ?? null, recorded });
+    }
+    await this.#working.get(key)?.recorded;
+    const settled = this.#settled.get(key);
+    return settled?.kind === "step.completed"
+      ? decode(settled.value, `output of "${key}" of journal ${this.id}`)
+      : undefined;
+  }
+
+  /**
+   * The recorded chunks of a key, or those of a producer, handed on as they come and recorded.
+   * Its end is withheld until it is durable. Recording goes on when the reader leaves.
+   */
+  recordStream<T>(
+    key: string,
+    producer: (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>,
+    options: RecordOptions = {},
+  ): RecordedStream<T> {
+    const input = this.#input(key, "stream", options);
+    const known = this.#streams.get(key);
+    if (known !== undefined && !known.failed) return known.read() as RecordedStream<T>;
+    const where = `stream "${key}" of journal ${this.id}`;
+    const meter = new Meter(where);
+    const attempt = (this.#replay.fact(key)?.attempt ?? 0) + 1;
+    const recording = new Recording(
+      { key, input, meter, info: this.#info(key, { attempt, meter }, options) },
+      {
+        world: this.#host.world,
+        where,
+        seq: () => this.#journal.seq,
+        append: (fact) => this.#append(fact),
+      },
+    );
+    const settled = this.#settled.get(key);
+    if (settled?.kind === "stream.completed") recording.replay(settled, this.#replay.fact(key)?.chunks ?? []);
+    else recording.start(producer);
+    this.#streams.set(key, recording);
+    return recording.read() as RecordedStream<T>;
+  }
+
+  /** Every fact in the journal, with values decoded. */
+  entries(): RunEntry[] {
+    return this.#journal.entries.map((entry) => decodeEntry(entry, this.id));
+  }
+
+  /** Says that nothing more will be recorded: lists show the journal as completed. */
+  async end(): Promise<void> {
+    if (this.#journal.state.end === null) await this.#append({ kind: "run.completed", output: null });
+  }
+
+  async #record(
+    key: string,
+    work: (info: StepInfo) => unknown,
+    options: RecordOptions & {
+      readonly schema?: StandardSchema;
+      readonly input: { readonly input?: string };
+    },
+  ): Promise<void> {
+    const where = `"${key}" of journal ${this.id}`;
+    const attempt = (this.#replay.fact(key)?.failures ?? 0) + 1;
+    const startedAt = this.#host.world.now();
+    const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
+    const meter = new Meter(where);
+    let value: Json;
+    try {
+      const info = this.#info(key, { attempt, meter }, options);
+      const result = await validate(options.schema, await work(info));
+      if (!result.ok)
+        throw new DurableError(
+          "invalid-output",
+          `The output of ${where} does not fit its schema: ${result.issues}.`,
+        );
+      value = encode(result.value, `output of ${where}`);
+    } catch (thrown) {
+      const error = encodeThrown(thrown, `error of ${where}`);
+      const retryAt = this.#host.world.now();
+      await this.#append({ kind: "attempt.failed", ...attempted, ...meter.noted, error, retryAt });
+      throw thrown;
+    }
+    await this.#append({ kind: "step.completed", ...attempted, ...meter.noted, value });
+  }
+
+  /** Checks what is asked for against what is recorded, or under way, before anything runs. */
+  #input(key: string, kind: Kind, { input }: RecordOptions): { readonly input?: string } {
+    assertKey(key);
+    if (!this.has(key) && this.#journal.state.end !== null) throw ended(this.id);
+    const known = this.#known(key);
+    const asked = input === undefined ? null : fingerprint(input, `input of "${key}" of journal ${this.id}`);
+    if (known !== null && known.kind !== kind) throw otherwise(this.id, key, `as a ${known.kind}`);
+    if ((known?.input ?? asked) !== asked) throw otherwise(this.id, key, "with another input");
+    return asked === null ? {} : { input: asked };
+  }
+
+  /** What a key is, and the input it is bound to; a failed attempt binds nobody. */
+  #known(key: string): { readonly kind: CallKind; readonly input: string | null } | null {
+    const settled = this.#settled.get(key);
+    if (settled !== undefined) return { kind: callKind(settled), input: settled.input ?? null };
+    const [stream, step] = [this.#streams.get(key), this.#working.get(key)];
+    if (stream?.failed === false) return { kind: "stream", input: stream.input };
+    if (step !== undefined) return { kind: "step", input: step.input };
+    const fact = this.#replay.fact(key);
+    return fact === undefined ? null : { kind: fact.kind, input: null };
+  }
+
+  #info(
+    key: string,
+    { attempt, meter }: { readonly attempt: number; readonly meter: Meter },
+    { signal = new AbortController().signal }: RecordOptions,
+  ): StepInfo {
+    const idempotencyKey = idempotencyKeyOf(this.id, key);
+    return { key, attempt, idempotencyKey, signal, meter: (usage) => meter.add(usage) };
+  }
+
+  /** Settles when the fact is durable, or the key has been settled by another. What comes together shares one write. */
+  #append(fact: Fact<Json>): Promise<void> {
+    const landed = deferred<void>();
+    this.#queue.push({ written: writeFact(fact, this.#host.world.now()), landed });
+    if (!this.#flushing) void this.#flush();
+    return landed.promise;
+  }
+
+  async #flush(): Promise<void> {
+    this.#flushing = true;
+    // What settles in this turn is gathered first.
+    await this.#host.world.turn();
+    while (this.#queue.length > 0) {
+      const taken = this.#queue.splice(0, fitting(this.#queue.map(({ written }) => written)));
+      try {
+        await this.#write(taken);
+      } catch (error) {
+        for (const { landed } of taken) landed.reject(error);
+      }
+    }
+    this.#flushing = false;
+  }
+
+  async #write(taken: readonly Queued[]): Promise<void> {
+    for (let left = taken; left.length > 0;) {
+      const fresh = left.filter((queued) => this.#isFree(queued));
+      if (fresh.length === 0) return;
+      const first = this.#journal.position === 0 ? [writeFact(this.#started, this.#host.world.now())] : [];
+      const facts = [...first, ...fresh.map(({ written }) => written)];
+      const appended = await this.#journal.append(facts, { outside: true });
+      if (appended.kind !== "lost") this.#learn(appended.entries);
+      if (appended.kind === "landed") for (const { landed } of fresh) landed.resolve();
+      left = appended.kind === "landed" ? [] : fresh;
+    }
+  }
+
+  /** What may still be written: others may have settled the key, begun its stream anew, or ended the journal. */
+  #isFree({ written: { fact }, landed }: Queued): boolean {
+    const refusal = this.#refusalOf(fact);
+    if (refusal !== null) landed.reject(refusal);
+    else if ("key" in fact && this.has(fact.key)) landed.resolve();
+    else return true;
+    return false;
+  }
+
+  #refusalOf(fact: Fact<Json>): DurableError | null {
+    if (this.#foreign !== null) return this.#foreign;
+    if (this.#journal.state.end !== null) return ended(this.id);
+    if (!("key" in fact)) return null;
+    const known = this.#replay.fact(fact.key);
+    if (known !== undefined && known.kind !== callKind(fact))
+      return otherwise(this.id, fact.key, `as a ${known.kind}`);
+    if (!isPart(fact) || (!this.has(fact.key) && follows(fact, known))) return null;
+    return overtaken(this.id, fact.key);
+  }
+
+  /** A workflow's run may have come to be under this id. */
+  get #foreign(): DurableError | null {
+    const { workflow } = this.#journal.state.summary;
+    return workflow === "" ? null : owned(this.id, workflow);
+  }
+
+  get #started(): Fact<Json> {
+    return { kind: "run.started", runId: this.id, workflow: "", version: null, input: null };
+  }
+
+  #learn(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      this.#replay.learn(entry);
+      const settles = entry.kind === "step.completed" || entry.kind === "stream.completed";
+      if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);
+    }
+  }
+}

@@ -1,0 +1,178 @@
+/** One stream of a journal without a workflow: handed on while it comes, and recorded. */
+
+import { decode } from "../values/codec/decode.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { StepInfo } from "../engine/calls/attempts.ts";
+import { ChunkBuffer, type Chunks } from "../engine/calls/chunks.ts";
+import { Bell } from "../engine/promise.ts";
+import type { Fact as Recorded } from "../engine/replay.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
+import type { Meter } from "../journal/usage.ts";
+import type { World } from "../ports/world.ts";
+
+/** What a reader of a recorded stream gets; it may be read with `for await`, too, where streams can. */
+export type RecordedStream<T> = ReadableStream<T>;
+
+interface Place {
+  readonly world: World;
+  readonly where: string;
+  /** The position of the journal's latest entry. */
+  readonly seq: () => number;
+  readonly append: (fact: Fact<Json>) => Promise<void>;
+}
+
+/** What is recorded. */
+interface Subject {
+  readonly key: string;
+  readonly input: { readonly input?: string };
+  readonly info: StepInfo;
+  readonly meter: Meter;
+}
+
+export class Recording {
+  readonly #about: Subject;
+  readonly #place: Place;
+  /** As recorded: every reader gets values of its own. */
+  readonly #chunks: Json[] = [];
+  /** Rung for every reader that waits. */
+  #readers = new Set<Bell>();
+  #end: { readonly error?: unknown } | null = null;
+
+  constructor(about: Subject, place: Place) {
+    this.#about = about;
+    this.#place = place;
+  }
+
+  /** The fingerprint of what it was asked with. */
+  get input(): string | null {
+    return this.#about.input.input ?? null;
+  }
+
+  /** It ended without success: asked for again, it is recorded anew. */
+  get failed(): boolean {
+    return this.#end !== null && "error" in this.#end;
+  }
+
+  /** A reader of all chunks, from the first. Leaving it stops nobody. */
+  read(): ReadableStream<unknown> {
+    let next = 0;
+    const bell = new Bell();
+    this.#readers.add(bell);
+    return new ReadableStream<unknown>({
+      pull: async (controller) => {
+        while (next >= this.#chunks.length && this.#end === null) await bell.wait();
+        const chunk = this.#chunks[next];
+        if (chunk !== undefined) {
+          next += 1;
+          return controller.enqueue(decode(chunk, `chunk of ${this.#place.where}`));
+        }
+        this.#readers.delete(bell);
+        if (this.failed) controller.error(this.#end?.error);
+        else controller.close();
+      },
+      cancel: () => void this.#readers.delete(bell),
+    });
+  }
+
+  /** Gives out what is recorded. */
+  replay(
+    { count }: Entry & { kind: "stream.completed" },
+    entries: readonly (Entry & { kind: "stream.chunks" })[],
+  ): void {
+    for (const { chunks } of entries) for (const chunk of chunks) this.#chunks.push(chunk);
+    const found = this.#chunks.length;
+    if (found !== count) {
+      throw new DurableError(
+        "corrupt",
+        `The ${this.#place.where} ended with ${count} chunks, and ${found} are recorded. Restore the journal from a backup.`,
+      );
+    }
+    this.#over({});
+  }
+
+  start(producer: (info: StepInfo) => Chunks<unknown> | Promise<Chunks<unknown>>): void {
+    void this.#record(producer).then(
+      () => this.#over({}),
+      (error: unknown) => this.#over({ error }),
+    );
+  }
+
+  async #record(producer: (info: StepInfo) => Chunks<unknown> | Promise<Chunks<unknown>>): Promise<void> {
+    const { world, where, seq, append } = this.#place;
+    const { key, input, info, meter } = this.#about;
+    const attempted = { key, after: seq(), startedAt: world.now(), attempt: info.attempt, ...input };
+    let pending = 0;
+    let broken: { readonly error: unknown } | null = null;
+    const landed = new Bell();
+    const write = (fact: Fact<Json>): void => {
+      const count = fact.kind === "stream.chunks" ? fact.chunks.length : 0;
+      pending += count;
+      void append(fact)
+        .catch((error: unknown) => (broken ??= { error }))
+        .finally(() => {
+          pending -= count;
+          landed.ring();
+        });
+    };
+    const buffer = new ChunkBuffer({ world, write }, attempted, {
+      where: `chunk of ${where}`,
+      pending: () => pending,
+    });
+    try {
+      for await (const chunk of await producer(info)) {
+        this.#tell(buffer.push(chunk));
+        while (buffer.isFull && buffer.waits) await landed.wait();
+        if (buffer.isFull) buffer.flush();
+        if (broken !== null) throw (broken as { readonly error: unknown }).error;
+      }
+      // One after the other: what follows is told from another's by the place it follows.
+      while (buffer.waits) await landed.wait();
+      buffer.flush();
+      while (buffer.waits) await landed.wait();
+      if (broken !== null) throw (broken as { readonly error: unknown }).error;
+      const { written: count, first } = buffer;
+      await append({ kind: "stream.completed", ...attempted, ...meter.noted, count, ...first });
+    } catch (thrown) {
+      while (buffer.waits) await landed.wait();
+      if (broken === null) {
+        buffer.flush();
+        const error = encodeThrown(thrown, `error of ${where}`);
+        const failed = { stream: true, error, retryAt: world.now() } as const;
+        await append({ kind: "attempt.failed", ...attempted, ...meter.noted, ...failed });
+      }
+      throw thrown;
+    } finally {
+      buffer.close();
+    }
+  }
+
+  #tell(chunk: Json): void {
+    this.#chunks.push(chunk);
+    for (const bell of this.#readers) bell.ring();
+  }
+
+  #over(end: { readonly error?: unknown }): void {
+    this.#end = end;
+    for (const bell of this.#readers) bell.ring();
+  }
+}
+
+/** Chunks of a stream, or its end. */
+type Part = Extract<Fact<Json>, { kind: "stream.chunks" | "stream.completed" }>;
+
+export function isPart(fact: Fact<Json>): fact is Part {
+  return fact.kind === "stream.chunks" || fact.kind === "stream.completed";
+}
+
+/** True for the next of the latest attempt, and for the first of a later one: anything else is another's. */
+export function follows(
+  part: Part,
+  recorded: Pick<Recorded, "attempt" | "chunks"> = { attempt: 0, chunks: [] },
+): boolean {
+  const index = part.kind === "stream.chunks" ? part.from : part.count;
+  const last = recorded.chunks.at(-1);
+  const next = last === undefined ? 0 : last.from + last.chunks.length;
+  return part.attempt === recorded.attempt ? index === next : part.attempt > recorded.attempt && index === 0;
+}

@@ -1,0 +1,293 @@
+/**
+ * From a value to what the journal keeps.
+ *
+ * C1. What decodes is equal to what was encoded, or encoding throws `not-serializable` with its path.
+ *     An error of a user's class comes back under its name; a subclass of Date comes back as a Date
+ *     (the fake clocks of tests are such).
+ * C2. Objects are numbered in the order they are met; a second meeting is a reference, so cycles and
+ *     shared parts keep their shape. The decoder counts in the same order.
+ * C3. The tree shares nothing with the value: changing the value later changes no record.
+ * C4. No registered secret is in the tree: texts, keys and bytes are scrubbed, which C1 does not see.
+ * C5. What is too large is refused while it is walked, before a copy of it is made.
+ */
+
+import { DurableError, describeError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { SecretValue } from "../secret.ts";
+import { scrub } from "../scrub.ts";
+import { className, isError, ownKeys, typeOfError, typeOfRecord } from "./error-types.ts";
+import { reduceThrown } from "./thrown.ts";
+import { toBase64 } from "../base64.ts";
+import { arrayTypes, bigintDigits, overBytes, type Json, type Where } from "./tags.ts";
+
+/** Encodes one value, refusing what cannot be kept or is too large; `where` names it in the message. */
+export function encode(value: unknown, where: Where, limit: number = limits.valueBytes): Json {
+  const encoder = new Encoder(where, false, limit);
+  const json = encoder.run(value);
+  if (encoder.least * mostPerByte <= limit) return json;
+  const text = JSON.stringify(json);
+  if (!overBytes(text, limit)) return json;
+  throw tooLarge(where, new TextEncoder().encode(text).length, limit);
+}
+
+/** Encodes one value with the fields of its objects in one order: for comparing, not for keeping. */
+export function encodeSorted(value: unknown, where: Where): Json {
+  return new Encoder(where, true, limits.valueBytes).run(value);
+}
+
+/** Encodes something thrown. Never refuses: an error must be recorded whatever hangs on it. */
+export function encodeThrown(thrown: unknown, where: Where): Json {
+  try {
+    return encode(reduceThrown(thrown), where, thrownBytes);
+  } catch (error) {
+    return encode(new Error(`A thrown ${typeof thrown} could not be kept (${describeError(error)})`), where);
+  }
+}
+
+/** An error is there to be read; what is larger is told by its size. */
+const thrownBytes = 8 * 1024 * 1024;
+/** A byte that was counted becomes fewer than these: a number may have 24 digits, a character 6. */
+const mostPerByte = 32;
+
+class Encoder {
+  readonly #where: Where;
+  readonly #sorted: boolean;
+  readonly #limit: number;
+  readonly #seen = new Map<object, number>();
+  readonly #path: (string | number)[] = [];
+
+  /** Bytes the written form takes at least, as far as it was walked. */
+  least = 0;
+
+  constructor(where: Where, sorted: boolean, limit: number) {
+    this.#where = where;
+    this.#sorted = sorted;
+    this.#limit = limit;
+  }
+
+  run(value: unknown): Json {
+    try {
+      return this.#value(value);
+    } catch (error) {
+      if (error instanceof DurableError) throw error;
+      // A getter that throws, a detached buffer, a revoked proxy.
+      return this.#refuse(`something that cannot be read (${describeError(error)})`, {
+        cause: reduceThrown(error),
+      });
+    }
+  }
+
+  #value(value: unknown): Json {
+    switch (typeof value) {
+      case "string":
+        return this.#text(value);
+      case "boolean":
+        this.#count(4);
+        return value;
+      case "number":
+        this.#count(1);
+        return Number.isFinite(value) && !Object.is(value, -0)
+          ? value
+          : { $: "number", v: Object.is(value, -0) ? "-0" : String(value) };
+      case "undefined":
+        this.#count(17);
+        return { $: "undefined" };
+      case "bigint":
+        return this.#bigint(value);
+      case "object":
+        if (value !== null) return this.#object(value);
+        this.#count(4);
+        return null;
+      case "function":
+        return this.#refuse(`a function${value.name === "" ? "" : ` (${value.name})`}`);
+      case "symbol":
+        return this.#refuse(`a symbol (${String(value)})`);
+    }
+  }
+
+  #count(bytes: number): void {
+    this.least += bytes;
+    if (this.least > this.#limit) throw tooLarge(this.#where, this.least, this.#limit, "at least ");
+  }
+
+  #text(text: string): string {
+    // Before it is scrubbed: that would copy a huge one.
+    this.#count(text.length + 2);
+    const scrubbed = scrub(text);
+    if (scrubbed !== text) this.#count(Math.max(0, scrubbed.length - text.length));
+    return scrubbed;
+  }
+
+  #bigint(value: bigint): Json {
+    // In hexadecimal first: decimal takes minutes for the largest there are.
+    const digits = value.toString(16).length > bigintDigits ? "" : String(value);
+    if (digits === "" || digits.length > bigintDigits)
+      this.#refuse(`a BigInt of over ${bigintDigits} digits`);
+    this.#count(digits.length + 21);
+    return { $: "bigint", v: digits };
+  }
+
+  #object(value: object): Json {
+    this.#count(2);
+    const seen = this.#seen.get(value);
+    if (seen !== undefined) return { $: "ref", v: seen };
+    this.#seen.set(value, this.#seen.size);
+    if (this.#path.length > limits.valueDepth) {
+      throw new DurableError(
+        "too-deep",
+        `The ${this.#where} is nested deeper than ${limits.valueDepth} levels at ${scrub(this.#pathText()).slice(0, 80)}. Flatten it.`,
+      );
+    }
+    const prototype = Object.getPrototypeOf(value) as object | null;
+    if (Array.isArray(value) && Array.isArray(prototype)) return this.#array(value);
+    if (prototype === null || isObjectPrototype(prototype)) return this.#plain(value, prototype === null);
+    return this.#special(value) ?? this.#refuse(`an instance of class ${className(value) ?? "(anonymous)"}`);
+  }
+
+  #array(value: readonly unknown[]): Json {
+    const { length } = value;
+    // The keys of a huge list take more memory than itself: first, are there more items than can be kept?
+    const most = (this.#limit - this.least + 1) / 2;
+    if (length > most && isFull(value, most)) this.#count(length * 2 - 1);
+    const keys = Object.keys(value);
+    this.#count(Math.max(0, keys.length - 1));
+    // Keys that are positions come first: if the last one is, all are.
+    if (keys.length === length && (length === 0 || keys[length - 1] === String(length - 1)))
+      return value.map((item, i) => this.#at(i, item));
+    if (length > limits.valueBytes) this.#refuse(`an array of length ${length}, most of it holes`);
+    const items = keys.map((key): Json => {
+      const index = Number(key);
+      if (String(index) !== key || !Number.isInteger(index) || index < 0)
+        this.#refuse(`an array with a field "${scrub(key).slice(0, 80)}"`);
+      return [index, this.#at(index, value[index])];
+    });
+    return { $: "sparse", n: length, v: items };
+  }
+
+  #plain(value: object, bare: boolean): Json {
+    if (Object.getOwnPropertySymbols(value).length > 0) this.#refuse("an object with a symbol as key");
+    const keys = this.#keys(value);
+    const fields = keys.map((key): [string, Json] => [this.#text(key), this.#field(value, key)]);
+    // Keys that were scrubbed may have become equal, or stand in another order: as pairs all are kept, as counted.
+    const odd = fields.some(([key], i) => key === "$" || key === "__proto__" || key !== keys[i]);
+    if (!bare && !odd) return Object.fromEntries(fields);
+    return { $: "object", v: fields, ...(bare ? { bare: true } : {}) };
+  }
+
+  #keys(value: object): string[] {
+    return this.#sorted ? Object.keys(value).toSorted() : Object.keys(value);
+  }
+
+  #at(part: string | number, value: unknown): Json {
+    this.#path.push(part);
+    const json = this.#value(value);
+    this.#path.pop();
+    return json;
+  }
+
+  /** Reads the field under its own path: a getter may throw. */
+  #field(value: object, key: string): Json {
+    this.#path.push(key);
+    const json = this.#value((value as Record<string, unknown>)[key]);
+    this.#path.pop();
+    return json;
+  }
+
+  #special(value: object): Json | undefined {
+    this.#count(14);
+    if (value instanceof Date) {
+      return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
+    }
+    if (isError(value)) return this.#error(value);
+    if (value instanceof SecretValue) return { $: "secret", v: value.name };
+    // What is left is told by its very class: a subclass would lose what makes it one.
+    const type = className(value);
+    if (value instanceof Map && type === "Map") {
+      this.#count(Math.max(0, value.size * 4 - 1));
+      return {
+        $: "map",
+        v: Array.from(value, ([k, v], i) => [this.#at(`key ${i}`, k), this.#at(`value ${i}`, v)]),
+      };
+    }
+    if (value instanceof Set && type === "Set") {
+      this.#count(Math.max(0, value.size - 1));
+      return { $: "set", v: Array.from(value, (item, i) => this.#at(`item ${i}`, item)) };
+    }
+    if (value instanceof URL && type === "URL") {
+      const href = this.#text(value.href);
+      // A host that was a secret is no host any more.
+      return { $: "url", v: href === value.href || URL.canParse(href) ? href : "secret:" };
+    }
+    if (value instanceof RegExp && type === "RegExp") return this.#regexp(value);
+    return this.#bytes(value, type);
+  }
+
+  #regexp({ source, flags, lastIndex }: RegExp): Json {
+    if (!Number.isInteger(lastIndex)) this.#refuse("a RegExp whose lastIndex is no whole number");
+    // What was scrubbed may not compile.
+    const scrubbed = this.#text(source);
+    return { $: "regexp", v: [scrubbed === source ? source : "\\[secret\\]", flags, lastIndex] };
+  }
+
+  #bytes(value: object, type: string | null): Json | undefined {
+    const known = arrayTypes.find((name) => name === type);
+    if (known === undefined) return undefined;
+    const bytes = ArrayBuffer.isView(value)
+      ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+      : new Uint8Array(value as ArrayBuffer);
+    this.#count(Math.ceil(bytes.length / 3) * 4);
+    return { $: "bytes", t: known, v: scrub(toBase64(bytes), "A") };
+  }
+
+  #error(error: Error): Json {
+    const { type, name: given } = typeOfError(error);
+    const name = this.#text(given);
+    const written: Record<string, Json> = { $: "error", name, message: this.#text(String(error.message)) };
+    if (type !== typeOfRecord(undefined, name)) written["type"] = type;
+    // Scrubbed before it is cut: half a secret would not be found.
+    if (typeof error.stack === "string")
+      written["stack"] = this.#text(scrub(error.stack).slice(0, limits.stackLength));
+    if (type === "DOMException") return written;
+    // In the order in which the decoder counts.
+    if ("cause" in error) written["cause"] = this.#field(error, "cause");
+    if (error instanceof AggregateError) written["errors"] = this.#at("errors", [...error.errors]);
+    const own = ownKeys(this.#keys(error)).map((key): Json => [this.#text(key), this.#field(error, key)]);
+    if (own.length > 0) written["own"] = own;
+    return written;
+  }
+
+  #pathText(): string {
+    return this.#path.reduce<string>(
+      (text, part) => text + (typeof part === "number" ? `[${part}]` : `.${part}`),
+      "value",
+    );
+  }
+
+  #refuse(what: string, options: { cause?: unknown } = {}): never {
+    const path = scrub(this.#pathText());
+    throw new DurableError(
+      "not-serializable",
+      `The ${this.#where} holds ${scrub(what)} at ${path}, which a journal cannot keep. Return plain data instead: pick the fields you need.`,
+      { details: { path }, ...options },
+    );
+  }
+}
+
+function tooLarge(where: Where, size: number, limit: number, least = ""): DurableError {
+  return new DurableError(
+    "too-large",
+    `The ${where} takes ${least}${size} bytes; ${limit} is the limit. Keep it in a file or a bucket and pass its address.`,
+    { details: { size, limit } },
+  );
+}
+
+/** True when the list has no hole up to that position. */
+function isFull(list: readonly unknown[], end: number): boolean {
+  for (let i = 0; i < end; i++) if (!Object.hasOwn(list, i)) return false;
+  return true;
+}
+
+/** Of this realm or another: test runners and sandboxes hand over objects of theirs. */
+function isObjectPrototype(prototype: object): boolean {
+  return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "isPrototypeOf");
+}

@@ -1,0 +1,114 @@
+/**
+ * The one error class of the library, and the two that users throw.
+ * Codes are the anchors of docs/errors.md: a test keeps the page and this list equal.
+ */
+
+import { scrub } from "./scrub.ts";
+
+export const errorCodes = [
+  "invalid-name",
+  "invalid-id",
+  "invalid-options",
+  "invalid-input",
+  "input-mismatch",
+  "workflow-mismatch",
+  "unknown-workflow",
+  "unknown-step",
+  "not-found",
+  "no-storage",
+  "no-secret",
+  "not-serializable",
+  "too-large",
+  "too-deep",
+  "limit",
+  "corrupt",
+  "newer-format",
+  "no-key",
+  "tampered",
+  "conflict",
+  "diverged",
+  "foreign-await",
+  "journal-regressed",
+  "poison",
+  "step-failed",
+  "step-timeout",
+  "invalid-output",
+  "suspend-expired",
+  "suspended",
+  "cancelled",
+  "run-failed",
+  "storage-busy",
+  "storage-full",
+  "storage-readonly",
+  "storage-closed",
+  "storage-failed",
+] as const;
+
+export type ErrorCode = (typeof errorCodes)[number];
+
+/** What every failure of this library is. Match with `DurableError.is(error, "code")`. */
+export class DurableError extends Error {
+  readonly code: ErrorCode;
+  /** Facts that go with the code: the list of waits for `suspended`, the path for `not-serializable`. */
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { cause?: unknown; details?: Readonly<Record<string, unknown>> } = {},
+  ) {
+    super(scrub(message), "cause" in options ? { cause: options.cause } : undefined);
+    this.name = "DurableError";
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+
+  /** Survives two copies of this package and a trip through a journal: it looks at the name, not the class. */
+  static is<C extends ErrorCode = ErrorCode>(error: unknown, code?: C): error is DurableError & { code: C } {
+    if (!(error instanceof Error) || error.name !== "DurableError") return false;
+    const found = (error as Partial<DurableError>).code;
+    return code === undefined ? typeof found === "string" : found === code;
+  }
+}
+
+/** Thrown by a step's work: stop at once, a further attempt cannot help. */
+export class FatalError extends Error {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options);
+    this.name = "FatalError";
+  }
+}
+
+/** Thrown by a step's work: try again, and not before `after` ("30s", milliseconds or a Date). */
+export class RetryError extends Error {
+  readonly after: string | number | Date;
+  constructor(message: string, options: { after: string | number | Date; cause?: unknown }) {
+    super(message, "cause" in options ? { cause: options.cause } : undefined);
+    this.name = "RetryError";
+    this.after = options.after;
+  }
+}
+
+/** The text of anything that may be thrown, for use inside our own messages. */
+export function describeError(error: unknown): string {
+  try {
+    if (error instanceof Error) return scrub(`${error.name}: ${error.message}`);
+  } catch {
+    // An error whose fields cannot be read is described like any other object.
+  }
+  return typeof error === "string" ? scrub(error) : show(error);
+}
+
+/** Any value as a short text, for use inside our own messages: it may be hostile, huge or cyclic. */
+export function show(value: unknown): string {
+  try {
+    // Scrubbed before it is cut: half a secret would not be found.
+    const start = typeof value === "string" ? scrub(value).slice(0, longestShown) : value;
+    const text = scrub(typeof value === "number" ? String(value) : (JSON.stringify(start) ?? String(value)));
+    return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;
+  } catch {
+    return typeof value === "bigint" ? `${value}n` : `a value of type ${typeof value}`;
+  }
+}
+
+const longestShown = 200;

@@ -1,0 +1,53 @@
+/** Standard Schema (zod, valibot, arktype, ...): the types we need, validation, and JSON Schema for screens. */
+
+import { scrub } from "./scrub.ts";
+
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly jsonSchema?: { readonly input?: (options: { target: string }) => unknown } | undefined;
+  };
+}
+
+export type SchemaResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly SchemaIssue[] };
+
+export interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+export type SchemaInput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["input"];
+export type SchemaOutput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
+
+/** Runs a schema, if there is one; `issues` is a readable list such as "amount: expected number". */
+export async function validate(
+  schema: StandardSchema | null | undefined,
+  value: unknown,
+): Promise<{ ok: true; value: unknown } | { ok: false; issues: string }> {
+  if (schema === null || schema === undefined) return { ok: true, value };
+  const result = await schema["~standard"].validate(value);
+  if (result.issues === undefined) return { ok: true, value: result.value };
+  return { ok: false, issues: result.issues.map(describeIssue).join("; ") };
+}
+
+function describeIssue(issue: SchemaIssue): string {
+  const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
+  return scrub(path === "" ? issue.message : `${path}: ${issue.message}`);
+}
+
+/** The schema as JSON Schema where its library can say it, so that screens can draw a form. */
+export function toJsonSchema(schema: StandardSchema | undefined): unknown {
+  try {
+    const form = schema?.["~standard"].jsonSchema?.input?.({ target: "draft-2020-12" });
+    // A library's own object may hold more than JSON, and it goes into an entry as it is.
+    return JSON.parse(scrub(JSON.stringify(form ?? null))) as unknown;
+  } catch {
+    // A schema with a transform has no JSON form: the wait is then shown without a form.
+    return null;
+  }
+}

@@ -1,0 +1,72 @@
+/** A value that journals keep by its name alone. What it is must be told to every process that needs it. */
+
+import { DurableError } from "./errors.ts";
+import { labelOf, register, scrub, unnamed, valueOf } from "./scrub.ts";
+
+const shortest = 8;
+const inspect: unique symbol = Symbol.for("nodejs.util.inspect.custom");
+
+/** A secret. It prints as `[secret NAME]`, and so it is written; only `reveal` gives the value. */
+export class SecretValue {
+  readonly name: string;
+  readonly #value: string | null;
+
+  /** One that was read from a journal has a name only. */
+  constructor(name: string, value: string | null = null) {
+    this.name = name;
+    this.#value = value;
+  }
+
+  reveal(): string {
+    const value = this.#value ?? valueOf(this.name);
+    if (typeof value === "string") return value;
+    throw new DurableError(
+      "no-key",
+      value === null
+        ? `Several secrets have no name, and a journal does not tell them apart. Call secret(value, "NAME") for each.`
+        : `The secret "${this.name}" is not known in this process. Call secret(value, "${this.name}") before the run.`,
+      { details: { secret: this.name } },
+    );
+  }
+
+  toString(): string {
+    return labelOf(this.name);
+  }
+
+  toJSON(): string {
+    return this.toString();
+  }
+
+  [inspect](): string {
+    return this.toString();
+  }
+}
+
+/**
+ * Makes a secret of a text, and has it taken out of everything that is recorded or said from now on.
+ * The name stands for it in journals: the same in every process, and no two secrets with one name.
+ */
+export function secret(value: string, name: string = unnamed): SecretValue {
+  if (!isSecretName(name))
+    throw refused('The name of a secret has 1 to 64 letters, digits, "_", "." and "-".');
+  if (typeof value !== "string")
+    throw refused(
+      `The secret "${scrub(name)}" is ${typeof value}, not a text. Is the variable it comes from set?`,
+    );
+  if (value.length < shortest)
+    throw refused(
+      `The secret "${scrub(name)}" is too short: ${shortest} characters are the least. It is taken out of every text it occurs in, and shorter ones occur by chance.`,
+    );
+  if (name.includes(value) || scrub(name) !== name)
+    throw refused("The name of a secret holds a secret. Names are written down: use another.");
+  register(value, name);
+  return new SecretValue(name, value);
+}
+
+export function isSecretName(name: unknown): name is string {
+  return typeof name === "string" && /^[\w.-]{1,64}$/.test(name);
+}
+
+function refused(why: string): DurableError {
+  return new DurableError("invalid-options", why);
+}

@@ -1,0 +1,72 @@
+import { rmSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bucketConformance, remoteConformance, type OpenBucket } from "@durable/testing/conformance";
+import { describe, expect, test } from "vitest";
+import { FolderBucket } from "../../../src/adapters/folder/index.ts";
+
+const open: OpenBucket = async () => {
+  const path = await mkdtemp(join(tmpdir(), "durable-folder-"));
+  return {
+    // What is asked here has nothing to do with power cuts, and takes a tenth of the time.
+    bucket: new FolderBucket(path, { sync: false }),
+    close: () => Promise.resolve(rmSync(path, { recursive: true, force: true, maxRetries: 5 })),
+  };
+};
+
+// Whole in `npm run soak:remote -- --conformance`.
+const brief = process.env["DURABLE_SOAK"] === undefined;
+bucketConformance("FolderBucket", open, { brief });
+remoteConformance("FolderBucket", open, { brief });
+remoteConformance("FolderBucket", open, { brief, faults: "all" });
+
+describe("FolderBucket", () => {
+  test("H65 no key leads out of its folder, and no two share a file", async () => {
+    const handle = await open();
+    const { bucket } = handle;
+    const keys = [
+      "../x",
+      "a/../../x",
+      "..",
+      ".",
+      "a",
+      "a.txt",
+      "a.txt/b",
+      "a/b",
+      "%2E",
+      "con",
+      "a b",
+      "a\\b",
+      "*?<>|:",
+    ];
+    for (const key of keys) expect(await bucket.create(key, key), key).toBe(true);
+    for (const key of keys) expect(await bucket.get(key)).toBe(key);
+    expect((await bucket.list({ prefix: "" })).keys).toEqual(keys.toSorted((a, b) => (a < b ? -1 : 1)));
+    await handle.close();
+  });
+
+  test("a write that was interrupted is no object, and leaves nothing behind when it was not", async () => {
+    const handle = await open();
+    const { bucket } = handle;
+    const { path } = bucket as FolderBucket;
+    await bucket.create("a/b", "text");
+    await bucket.put("a/b", "another");
+    expect(await bucket.create("a/b", "text")).toBe(false);
+    expect(await readdir(join(path, "a"))).toEqual(["b.txt"]);
+    await writeFile(join(path, "a", ".writing-1"), "half");
+    expect((await bucket.list({ prefix: "a/" })).keys).toEqual(["a/b"]);
+    await handle.close();
+  });
+
+  test("what the file system refuses has a name", async () => {
+    const handle = await open();
+    const { bucket } = handle;
+    const { path } = bucket as FolderBucket;
+    await mkdir(join(path, "a.txt"));
+    await expect(bucket.get("a")).rejects.toMatchObject({ code: "storage-failed" });
+    await writeFile(join(path, "file"), "");
+    await expect(bucket.create("file/x", "")).rejects.toThrow(path);
+    await handle.close();
+  });
+});

@@ -1,0 +1,24 @@
+/** Drives a run whose journal is in a folder bucket: `<folder>`. Says each body that runs, and the outcome. */
+
+import { durable, RemoteStorage } from "@durable/core";
+import { FolderBucket } from "../../../../src/adapters/folder/index.ts";
+
+const [folder = ""] = process.argv.slice(2);
+const storage = new RemoteStorage(new FolderBucket(folder));
+const flow = durable(
+  "killed",
+  async (ctx) => {
+    let sum = 0;
+    for (let i = 0; i < 12; i++) {
+      sum += await ctx.step(`s${i}`, async () => {
+        console.log("body", `s${i}`);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        return i;
+      });
+    }
+    return sum;
+  },
+  { storage, lease: 200, secret: "a secret for tests, of no worth" },
+);
+const run = await flow.start(undefined, { id: "killed" });
+console.log("outcome", JSON.stringify(await run.result({ wait: true })));

@@ -1,0 +1,199 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { durable, type AppendRequest } from "../../../src/index.ts";
+import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
+import { listText, statements } from "../../../src/adapters/sqlite/statements.ts";
+import { headOf, request } from "./support/samples.ts";
+import { spyOnDatabases, sqliteError, type DatabaseSpy } from "./support/spy.ts";
+import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
+
+let temp: TempFolder;
+let spy: DatabaseSpy;
+let storage: SqliteStorage;
+/** What the next execution of a text throws. */
+let failures: { text: string; error: Error }[] = [];
+
+beforeEach(() => {
+  temp = tempFolder();
+  failures = [];
+  spy = spyOnDatabases((text) => {
+    const failure = failures.find((one) => one.text === text);
+    if (failure === undefined) return text;
+    failures = failures.filter((one) => one !== failure);
+    throw failure.error;
+  });
+  storage = new SqliteStorage(temp.path);
+});
+afterEach(async () => {
+  spy.restore();
+  await storage.close();
+  temp.remove();
+});
+
+/** How many commits the work took. */
+async function counted(work: () => Promise<unknown>): Promise<number> {
+  const before = storage.commits;
+  await work();
+  return storage.commits - before;
+}
+
+async function codes(writes: readonly Promise<unknown>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(writes);
+  return settled.map((result) => (result.status === "fulfilled" ? "done" : result.reason.code));
+}
+
+describe("group commit, counted", () => {
+  const flow = durable("count", async (ctx, steps: number) => {
+    for (let n = 0; n < steps; n++) await ctx.step("step", () => n);
+  });
+
+  it.each([0, 1, 7, 20])(
+    "a run of %i steps, one after the other, makes one commit for each",
+    async (steps) => {
+      const made = await counted(() => flow.with({ storage }).run(steps));
+      expect(made).toBe(steps + 2);
+    },
+  );
+
+  it("100 runs in flight share their commits: at most one for every 20 steps", async () => {
+    const bound = flow.with({ storage });
+    const made = await counted(() => Promise.all(Array.from({ length: 100 }, () => bound.run(6))));
+    expect(made).toBeLessThanOrEqual((100 * 6) / 20);
+    expect((await storage.list({ status: "completed", limit: 200 })).runs).toHaveLength(100);
+  });
+
+  it("a replay makes none", async () => {
+    const bound = flow.with({ storage });
+    await bound.run(5, { id: "once" });
+    expect(await counted(() => bound.run(5, { id: "once" }))).toBe(0);
+  });
+
+  it("one commit takes 2,000 writes, and the rest follow", async () => {
+    const made = await counted(() =>
+      Promise.all(Array.from({ length: 4_500 }, (_, n) => storage.append(request(`run${n}`, 0)))),
+    );
+    expect(made).toBe(3);
+  });
+});
+
+describe("a commit in which something fails", () => {
+  it("is not disturbed by a refusal", async () => {
+    await storage.append(request("one", 0));
+    const writes = (): Promise<string[]> =>
+      codes([
+        storage.append(request("two", 0)),
+        storage.append(request("one", 5)),
+        storage.append(request("one", 1)),
+        storage.append(request("one", 1)),
+        storage.append(request("three", 0)),
+      ]);
+    const before = storage.commits;
+    expect(await writes()).toEqual(["done", "conflict", "done", "conflict", "done"]);
+    expect(storage.commits - before).toBe(1);
+  });
+
+  it("goes again without the write whose own fault it was", async () => {
+    const broken: AppendRequest = { ...request("broken", 0), batch: Symbol("no text") as unknown as string };
+    const fraction = { ...request("half", 0), head: headOf("half", { steps: 1.5 }) };
+    const before = storage.commits;
+    expect(
+      await codes([
+        storage.append(request("one", 0)),
+        storage.append(broken),
+        storage.append(request("two", 0)),
+        storage.append(fraction),
+        storage.append(request("one", 1)),
+      ]),
+    ).toEqual(["done", "storage-failed", "done", "storage-failed", "done"]);
+    expect(storage.commits - before).toBe(1);
+    expect((await storage.list()).runs.map(({ locator }) => locator)).toEqual(["two", "one"]);
+  });
+
+  it("never shows batches that a run does not have: they are damage", async () => {
+    const other = new DatabaseSync(temp.path);
+    other.exec(
+      "INSERT INTO batches (locator, position, body) VALUES ('one', 0, 'stray'), ('two', 1, 'stray')",
+    );
+    other.close();
+    expect(await codes([storage.append(request("one", 0)), storage.append(request("two", 0))])).toEqual([
+      "storage-failed",
+      "done",
+    ]);
+    expect(await codes([storage.read("one"), storage.read("two")])).toEqual(["corrupt", "corrupt"]);
+  });
+
+  it("is rolled back whole when the disk fails, and the next one works", async () => {
+    await storage.append(request("one", 0));
+    failures = [{ text: "COMMIT", error: sqliteError(1034, "fsync failed") }];
+    expect(await codes([storage.append(request("one", 1)), storage.append(request("two", 0))])).toEqual([
+      "storage-failed",
+      "storage-failed",
+    ]);
+    expect((await storage.read("one")).length).toBe(1);
+    expect((await storage.read("two")).length).toBe(0);
+    expect(await codes([storage.append(request("one", 1)), storage.append(request("two", 0))])).toEqual([
+      "done",
+      "done",
+    ]);
+  });
+
+  it("does not block all that follow when even its rollback failed", async () => {
+    failures = [
+      { text: "COMMIT", error: sqliteError(10) },
+      { text: "ROLLBACK", error: sqliteError(10) },
+    ];
+    const write = (): Promise<string[]> => codes([storage.append(request("one", 0))]);
+    expect(await write()).toEqual(["storage-failed"]);
+    expect(await write()).toEqual(["storage-failed"]);
+    expect(await write()).toEqual(["done"]);
+    expect((await storage.read("one")).batches).toEqual(["one 0"]);
+  });
+
+  it("does not make a workflow run its step again: the same batch is written once more", async () => {
+    let calls = 0;
+    const flow = durable(
+      "again",
+      async (ctx) => {
+        await ctx.step("call", () => {
+          calls += 1;
+          failures = [{ text: "COMMIT", error: sqliteError(10) }];
+        });
+      },
+      { storage },
+    );
+    const outcome = await flow.run();
+    expect(outcome.status).toBe("completed");
+    expect(calls).toBe(1);
+  });
+});
+
+describe("lists walk an index and sort nothing (H69)", () => {
+  it.each([
+    [{ workflow: "a" }, "runs_by_workflow"],
+    [{ status: "failed", cursor: "1:2" }, "runs_by_status"],
+    [{ parent: "x" }, "runs_by_parent"],
+    [{ cursor: "1:2" }, "PRIMARY KEY"],
+    [{ dueAt: 1 }, "runs_due"],
+    [{ dueAt: 1, workflow: "a", status: "running", cursor: "1.5:2" }, "runs_due"],
+  ] as const)("%o", (query, index) => {
+    const { text, values } = listText(query, { now: 1, dead: [] });
+    const plan = spy.last.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values, 10);
+    const details = plan.map(({ detail }) => String(detail)).join("; ");
+    expect(details).toContain(`SEARCH runs USING`);
+    expect(details).toContain(index);
+    expect(details).not.toContain("TEMP B-TREE");
+  });
+
+  it("nor does any other statement walk over a table", () => {
+    const plans = Object.entries(statements(spy.last)).flatMap(([name, statement]) =>
+      typeof statement === "function"
+        ? []
+        : spy.last
+            .prepare(`EXPLAIN QUERY PLAN ${statement.sourceSQL}`)
+            .all()
+            .map(({ detail }) => `${name}: ${String(detail)}`),
+    );
+    expect(plans.length).toBeGreaterThan(10);
+    expect(plans.filter((plan) => plan.includes("SCAN"))).toEqual([]);
+  });
+});

@@ -1,0 +1,227 @@
+import { copyFileSync, readFileSync, statSync, truncateSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DurableError, durable } from "../../../src/index.ts";
+import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
+import { migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
+import { headOf, request } from "./support/samples.ts";
+import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
+
+let temp: TempFolder;
+let storage: SqliteStorage;
+
+beforeEach(() => {
+  temp = tempFolder();
+});
+afterEach(async () => {
+  await storage.close();
+  temp.remove();
+});
+
+/** What happens to a file behind the back of the library. */
+function tamper(text: string): void {
+  const other = new DatabaseSync(temp.path);
+  other.exec(`DROP TRIGGER IF EXISTS runs_unsummed; ${text}`);
+  other.close();
+}
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return "none";
+  } catch (error) {
+    return DurableError.is(error) ? error.code : String(error);
+  }
+}
+
+async function begin(): Promise<void> {
+  storage = new SqliteStorage(temp.path);
+  for (const position of [0, 1, 2]) await storage.append(request("one", position));
+  await storage.append(request("two", 0));
+  await storage.append({
+    ...request("fork", 0),
+    head: headOf("fork", { parent: "one", ancestors: ["one"] }),
+  });
+}
+
+describe("a record that is not what was written is corrupt (H12)", () => {
+  it.each([
+    ["changed", "UPDATE batches SET body = 'one I' WHERE locator = 'one' AND position = 1"],
+    ["cut", "UPDATE batches SET body = 'one ' WHERE locator = 'one' AND position = 2"],
+    ["followed by zeros", "UPDATE batches SET body = body || char(0) WHERE locator = 'one' AND position = 2"],
+    ["another run's", "UPDATE batches SET body = 'two 0' WHERE locator = 'one' AND position = 0"],
+    ["missing in the middle", "DELETE FROM batches WHERE locator = 'one' AND position = 1"],
+    ["missing at the end", "DELETE FROM batches WHERE locator = 'one' AND position = 2"],
+    ["one too many", "UPDATE runs SET length = 2 WHERE locator = 'one'"],
+    ["moved", "UPDATE batches SET position = 3 WHERE locator = 'one' AND position = 1"],
+    [
+      "moved with its sum",
+      `UPDATE batches SET (body, sum) = (SELECT body, sum FROM batches WHERE locator = 'one' AND position = 0)
+         WHERE locator = 'one' AND position = 1`,
+    ],
+    ["without a head", "DELETE FROM runs WHERE locator = 'one'"],
+    ["hidden", "UPDATE runs SET deleted = 1 WHERE locator = 'one'"],
+  ])("a batch that is %s", async (_what, text) => {
+    await begin();
+    tamper(text);
+    expect(await codeOf(storage.read("one"))).toBe("corrupt");
+    expect(await storage.read("two"), "other runs are read on").toMatchObject({ batches: ["two 0"] });
+  });
+
+  it.each([
+    ["run_id = 'onf'"],
+    ["workflow = 'other'"],
+    ["created_at = 2"],
+    ["label = ''"],
+    ["parent = 'two'"],
+    ["ancestors = '[\"two\"]'"],
+    ["status = 'completed'"],
+    ["wake_at = NULL"],
+    ["wake_at = 1.5"],
+    ["updated_at = 0"],
+    ["steps = 1"],
+    ["length = 4"],
+  ])("a head with %s", async (change) => {
+    await begin();
+    tamper(`UPDATE runs SET ${change} WHERE locator = 'one'`);
+    expect(await codeOf(storage.list())).toBe("corrupt");
+    expect(await codeOf(storage.read("one"))).toBe("corrupt");
+    expect(await codeOf(storage.delete("one")), "nor is anything freed by what it says").toBe("corrupt");
+    await expect(storage.list()).rejects.toThrow(/the head of run .* is not what was written\. Restore it/);
+  });
+
+  it("and its run stops loudly, with nothing run again", async () => {
+    storage = new SqliteStorage(temp.path);
+    let calls = 0;
+    const flow = durable(
+      "damaged",
+      async (ctx) => {
+        await ctx.step("call", () => (calls += 1));
+        return ctx.suspend("answer");
+      },
+      { storage },
+    );
+    await flow.run(undefined, { id: "run" });
+    tamper(`UPDATE batches SET body = replace(body, '"call"', '"calk"')`);
+    await expect(flow.run(undefined, { id: "run" })).rejects.toMatchObject({ code: "corrupt" });
+    expect(calls).toBe(1);
+  });
+
+  it("while leases, quiet times and deletion change no record", async () => {
+    await begin();
+    await storage.lease("one", "a", 1_000);
+    await storage.release("one", "a", 1_000);
+    await storage.append({ ...request("one", 3), lease: { owner: "b", ttlMs: 1_000 } });
+    expect(await storage.read("one")).toMatchObject({ length: 4, deleted: false });
+    await storage.delete("one");
+    await storage.delete("one");
+    expect(await storage.read("one")).toMatchObject({ length: 4, deleted: true });
+    await storage.delete("fork");
+    expect(await storage.read("one")).toMatchObject({ length: 0, deleted: false });
+    expect((await storage.list()).runs.map(({ locator }) => locator)).toEqual(["two"]);
+  });
+
+  it("while texts that SQLite keeps in another form are what was written", async () => {
+    await begin();
+    const head = headOf("odd", { label: "\ud800 half", workflow: "ü\u{1f600}", createdAt: 1.1, wakeAt: -0 });
+    await storage.append({ locator: "odd", position: 0, batch: "half of \udc00 a pair", head });
+    expect((await storage.read("odd")).length).toBe(1);
+    expect((await storage.list()).runs).toHaveLength(4);
+  });
+});
+
+describe("a file that lost its bytes (H12)", () => {
+  it("is refused when it is empty and has a log, which is not touched", async () => {
+    await begin();
+    const image = `${temp.path}.image`;
+    for (const suffix of ["", "-wal"]) copyFileSync(`${temp.path}${suffix}`, `${image}${suffix}`);
+    truncateSync(image, 0);
+    const log = readFileSync(`${image}-wal`);
+    expect(() => new SqliteStorage(image)).toThrow(/is empty, though its log beside it has \d+ bytes/);
+    expect(readFileSync(`${image}-wal`).equals(log)).toBe(true);
+  });
+
+  it("begins anew when it is empty and has none", async () => {
+    await begin();
+    const image = `${temp.path}.image`;
+    copyFileSync(temp.path, image);
+    truncateSync(image, 0);
+    const empty = new SqliteStorage(image);
+    expect((await empty.list()).runs).toEqual([]);
+    await empty.close();
+    expect(statSync(image).size).toBeGreaterThan(0);
+  });
+});
+
+/** What a build of schema 1 does to create a run and to add to it, statement by statement. */
+function oldAppend(
+  database: DatabaseSync,
+  { locator, position, batch, head }: ReturnType<typeof request>,
+): void {
+  const { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent } = head;
+  if (position === 0)
+    database
+      .prepare(
+        `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors, status, wake_at,
+           updated_at, steps, length) VALUES (?, ?, ?, ?, ?, ?, '[]', ?, ?, ?, ?, 1)`,
+      )
+      .run(locator, runId, workflow, createdAt, label, parent, status, wakeAt, updatedAt, steps);
+  else
+    database
+      .prepare(
+        `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, length = length + 1, quiet_until = 0
+         WHERE locator = ? AND length = ?`,
+      )
+      .run(status, wakeAt, updatedAt, steps, locator, position);
+  database
+    .prepare("INSERT INTO batches (locator, position, body) VALUES (?, ?, ?)")
+    .run(locator, position, batch);
+}
+
+describe("a file of schema 1, which has no sums (H56)", () => {
+  let old: DatabaseSync;
+
+  beforeEach(() => {
+    old = new DatabaseSync(temp.path);
+    old.exec("PRAGMA journal_mode = wal");
+    migrate(old, temp.path, migrations.slice(0, 1));
+    for (const position of [0, 1]) oldAppend(old, request("one", position));
+    storage = new SqliteStorage(temp.path);
+  });
+  afterEach(() => old.close());
+
+  const sums = (): unknown[] =>
+    old.prepare("SELECT position, sum IS NULL AS none FROM batches WHERE locator = 'one'").all();
+
+  it("is read as it is, and has sums for what is added", async () => {
+    expect(await storage.read("one")).toMatchObject({ batches: ["one 0", "one 1"], length: 2 });
+    expect((await storage.list()).runs).toEqual([headOf("one")]);
+    await storage.append(request("one", 2));
+    await storage.append(request("two", 0));
+    expect(sums()).toEqual([0, 1, 2].map((position) => ({ position, none: position < 2 ? 1 : 0 })));
+    expect((await storage.read("one")).batches).toEqual(["one 0", "one 1", "one 2"]);
+    expect(old.prepare("PRAGMA user_version").get()).toEqual({ user_version: migrations.length });
+    expect(old.prepare("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
+    tamper("UPDATE runs SET status = 'failed' WHERE locator = 'one'");
+    expect(await codeOf(storage.read("one")), "its head is guarded from then on").toBe("corrupt");
+  });
+
+  it("may still be written to by a process that opened it before", async () => {
+    await storage.append(request("one", 2));
+    oldAppend(old, request("one", 3));
+    oldAppend(old, request("theirs", 0));
+    expect((await storage.read("one")).batches).toEqual(["one 0", "one 1", "one 2", "one 3"]);
+    await storage.append(request("theirs", 1));
+    await storage.append(request("one", 4));
+    expect((await storage.read("theirs")).length).toBe(2);
+    old.exec("UPDATE runs SET deleted = 1, wake_at = NULL WHERE locator = 'one'");
+    expect(await storage.read("one")).toMatchObject({ length: 5, deleted: true });
+    expect((await storage.list()).runs.map(({ locator }) => locator)).toEqual(["theirs"]);
+  });
+
+  it("loses its run with its last reader, whoever hid it", async () => {
+    await storage.delete("one");
+    expect(await storage.read("one")).toMatchObject({ length: 0 });
+    expect(sums()).toEqual([]);
+  });
+});

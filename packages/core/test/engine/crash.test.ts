@@ -1,0 +1,45 @@
+import { crashEverywhere } from "@durable/testing";
+import type { Workflow } from "@durable/core";
+import { describe, expect, test } from "vitest";
+import { answers, everyOperation } from "../support/every-operation.ts";
+
+const faults = [
+  "crash-before",
+  "crash-after",
+  "crash-then-apply",
+  "lose-reply",
+  "lose-request",
+  "conflict",
+] as const;
+
+// H10 and H2: same output, one settlement a key, nothing after the end, cold replay without any work.
+describe.each(["sequence", "branches", "works", "family"] as const)("H10 crash everywhere: %s", (name) => {
+  // Hundreds of histories: a busy machine takes its time.
+  const timeout = 120_000;
+  test.each([undefined, 1, 2])(
+    "same output as the calm run, storage slowed by seed %s",
+    { timeout },
+    async (slowSeed) => {
+      const { effects, ...flows } = everyOperation();
+      const flow: Workflow<{ n: number }, unknown> = flows[name];
+      const { cases, calm, ambient } = await crashEverywhere(flow, {
+        input: { n: 3 },
+        resume: answers,
+        faults,
+        slowSeed,
+      });
+      expect(calm.outcome.status).toBe("completed");
+      expect(cases.length).toBeGreaterThan(100);
+      expect(cases.every(({ hit }) => hit)).toBe(true);
+      expect(ambient).toEqual([]);
+      // A crash repeats a piece of work at most once, always under the same idempotency key.
+      for (const { ran, point, fault } of cases) {
+        const told = `${fault} at ${point.operation} ${point.index}`;
+        for (const [key, count] of Object.entries(ran))
+          expect(count - (calm.ran[key] ?? 0), `${told}: ${key}`).toBeLessThanOrEqual(1);
+      }
+      const keys = Map.groupBy(effects, ({ key }) => key).values();
+      for (const list of keys) expect(new Set(list.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1);
+    },
+  );
+});

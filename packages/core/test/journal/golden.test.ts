@@ -1,0 +1,269 @@
+import { copyFileSync, globSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { createApp, durable, Journal, MemoryStorage, type FactKind } from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
+import { SqliteStorage } from "@durable/core/sqlite";
+import {
+  recordGolden,
+  replayGolden,
+  virtualWorld,
+  type GoldenJournal,
+  type GoldenOptions,
+} from "@durable/testing";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { formatVersion } from "../../src/journal/batch.ts";
+import type { Tag } from "../../src/values/codec/tags.ts";
+import { migrations } from "../../src/adapters/sqlite/schema.ts";
+import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
+import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
+import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
+import { sumOf } from "./support/golden-sums.ts";
+import { tempFolder } from "../support/sqlite-temp.ts";
+
+const folder = fileURLToPath(new URL("./golden/", import.meta.url));
+const files = globSync(`${folder}*.json`).toSorted();
+const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file, "utf8")) as GoldenJournal;
+const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
+/** One has no workflow that could replay it. */
+const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
+const goldenFlows = [...first, ...goldenFlows2];
+/** Today's code, and the key where the journal needs one. */
+const todayOf = (journal: GoldenJournal): GoldenOptions => ({
+  against: goldenFlows,
+  ...(JSON.stringify(journal).includes('"$":"sealed"') ? { encryption } : {}),
+});
+
+/** The compiler asks for a kind or a tag that is new; the test below then asks for a journal that has it. */
+const kinds: Record<FactKind, true> = {
+  "run.started": true,
+  "run.forked": true,
+  "step.started": true,
+  "step.completed": true,
+  "step.failed": true,
+  "attempt.failed": true,
+  "stream.chunks": true,
+  "stream.completed": true,
+  "stream.failed": true,
+  "child.opened": true,
+  "child.completed": true,
+  "child.failed": true,
+  "child.closed": true,
+  "sleep.opened": true,
+  "sleep.fired": true,
+  "suspend.opened": true,
+  "suspend.answered": true,
+  "suspend.resolved": true,
+  "suspend.rejected": true,
+  "suspend.expired": true,
+  "suspend.closed": true,
+  "parallel.opened": true,
+  "race.opened": true,
+  "run.suspended": true,
+  "run.completed": true,
+  "run.failed": true,
+  "run.cancelled": true,
+};
+const tags: Record<Tag, true> = {
+  undefined: true,
+  number: true,
+  bigint: true,
+  date: true,
+  map: true,
+  set: true,
+  regexp: true,
+  url: true,
+  error: true,
+  bytes: true,
+  sparse: true,
+  object: true,
+  secret: true,
+  ref: true,
+};
+
+describe("H54 journals of every format", () => {
+  test.each([...journals.keys()])(
+    "H2 %s replays cold, to the same end or the same waits, and runs nothing",
+    async (name) => {
+      const journal = journals.get(name)!;
+      const { journals: results } = await replayGolden(journal, todayOf(journal));
+      expect(results).toMatchObject([{ runId: journal.runId, verdict: "replays", message: null }]);
+    },
+  );
+
+  test("hold every kind of entry and every tag of the codec", () => {
+    const text = JSON.stringify([...all.values()]);
+    const first = ["orphans", "edits", "answerId", "ancestors", "took", "attempt", "outside", "label"];
+    const second = ["blobs", "children", "childOf", "look", "chunks", "stream"];
+    const fields = [...first, ...second];
+    const missing = [
+      ...[1, 2].filter((format) => !text.includes(`{"v":${format},`)),
+      ...["sealed", "+"].filter((tag) => !text.includes(`"$":"${tag}"`)),
+      ...["@", "*"].filter((tag) => !text.includes(`"$":"${tag}`)),
+      ...Object.keys(kinds).filter((kind) => !text.includes(`"kind":"${kind}"`)),
+      ...Object.keys(tags).filter((tag) => !text.includes(`"$":"${tag}"`)),
+    ];
+    expect([...missing, ...fields.filter((field) => !text.includes(`"${field}":`))]).toEqual([]);
+    expect(files.length).toBeGreaterThanOrEqual(32);
+  });
+
+  test("are as they were when they were made: what another build wrote cannot be made again", () => {
+    const sums = readFileSync(`${folder}sums.txt`, "utf8").trimEnd().split("\n");
+    const found = globSync(`${folder}*.{json,db}`).map(sumOf);
+    expect(found.toSorted()).toEqual(sums.toSorted());
+  });
+
+  test("name no folder of the machine they were made on", () => {
+    for (const [name, journal] of journals)
+      expect(JSON.stringify(journal), name).not.toMatch(/file:\/\/|\/packages\//);
+  });
+
+  test("a journal in which one batch is of a later format is newer than this build, and not corrupt", async () => {
+    const later = formatVersion + 1;
+    for (const [name, journal] of journals) {
+      const last = journal.batches.length - 1;
+      const batches = journal.batches.map((batch, n) =>
+        n === last && typeof batch === "object"
+          ? { ...batch, v: later, entries: [{ kind: "step.dreamt" }] }
+          : batch,
+      );
+      const { journals: results } = await replayGolden(
+        { ...journal, batches },
+        { ...todayOf(journal), report: true },
+      );
+      expect(results[0], name).toMatchObject({ verdict: "newer-format" });
+      expect(results[0]?.message, name).toContain(
+        `written in format ${later}, newer than this build reads (${formatVersion}). Upgrade`,
+      );
+    }
+  });
+
+  test("H68 sealed journals do not replay without their key, nor with another", async () => {
+    const sealed = [...journals.values()].filter((journal) => "encryption" in todayOf(journal));
+    expect(sealed.length).toBeGreaterThanOrEqual(2);
+    for (const [cipher, verdict] of [
+      [{}, "no-key"],
+      [
+        { encryption: aesGcm({ current: "golden", keys: { golden: new Uint8Array(32).fill(1) } }) },
+        "tampered",
+      ],
+    ] as const) {
+      const { journals: results } = await replayGolden(sealed, {
+        against: goldenFlows,
+        report: true,
+        ...cipher,
+      });
+      expect(results.map((result) => result.verdict)).toEqual(sealed.map(() => verdict));
+    }
+  });
+
+  test("a journal that lost its blobs, or its children, is told from one that has them", async () => {
+    const { blobs: _, ...poor } = journals.get("completed-book")!;
+    const { children: __, ...childless } = journals.get("parked-in-children")!;
+    const { journals: results } = await replayGolden([poor, childless], {
+      against: goldenFlows,
+      report: true,
+    });
+    expect(results.map(({ verdict }) => verdict)).toEqual(["corrupt", "would run teacher/pupil/work"]);
+    expect(results[0]?.message).toMatch(/points at blob .* which is not there/);
+  });
+
+  test("a journal without a workflow gives its records, and runs nothing", async () => {
+    const { runId, batches } = all.get("direct")!;
+    const world = virtualWorld();
+    const storage = new MemoryStorage({ now: () => world.now() });
+    const probe = await Journal.open(runId, { world, storage });
+    await world.run(probe.record("other", () => 1));
+    const { locator } = (await storage.list()).runs[0]!;
+    const fresh = new MemoryStorage({ now: () => world.now() });
+    const head = { ...(await storage.list()).runs[0]!, status: "running" as const };
+    for (const [position, batch] of batches.entries())
+      await fresh.append({ locator, position, batch: JSON.stringify(batch), head });
+    const journal = await Journal.open(runId, { world, storage: fresh });
+    const refuse = (): never => {
+      throw new Error("It runs.");
+    };
+    expect(await journal.record("answer", refuse, { input: "answer" })).toEqual({
+      text: "42",
+      when: new Date(0),
+    });
+    const chunks: unknown[] = [];
+    for await (const chunk of journal.recordStream("tokens", refuse)) chunks.push(chunk);
+    expect(chunks).toEqual(["Hel", "lo"]);
+    expect(journal.has("refused")).toBe(false);
+  });
+
+  test("a journal that lost its first batch, or one of its ancestors, is corrupt", async () => {
+    const { batches, ...rest } = journals.get("completed-reviews")!;
+    const headless = { ...rest, batches: batches.slice(1) };
+    const { ancestors: _, ...orphaned } = journals.get("forked-of-forked")!;
+    const report = await replayGolden([headless, orphaned], { against: goldenFlows, report: true });
+    expect(report.journals.map(({ verdict }) => verdict)).toEqual(["corrupt", "corrupt"]);
+  });
+});
+
+const versions = migrations.map((_, n) => n + 1);
+
+test("H54 there is a file of every schema: golden-make.ts makes the newest", () => {
+  const found = globSync(`${folder}schema-*.db`).map((file) => basename(file));
+  expect(found.toSorted()).toEqual(versions.map((version) => `schema-${version}.db`));
+});
+
+describe.each(versions)("H54 a file of schema %i", (version) => {
+  /** A copy: opening a file may bring it up to date. */
+  function opened(): SqliteStorage {
+    const temp = tempFolder();
+    copyFileSync(`${folder}schema-${version}.db`, temp.path);
+    const database = new DatabaseSync(temp.path, { readOnly: true });
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
+    database.close();
+    const storage = new SqliteStorage(temp.path);
+    onTestFinished(async () => {
+      await storage.close();
+      temp.remove();
+    });
+    return storage;
+  }
+
+  test("opens, lists its runs, and its journals replay", async () => {
+    const storage = opened();
+    const { runs } = await storage.list();
+    expect(runs.map(({ runId, status }) => `${runId} ${status}`).toSorted()).toEqual([
+      ...(version < 3 ? [] : ["sqlite-blobs suspended"]),
+      "sqlite-failed failed",
+      "sqlite-fork suspended",
+      "sqlite-parked suspended",
+    ]);
+    const recorded = await Promise.all(runs.map(({ runId }) => recordGolden(storage, runId)));
+    const { ok } = await replayGolden(recorded, { against: goldenFlows });
+    expect(ok).toBe(true);
+    expect(recorded.filter(({ blobs }) => blobs !== undefined)).toHaveLength(version < 3 ? 0 : 1);
+  });
+
+  test("takes a run whose values are cut into blobs, and gives them back", async () => {
+    const storage = opened();
+    const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
+    const pages = Array.from({ length: 40 }, (_, n) => `page ${n} `.repeat(400));
+    const book = durable("book", (ctx) => ctx.step("write", () => pages));
+    const host = { storage, world, secret: "any" };
+    await world.run(book.with(host).run(undefined, { id: "book" }));
+    const { locator } = (await storage.list({ workflow: "book" })).runs[0]!;
+    expect(Object.keys((await storage.read(locator)).blobs ?? {}).length).toBeGreaterThan(1);
+    expect(await book.with(host).get("book").outcome()).toMatchObject({ status: "completed", output: pages });
+    await storage.delete(locator);
+    expect(await storage.read(locator)).toEqual({ batches: [], length: 0, deleted: false });
+  });
+
+  test("takes an answer to a run that was parked in it, and the run ends", async () => {
+    const storage = opened();
+    const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
+    const app = createApp({ storage, world, secret: "any", workflows: goldenFlows });
+    const parked = await app.get("sqlite-parked").outcome();
+    const token = parked.status === "suspended" ? parked.waiting[0]!.token : "";
+    expect(await world.run(app.resume(token, 42))).toMatchObject({
+      status: "accepted",
+      outcome: { status: "completed", output: { late: "nobody", never: "suspend-expired", mailed: 42 } },
+    });
+  });
+});
