@@ -2,16 +2,19 @@
  * The arrows between and inside packages.
  *
  * B1. Core imports only itself; the one name it may use is "#default-storage".
- * B2. In core, "node:" appears under src/sqlite and src/folder alone.
+ * B2. In core, "node:" appears under src/adapters/sqlite and src/adapters/folder alone.
  * B3. Every other package imports core, what its package.json declares, and itself; never another adapter.
  * B4. A relative import stays inside its package.
  * B5. No import cycles in a package; type-only imports and "#default-storage" count as arrows.
- * B6. No source file is longer than 300 lines.
+ * B6. No source file has more than 300 lines of code: comments and blank lines are not counted.
+ * B7. In core every arrow points down the list of `floors`, and "#default-storage" is used by runs/host.ts alone.
+ * B8. In core no adapter imports another adapter.
  */
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, relative, sep } from "node:path";
 import { type Arrow, findCycles } from "./cycles.ts";
-import { findImports, type Import } from "./imports.ts";
+import { arrowComplaint, placeComplaint, seam } from "./floors.ts";
+import { blankComments, findImports, type Import } from "./imports.ts";
 import { declaredDependencies, listPackages, type Package, type Target } from "./workspace.ts";
 
 export type Problem = { readonly file: string; readonly line: number; readonly message: string };
@@ -35,9 +38,10 @@ function checkPackage(entry: Package, base: string): Problem[] {
     const report = (line: number, message: string): void => {
       problems.push({ file: show(file), line, message });
     };
-    const lines = source.replace(/\n$/, "").split("\n").length;
-    if (lines > maxLines)
-      report(maxLines + 1, `${lines} lines, ${maxLines} is the limit: split it by concern`);
+    const lines = codeLines(source);
+    if (lines > maxLines) report(1, `${lines} lines of code, ${maxLines} is the limit: split it by concern`);
+    const misplaced = entry.manifest.name === core ? placeComplaint(file) : null;
+    if (misplaced !== null) report(1, misplaced);
 
     const imports = findImports(source);
     graph.set(
@@ -47,9 +51,19 @@ function checkPackage(entry: Package, base: string): Problem[] {
     for (const found of imports) {
       const message = complaint(entry, file, found);
       if (message !== null) report(found.line, message);
+      else if (entry.manifest.name === core && found.specifier?.startsWith(".")) {
+        const wrong = arrowComplaint(file, resolveRelative(file, found.specifier));
+        if (wrong !== null) report(found.line, wrong);
+      }
     }
   }
   return [...problems, ...cycleProblems(graph, show)];
+}
+
+function codeLines(source: string): number {
+  return blankComments(source)
+    .split("\n")
+    .filter((line) => line.trim() !== "").length;
 }
 
 function sourceFiles(dir: string): string[] {
@@ -68,14 +82,14 @@ function complaint({ manifest }: Package, file: string, { specifier }: Import): 
       : `"${specifier}" leaves the package's src: import the other package by its name`;
   }
   if (specifier.startsWith("node:")) {
-    return !inCore || /^src\/(sqlite|folder)\//.test(file)
+    return !inCore || /^src\/adapters\/(sqlite|folder)\//.test(file)
       ? null
-      : `"${specifier}" in portable core: move it to src/sqlite or use a web API`;
+      : `"${specifier}" in portable core: move it to src/adapters/sqlite or use a web API`;
   }
   if (inCore) {
-    return specifier === defaultStorage
-      ? null
-      : `"${specifier}": core imports nothing but its own files; write it here or move this to an adapter`;
+    if (specifier === defaultStorage)
+      return file === seam ? null : `"${specifier}" is for ${seam} alone: ask the host for its storage`;
+    return `"${specifier}": core imports nothing but its own files; write it here or move this to an adapter`;
   }
   return outsideComplaint(manifest, specifier);
 }

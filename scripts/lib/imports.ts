@@ -27,7 +27,7 @@ export function findImports(source: string): Import[] {
 }
 
 /** Blanks whole-line comments and doc blocks, so examples in them are not taken for imports; lines stay. */
-function blankComments(source: string): string {
+export function blankComments(source: string): string {
   return source
     .replaceAll(/^[ \t]*\/\*[\s\S]*?\*\//gm, (comment) => comment.replaceAll(/[^\n]/g, " "))
     .replaceAll(/(^|\s)\/\/.*$/gm, "$1");

@@ -11,18 +11,18 @@ afterEach(() => {
 
 const imports = {
   "#default-storage": {
-    source: { node: "./src/sqlite/default.ts", default: "./src/no-default.ts" },
-    default: "./dist/no-default.js",
+    "durable-source": { node: "./src/adapters/sqlite/default.ts", default: "./src/adapters/none.ts" },
+    default: "./dist/adapters/none.js",
   },
 };
 
 /** A workspace in which every rule holds; each test breaks one. */
 const sound: Record<string, string> = {
   "packages/core/package.json": JSON.stringify({ name: "@durable/core", imports }),
-  "packages/core/src/index.ts": 'export { open } from "./open.ts";\n',
-  "packages/core/src/open.ts": 'export const open = () => import("#default-storage");\n',
-  "packages/core/src/no-default.ts": "export const defaultStorage = null;\n",
-  "packages/core/src/sqlite/default.ts":
+  "packages/core/src/index.ts": 'export { open } from "./runs/host.ts";\n',
+  "packages/core/src/runs/host.ts": 'export const open = () => import("#default-storage");\n',
+  "packages/core/src/adapters/none.ts": "export const defaultStorage = null;\n",
+  "packages/core/src/adapters/sqlite/default.ts":
     'import { DatabaseSync } from "node:sqlite";\nexport { DatabaseSync };\n',
   "packages/s3/package.json": JSON.stringify({
     name: "@durable/s3",
@@ -53,16 +53,20 @@ describe("boundaries", () => {
   });
 
   it.each(["zod", "@durable/s3", "@durable/core", "#other"])("B1: core must not import %s", (name) => {
-    const problems = check({ "packages/core/src/a.ts": `\nimport {\n  a,\n  b,\n} from "${name}";\n` });
+    const problems = check({
+      "packages/core/src/values/a.ts": `\nimport {\n  a,\n  b,\n} from "${name}";\n`,
+    });
     expect(problems).toEqual([
-      expect.stringMatching(`^packages/core/src/a.ts:2 "${name}": core imports nothing`),
+      expect.stringMatching(`^packages/core/src/values/a.ts:2 "${name}": core imports nothing`),
     ]);
   });
 
   it("B1: core must not import a computed name", () => {
-    const problems = check({ "packages/core/src/a.ts": "export const load = (x: string) => import(x);\n" });
+    const problems = check({
+      "packages/core/src/values/a.ts": "export const load = (x: string) => import(x);\n",
+    });
     expect(problems).toEqual([
-      expect.stringMatching(/^packages\/core\/src\/a.ts:1 import\(\) of a computed name/),
+      expect.stringMatching(/^packages\/core\/src\/values\/a.ts:1 import\(\) of a computed name/),
     ]);
   });
 
@@ -76,9 +80,9 @@ describe("boundaries", () => {
     'const fs = await import("node:fs");',
     'let fs: typeof import("node:fs");',
   ])("B2: portable core must not say %s", (line) => {
-    const problems = check({ "packages/core/src/a.ts": `${line}\n` });
+    const problems = check({ "packages/core/src/values/a.ts": `${line}\n` });
     expect(problems).toEqual([
-      expect.stringMatching(/^packages\/core\/src\/a.ts:1 "node:fs" in portable core/),
+      expect.stringMatching(/^packages\/core\/src\/values\/a.ts:1 "node:fs" in portable core/),
     ]);
   });
 
@@ -95,7 +99,7 @@ describe("boundaries", () => {
   });
 
   it("B4: a relative import must not leave its package", () => {
-    const problems = check({ "packages/s3/src/a.ts": 'import { x } from "../../core/src/open.ts";\n' });
+    const problems = check({ "packages/s3/src/a.ts": 'import { x } from "../../core/src/index.ts";\n' });
     expect(problems).toEqual([expect.stringMatching(/^packages\/s3\/src\/a.ts:1 .*leaves the package/)]);
   });
 
@@ -117,17 +121,52 @@ describe("boundaries", () => {
   });
 
   it("B5: the default storage must not lead back to who asks for it", () => {
-    const problems = check({ "packages/core/src/sqlite/default.ts": 'import { open } from "../open.ts";\n' });
-    expect(problems).toEqual([
-      expect.stringMatching(/import cycle .*open.ts -> .*sqlite\/default.ts -> .*open.ts/),
+    const problems = check({
+      "packages/core/src/adapters/sqlite/default.ts": 'import { open } from "../../runs/host.ts";\n',
+    });
+    expect(problems).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/import cycle .*sqlite\/default.ts -> .*host.ts -> .*sqlite\/default.ts/),
+      ]),
+    );
+  });
+
+  it("B6: files stay within the limit, in which comments and blank lines do not count", () => {
+    const exactly = "/** Why. */\nexport {};\n\n// More.\n".repeat(maxLines);
+    expect(check({ "packages/s3/src/a.ts": exactly })).toEqual([]);
+    expect(check({ "packages/s3/src/a.ts": `${exactly}export {};\n` })).toEqual([
+      "packages/s3/src/a.ts:1 301 lines of code, 300 is the limit: split it by concern",
     ]);
   });
 
-  it("B6: files stay within the limit", () => {
-    const exactly = "export {};\n".repeat(maxLines);
-    expect(check({ "packages/s3/src/a.ts": exactly })).toEqual([]);
-    expect(check({ "packages/s3/src/a.ts": `${exactly}export {};\n` })).toEqual([
-      "packages/s3/src/a.ts:301 301 lines, 300 is the limit: split it by concern",
+  it.each([
+    ["values/a.ts", "../ports/b.ts", "from values up to ports"],
+    ["ports/a.ts", "../journal/b.ts", "from ports up to journal"],
+    ["journal/a.ts", "../engine/b.ts", "from journal up to engine"],
+    ["engine/calls/a.ts", "../../runs/b.ts", "from engine up to runs"],
+    ["runs/a.ts", "../run.ts", "from runs up to run.ts"],
+    ["adapters/memory.ts", "../journal/b.ts", "from adapters up to journal"],
+    ["inspect/a.ts", "../standalone/b.ts", "from inspect up to standalone"],
+  ])("B7: no arrow up: %s must not import %s", (file, specifier, message) => {
+    const problems = check({ [`packages/core/src/${file}`]: `import { x } from "${specifier}";\n` });
+    expect(problems).toEqual([expect.stringContaining(`packages/core/src/${file}:1 an arrow ${message}`)]);
+  });
+
+  it("B7: every file of core is in a room, and the default storage has one door", () => {
+    expect(check({ "packages/core/src/loose.ts": "export {};\n" })).toEqual([
+      expect.stringMatching(/^packages\/core\/src\/loose.ts:1 src\/loose.ts is in no room/),
+    ]);
+    const around = check({ "packages/core/src/engine/a.ts": 'import("#default-storage");\n' });
+    expect(around).toEqual([expect.stringMatching(/engine\/a.ts:1 .*is for src\/runs\/host.ts alone/)]);
+  });
+
+  it("B8: an adapter of core must not import another adapter", () => {
+    const problems = check({
+      "packages/core/src/adapters/remote/a.ts": 'import { x } from "../memory.ts";\n',
+      "packages/core/src/adapters/remote/b.ts": 'import { x } from "./a.ts";\n',
+    });
+    expect(problems).toEqual([
+      expect.stringMatching(/adapters\/remote\/a.ts:1 an adapter imports the adapter memory/),
     ]);
   });
 
@@ -142,6 +181,6 @@ describe("boundaries", () => {
       'const a = 1; // not import("zod")',
       'const b = { import: (x: string) => x }; b.import("zod");',
     ].join("\n");
-    expect(check({ "packages/core/src/a.ts": comments })).toEqual([]);
+    expect(check({ "packages/core/src/values/a.ts": comments })).toEqual([]);
   });
 });
