@@ -4,7 +4,7 @@ import type { PlantedBug } from "./patch.ts";
 const groups: readonly PlantedBug[] = [
   {
     name: "branches-share-keys",
-    breaks: "G1",
+    breaks: "group.1",
     file: "engine/calls/group.ts",
     find: "return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));",
     replace: 'return branches.map(() => scope.branch(key, "0"));',
@@ -12,7 +12,7 @@ const groups: readonly PlantedBug[] = [
   },
   {
     name: "race-decided-by-time",
-    breaks: "G2",
+    breaks: "group.2",
     file: "engine/calls/group.ts",
     find: "    void settledOf(group, index, branch).then((result) => {\n      branch.leave();\n      if (over) return;",
     replace:
@@ -21,7 +21,7 @@ const groups: readonly PlantedBug[] = [
   },
   {
     name: "losers-go-on",
-    breaks: "G3",
+    breaks: "group.3",
     file: "engine/calls/group.ts",
     find: '        close(engine, other, "abandoned");\n',
     replace: "",
@@ -29,7 +29,7 @@ const groups: readonly PlantedBug[] = [
   },
   {
     name: "failed-group-goes-on",
-    breaks: "G3",
+    breaks: "group.3",
     file: "engine/calls/group.ts",
     find: '          close(engine, other, "closed");\n',
     replace: "",
@@ -40,7 +40,7 @@ const groups: readonly PlantedBug[] = [
 const suspensions: readonly PlantedBug[] = [
   {
     name: "token-of-another-wait",
-    breaks: "S1",
+    breaks: "suspend.1",
     file: "engine/calls/suspend.ts",
     find: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));",
     replace: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(name)));",
@@ -48,7 +48,7 @@ const suspensions: readonly PlantedBug[] = [
   },
   {
     name: "verdict-not-recorded",
-    breaks: "S2",
+    breaks: "suspend.2",
     file: "engine/calls/suspend.ts",
     find: '      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });',
     replace: "      return this.outcome.resolve(decode(value, this.where));",
@@ -56,7 +56,7 @@ const suspensions: readonly PlantedBug[] = [
   },
   {
     name: "bad-answer-ends-the-wait",
-    breaks: "S3",
+    breaks: "suspend.3",
     file: "engine/calls/suspend.ts",
     find: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });\n    this.#await();',
     replace: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });',
@@ -64,7 +64,7 @@ const suspensions: readonly PlantedBug[] = [
   },
   {
     name: "bad-answer-accepted",
-    breaks: "S3",
+    breaks: "suspend.3",
     file: "engine/calls/suspend.ts",
     find: "if (!result.ok) return result.issues;",
     replace: "if (!result.ok) return { value: encode(value, this.where) };",
@@ -75,7 +75,7 @@ const suspensions: readonly PlantedBug[] = [
 const steps: readonly PlantedBug[] = [
   {
     name: "record-not-decoded",
-    breaks: "T1",
+    breaks: "attempts.1",
     file: "engine/calls/step.ts",
     find: "this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));",
     replace: "this.outcome.resolve(settlement.value);",
@@ -87,15 +87,15 @@ const steps: readonly PlantedBug[] = [
   },
   {
     name: "failed-attempt-not-counted",
-    breaks: "T2",
+    breaks: "attempts.2",
     file: "engine/calls/step.ts",
-    find: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
-    replace: "return Math.max(1, Math.min(2, (this.engine.replay.fact(this.key)?.failures ?? 0) + 1));",
+    find: "return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;",
+    replace: "return Math.max(1, Math.min(2, (this.engine.replay.record(this.key)?.failures ?? 0) + 1));",
     why: "The third attempt and all later ones go under the number of the one before.",
   },
   {
     name: "retry-not-recorded",
-    breaks: "T2",
+    breaks: "attempts.2",
     file: "engine/calls/attempts.ts",
     find: 'this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });',
     replace:
@@ -104,7 +104,7 @@ const steps: readonly PlantedBug[] = [
   },
   {
     name: "bare-cause-thrown",
-    breaks: "T3",
+    breaks: "attempts.3",
     file: "engine/calls/attempts.ts",
     find: '    this.outcome.reject(\n      new DurableError(\n        "step-failed",',
     replace:
@@ -116,7 +116,7 @@ const steps: readonly PlantedBug[] = [
 const answers: readonly PlantedBug[] = [
   {
     name: "no-mac-check",
-    breaks: "A1",
+    breaks: "resume.1",
     file: "journal/tokens.ts",
     find: "if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;",
     replace: "",
@@ -124,7 +124,7 @@ const answers: readonly PlantedBug[] = [
   },
   {
     name: "double-resume",
-    breaks: "A2",
+    breaks: "resume.2",
     file: "runs/resume.ts",
     find: `  if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
@@ -135,7 +135,7 @@ const answers: readonly PlantedBug[] = [
   },
   {
     name: "duplicate-read-as-expired",
-    breaks: "A2",
+    breaks: "resume.2",
     file: "runs/resume.ts",
     find: 'if (answer !== null || settled === "resolved")',
     replace: "if (answer !== null)",
@@ -143,15 +143,15 @@ const answers: readonly PlantedBug[] = [
   },
   {
     name: "acknowledged-before-written",
-    breaks: "A3",
+    breaks: "resume.3",
     file: "runs/resume.ts",
-    find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());',
+    find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : refusalOf(journal, answer, host.world.now());',
     replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
     why: "A delivered answer is acknowledged while its append is under way.",
   },
   {
     name: "wake-before-write",
-    breaks: "A3",
+    breaks: "resume.3",
     file: "runs/resume.ts",
     find: "const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });",
     replace: `void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});
@@ -163,15 +163,15 @@ const answers: readonly PlantedBug[] = [
 const worker: readonly PlantedBug[] = [
   {
     name: "polls-once",
-    breaks: "W1",
+    breaks: "worker.1",
     file: "worker.ts",
-    find: "const cancel = world.timer(this.#intervalMs, () => this.#bell.ring());",
+    find: "const cancel = world.timer(this.#intervalMs, () => this.#signal.set());",
     replace: "const cancel = () => {};",
     why: "A worker asks for due runs when it starts and when a run ends, and never otherwise.",
   },
   {
     name: "no-places",
-    breaks: "W2",
+    breaks: "worker.2",
     file: "worker.ts",
     find: "&& !this.#active.has(runId) && this.active < places)",
     replace: "&& !this.#active.has(runId))",
@@ -179,7 +179,7 @@ const worker: readonly PlantedBug[] = [
   },
   {
     name: "stop-hands-nothing-on",
-    breaks: "W3",
+    breaks: "worker.3",
     file: "worker.ts",
     find: "        signal: this.#abort.signal,\n",
     replace: "",
@@ -187,7 +187,7 @@ const worker: readonly PlantedBug[] = [
   },
   {
     name: "killer-never-suspected",
-    breaks: "W4",
+    breaks: "worker.4",
     file: "worker.ts",
     find: "        maxStarts: allowed,\n",
     replace: "",
@@ -195,7 +195,7 @@ const worker: readonly PlantedBug[] = [
   },
   {
     name: "suspects-forgotten",
-    breaks: "W4",
+    breaks: "worker.4",
     file: "worker.ts",
     find: "    if (this.active === 0) {\n      this.#suspects.delete(suspect);",
     replace: "    if (this.active < 0) {\n      this.#suspects.delete(suspect);",

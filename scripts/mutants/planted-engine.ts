@@ -4,16 +4,16 @@ import type { PlantedBug } from "./patch.ts";
 const loop: readonly PlantedBug[] = [
   {
     name: "settles-from-work",
-    breaks: "N1",
+    breaks: "engine.1",
     file: "engine/calls/attempts.ts",
     find: "      this.engine.write(info.used === undefined ? fact : { ...fact, ...info.used });",
     replace:
-      '      this.engine.write(fact);\n      if (fact.kind === "step.completed") this.outcome.resolve(decode(fact.value, this.where) as never);',
+      '      this.engine.write(record);\n      if (record.kind === "step.completed") this.outcome.resolve(decode(record.value, this.where) as never);',
     why: "A step's promise settles when its work ends, before the entry is durable.",
   },
   {
     name: "microtasks-not-drained",
-    breaks: "N2",
+    breaks: "engine.2",
     file: "engine/engine.ts",
     find: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());",
     replace: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : Promise.resolve());",
@@ -21,10 +21,10 @@ const loop: readonly PlantedBug[] = [
   },
   {
     name: "work-starts-at-the-call",
-    breaks: "N3",
+    breaks: "engine.3",
     file: "engine/engine.ts",
     find: "    this.#fresh.push(call);\n",
-    replace: "    if (this.replay.fact(call.key)?.settled !== true) queueMicrotask(() => call.begin());\n",
+    replace: "    if (this.replay.record(call.key)?.settled !== true) queueMicrotask(() => call.begin());\n",
     why: "Work starts while recorded settlements that may close it are still to be delivered.",
   },
   {
@@ -38,15 +38,15 @@ const loop: readonly PlantedBug[] = [
   },
   {
     name: "parks-with-work-under-way",
-    breaks: "N4",
+    breaks: "engine.4",
     file: "engine/engine.ts",
-    find: "if (this.busy.idle && !this.#outbox.inFlight) return this.#rest();",
-    replace: "if (!this.#outbox.inFlight) return this.#rest();",
+    find: "if (this.inFlight.idle && !this.#outbox.appending) return this.#rest();",
+    replace: "if (!this.#outbox.appending) return this.#rest();",
     why: "The loop parks although a body is still running.",
   },
   {
     name: "blocked-run-writes",
-    breaks: "N5",
+    breaks: "engine.5",
     file: "engine/engine.ts",
     find: "    this.#outbox.keepAttempts();\n",
     replace: "",
@@ -69,7 +69,7 @@ const loop: readonly PlantedBug[] = [
 const replay: readonly PlantedBug[] = [
   {
     name: "held-out-of-order",
-    breaks: "R1",
+    breaks: "replay.1",
     file: "engine/replay.ts",
     find: "this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);",
     replace: "this.#ready.splice(later === -1 ? 0 : this.#ready.length, 0, held);",
@@ -82,7 +82,7 @@ const replay: readonly PlantedBug[] = [
   },
   {
     name: "latest-first",
-    breaks: "R1",
+    breaks: "replay.1",
     file: "engine/replay.ts",
     find: "this.#queue.push(entry);",
     replace: "this.#queue.splice(this.#cursor, 0, entry);",
@@ -90,17 +90,17 @@ const replay: readonly PlantedBug[] = [
   },
   {
     name: "settled-key-begins-again",
-    breaks: "R2",
+    breaks: "replay.2",
     file: "engine/replay.ts",
-    find: "      fact.settled = true;\n",
+    find: "      record.settled = true;\n",
     replace: "",
     why: "A key that has settled is not known as settled, and its work begins again.",
   },
   {
     name: "second-settlement-counts",
-    breaks: "R2",
+    breaks: "replay.2",
     file: "engine/replay.ts",
-    find: "if (isSettlement(entry) && !fact.settled) {",
+    find: "if (isSettlement(entry) && !record.settled) {",
     replace: "if (isSettlement(entry)) {",
     why: "A key that settles again is delivered again.",
     redundant:
@@ -108,7 +108,7 @@ const replay: readonly PlantedBug[] = [
   },
   {
     name: "early-answer-dropped",
-    breaks: "R3",
+    breaks: "replay.3",
     file: "engine/replay.ts",
     find: "if (settlement !== undefined) this.#held.set(settlement.key, settlement);",
     replace: "",
@@ -119,7 +119,7 @@ const replay: readonly PlantedBug[] = [
 const outbox: readonly PlantedBug[] = [
   {
     name: "settled-meanwhile-dropped",
-    breaks: "O1",
+    breaks: "outbox.1",
     file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);\n    else this.#queue = [];',
@@ -127,23 +127,23 @@ const outbox: readonly PlantedBug[] = [
   },
   {
     name: "flushes-side-by-side",
-    breaks: "O1",
+    breaks: "outbox.1",
     file: "engine/outbox.ts",
-    find: "    if (this.#inFlight) return;\n",
+    find: "    if (this.#appending) return;\n",
     replace: "",
     why: "A second append begins while one is in flight.",
   },
   {
     name: "riders-go-last",
-    breaks: "O2",
+    breaks: "outbox.2",
     file: "engine/outbox.ts",
-    find: "const facts = [...this.#riders, ...this.#take()];",
-    replace: "const facts = [...this.#take(), ...this.#riders];",
+    find: "const facts = [...this.#withNext, ...this.#take()];",
+    replace: "const facts = [...this.#take(), ...this.#withNext];",
     why: "A group's own entry comes after those of its branches.",
   },
   {
     name: "riders-dropped-by-a-conflict",
-    breaks: "O2",
+    breaks: "outbox.2",
     file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace:
@@ -152,15 +152,15 @@ const outbox: readonly PlantedBug[] = [
   },
   {
     name: "timers-overtake-verdicts",
-    breaks: "O3",
+    breaks: "outbox.3",
     file: "engine/outbox.ts",
-    find: "this.#busy.judging",
+    find: "this.#inFlight.judging",
     replace: "false",
     why: "A timer is written while an answer that stands before it has no verdict.",
   },
   {
     name: "lost-time-out-written",
-    breaks: "O3",
+    breaks: "outbox.3",
     file: "engine/outbox.ts",
     find: 'return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};',
     replace: "return {};",
@@ -168,7 +168,7 @@ const outbox: readonly PlantedBug[] = [
   },
   {
     name: "park-outlives-a-conflict",
-    breaks: "O4",
+    breaks: "outbox.4",
     file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...batch);',
@@ -179,7 +179,7 @@ const outbox: readonly PlantedBug[] = [
 const hold: readonly PlantedBug[] = [
   {
     name: "lease-decides",
-    breaks: "H1",
+    breaks: "lease.1",
     file: "adapters/memory.ts",
     find: "if (gone || (kept?.batches.length ?? 0) !== position)",
     replace:
@@ -188,15 +188,15 @@ const hold: readonly PlantedBug[] = [
   },
   {
     name: "works-without-lease",
-    breaks: "H2",
+    breaks: "lease.2",
     file: "engine/engine.ts",
-    find: "if (!hold.valid) return void (await hold.renew());",
+    find: "if (!lease.valid) return void (await lease.renew());",
     replace: "",
     why: "Work starts under a lease that has run out.",
   },
   {
     name: "never-looks",
-    breaks: "H3",
+    breaks: "lease.3",
     file: "engine/lease.ts",
     find: "if (driving === null || this.#watching) return;",
     replace: "if (driving === null || !this.#watching) return;",

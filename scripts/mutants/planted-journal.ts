@@ -4,7 +4,7 @@ import type { PlantedBug } from "./patch.ts";
 const journal: readonly PlantedBug[] = [
   {
     name: "look-not-taken-in",
-    breaks: "J1",
+    breaks: "journal.1",
     file: "journal/journal.ts",
     find: "return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
     replace:
@@ -13,7 +13,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "stale-decision",
-    breaks: "J1",
+    breaks: "journal.1",
     file: "journal/journal.ts",
     find: "if (this.position !== position)",
     replace: "if (this.position < 0)",
@@ -26,7 +26,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "two-appends-in-flight",
-    breaks: "J2",
+    breaks: "journal.2",
     file: "journal/journal.ts",
     find: "const result = this.#last === null ? work() : this.#last.then(work);",
     replace: "const result = work();",
@@ -34,7 +34,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "free-slot-means-landed",
-    breaks: "J3",
+    breaks: "journal.3",
     file: "journal/journal.ts",
     find: "if (tail.length === 0) return null;",
     replace: 'if (tail.length === 0) return { kind: "landed", entries: [] };',
@@ -42,7 +42,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "retry-under-a-new-id",
-    breaks: "J3",
+    breaks: "journal.3",
     file: "journal/journal.ts",
     find: "await backOff(this.#world, tries);\n      }",
     replace: "await backOff(this.#world, tries);\n        return this.#append(facts, options);\n      }",
@@ -50,7 +50,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "absorbs-other-drivers",
-    breaks: "J4",
+    breaks: "journal.4",
     file: "journal/journal.ts",
     find: "const others = tail.some(({ batch }) => !batch.outside && batch.driver !== this.driver);",
     replace: "const others = false;",
@@ -70,7 +70,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "lost-driver-writes",
-    breaks: "J5",
+    breaks: "journal.5",
     file: "journal/journal.ts",
     find: 'if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };',
     replace: "",
@@ -82,7 +82,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "thin-read-taken",
-    breaks: "J6",
+    breaks: "journal.6",
     file: "journal/journal.ts",
     find: "if (this.position + batches.length !== length)",
     replace: "if (this.position < 0)",
@@ -94,7 +94,7 @@ const journal: readonly PlantedBug[] = [
   },
   {
     name: "shrunken-journal-taken",
-    breaks: "J6",
+    breaks: "journal.6",
     file: "journal/journal.ts",
     find: "if (length < this.position) throw regressed(this.runId, this.position);\n    if (this.position + batches.length !== length)",
     replace: "if (length >= this.position && this.position + batches.length !== length)",
@@ -105,7 +105,7 @@ const journal: readonly PlantedBug[] = [
 const entries: readonly PlantedBug[] = [
   {
     name: "outside-not-marked",
-    breaks: "E1",
+    breaks: "batch.1",
     file: "journal/batch.ts",
     find: `\${outside ? ',"outside":true' : ""}`,
     replace: "",
@@ -113,7 +113,7 @@ const entries: readonly PlantedBug[] = [
   },
   {
     name: "attempt-number-not-read",
-    breaks: "T2",
+    breaks: "attempts.2",
     file: "journal/batch.ts",
     find: 'raw["attempt"] = typeof attempt === "number" ? attempt : 1;',
     replace: 'raw["attempt"] = 1;',
@@ -125,7 +125,7 @@ const entries: readonly PlantedBug[] = [
   },
   {
     name: "one-id-for-all-batches",
-    breaks: "E2",
+    breaks: "batch.2",
     file: "journal/journal.ts",
     find: "const writeId = `${this.driver}.${++this.#writes}`;",
     replace: "const writeId = `${this.driver}.${Math.min(1, ++this.#writes)}`;",
@@ -133,7 +133,7 @@ const entries: readonly PlantedBug[] = [
   },
   {
     name: "fork-counts-from-one",
-    breaks: "E3",
+    breaks: "entry.1",
     file: "journal/journal.ts",
     find: "this.#seq = forked.base;",
     replace: "",
@@ -144,7 +144,7 @@ const entries: readonly PlantedBug[] = [
 const folds: readonly PlantedBug[] = [
   {
     name: "answer-leaves-run-parked",
-    breaks: "F1",
+    breaks: "fold.1",
     file: "journal/fold.ts",
     find: '  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n  summary.status = "running";',
     replace:
@@ -153,7 +153,7 @@ const folds: readonly PlantedBug[] = [
   },
   {
     name: "cancel-is-no-end",
-    breaks: "F2",
+    breaks: "fold.2",
     file: "journal/fold.ts",
     find: 'return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";',
     replace: 'return kind === "run.completed" || kind === "run.failed";',
@@ -161,7 +161,7 @@ const folds: readonly PlantedBug[] = [
   },
   {
     name: "rejected-answer-stays",
-    breaks: "F3",
+    breaks: "fold.3",
     file: "journal/fold.ts",
     find: "          state.answer = null;\n          state.answerId = null;",
     replace: "",
@@ -172,7 +172,7 @@ const folds: readonly PlantedBug[] = [
 const lineage: readonly PlantedBug[] = [
   {
     name: "fork-reads-all-of-its-parent",
-    breaks: "L1",
+    breaks: "lineage.1",
     file: "journal/journal.ts",
     find: "batches: batches.slice(0, length),",
     replace: "batches,",
@@ -180,7 +180,7 @@ const lineage: readonly PlantedBug[] = [
   },
   {
     name: "ancestors-on-two-lines",
-    breaks: "L2",
+    breaks: "lineage.2",
     file: "journal/journal.ts",
     find: "let seq = base;",
     replace: "let seq = 0;",
@@ -188,7 +188,7 @@ const lineage: readonly PlantedBug[] = [
   },
   {
     name: "open-waits-inherited",
-    breaks: "L3",
+    breaks: "lineage.3",
     file: "journal/lineage.ts",
     find: '    case "child.opened":\n      return settled.has(entry.key);',
     replace: '    case "child.opened":\n      return true;',
@@ -199,7 +199,7 @@ const lineage: readonly PlantedBug[] = [
 const memory: readonly PlantedBug[] = [
   {
     name: "refused-append-changes-head",
-    breaks: "M1",
+    breaks: "memory.1",
     file: "adapters/memory.ts",
     find: "    if (gone || (kept?.batches.length ?? 0) !== position)",
     replace:
@@ -208,7 +208,7 @@ const memory: readonly PlantedBug[] = [
   },
   {
     name: "parent-deleted-under-its-fork",
-    breaks: "M2",
+    breaks: "memory.2",
     file: "adapters/memory.ts",
     find: "if (run?.deleted !== true || this.#readers.has(candidate)) continue;",
     replace: "if (run?.deleted !== true) continue;",
@@ -216,7 +216,7 @@ const memory: readonly PlantedBug[] = [
   },
   {
     name: "blobs-of-nobody",
-    breaks: "M3",
+    breaks: "memory.3",
     file: "adapters/memory.ts",
     find: "if (--blob.runs === 0) this.#blobs.delete(name);",
     replace: "blob.runs -= 1;",
@@ -228,7 +228,7 @@ const memory: readonly PlantedBug[] = [
   },
   {
     name: "blobs-go-with-their-first-run",
-    breaks: "M3",
+    breaks: "memory.3",
     file: "adapters/memory.ts",
     find: "if (--blob.runs === 0) this.#blobs.delete(name);",
     replace: "this.#blobs.delete(name);",

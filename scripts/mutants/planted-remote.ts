@@ -10,7 +10,7 @@ function seenBy(test: string): { readonly test: string; readonly because: string
 export const plantedInBuckets: readonly PlantedBug[] = [
   {
     name: "slot-written-over",
-    breaks: "remote R1",
+    breaks: "logs.1",
     file: "adapters/remote/logs.ts",
     find: "const created = await this.#bucket.create(slotKey(place), writeObject(record));",
     replace: "const created = await this.#bucket.put(slotKey(place), writeObject(record)).then(() => true);",
@@ -19,7 +19,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "own-record-taken-for-a-stranger's",
-    breaks: "remote R2",
+    breaks: "logs.2",
     file: "adapters/remote/logs.ts",
     find: 'if (!created && (await this.#get(place))?.id !== record.id) return "taken";',
     replace: 'if (!created) return "taken";',
@@ -28,7 +28,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "snapshot-believed",
-    breaks: "remote R3",
+    breaks: "logs.3",
     file: "adapters/remote/logs.ts",
     find: "        await this.#readOn(log);\n",
     replace: "",
@@ -37,7 +37,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "sleeper-not-fenced",
-    breaks: "remote R4",
+    breaks: "logs.4",
     file: "adapters/remote/logs.ts",
     find: "return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);",
     replace: "return log.aliveAt >= 0 || believedMs > 0 || this.isAlive(log);",
@@ -46,7 +46,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "fork-begins-unannounced",
-    breaks: "remote G1",
+    breaks: "family.1",
     file: "adapters/remote/storage.ts",
     find: "    if (position === 0) await this.#family.register(head, reader);\n",
     replace: "",
@@ -55,7 +55,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "closed-though-read",
-    breaks: "remote G2",
+    breaks: "family.2",
     file: "adapters/remote/record.ts",
     find: "const closed = state.readers.length === 0;",
     replace: "const closed = state.readers.length >= 0;",
@@ -64,9 +64,9 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "gone-not-said",
-    breaks: "remote G3",
+    breaks: "family.3",
     file: "adapters/remote/family.ts",
-    find: "    await this.#bucket.put(slotKey({ locator, life, slot: 0 }), writeObject(gone));\n",
+    find: "    await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));\n",
     replace: "",
     why: "The slots of a deleted run go, and its first one still says that it is there.",
     seenBy: seenBy("remote-deletion"),

@@ -4,15 +4,15 @@ import type { PlantedBug } from "./patch.ts";
 const streams: readonly PlantedBug[] = [
   {
     name: "stream-attempts-share-a-number",
-    breaks: "K1",
+    breaks: "stream.1",
     file: "engine/calls/stream.ts",
-    find: "return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;",
-    replace: "return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;",
+    find: "return (this.engine.replay.record(this.key)?.attempt ?? 0) + 1;",
+    replace: "return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;",
     why: "A stream that begins anew after a crash goes under the number of the attempt that died.",
   },
   {
     name: "producer-never-waits",
-    breaks: "K2",
+    breaks: "stream.2",
     file: "engine/calls/stream.ts",
     find: "        while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();\n",
     replace: "",
@@ -24,7 +24,7 @@ const streams: readonly PlantedBug[] = [
   },
   {
     name: "chunks-not-decoded",
-    breaks: "K3",
+    breaks: "stream.3",
     file: "engine/calls/stream.ts",
     find: "entry.chunks.map((chunk) => decode(chunk, where))",
     replace: "entry.chunks",
@@ -36,7 +36,7 @@ const streams: readonly PlantedBug[] = [
   },
   {
     name: "reader-repeats-chunks",
-    breaks: "X1",
+    breaks: "reader.1",
     file: "runs/reader.ts",
     find: "    if (from + i < place.next) continue;\n",
     replace: "",
@@ -44,7 +44,7 @@ const streams: readonly PlantedBug[] = [
   },
   {
     name: "silence-is-the-end",
-    breaks: "X2",
+    breaks: "reader.2",
     file: "runs/reader.ts",
     find: "if (journal.state.end !== null) throw endedWithout(journal, name);",
     replace: "if (journal.state.end !== null) return;",
@@ -52,7 +52,7 @@ const streams: readonly PlantedBug[] = [
   },
   {
     name: "reader-takes-the-lead",
-    breaks: "X3",
+    breaks: "reader.3",
     file: "runs/reader.ts",
     find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
     replace: "    await host.world.turn();\n",
@@ -63,7 +63,7 @@ const streams: readonly PlantedBug[] = [
 const children: readonly PlantedBug[] = [
   {
     name: "child-before-its-parent-knows",
-    breaks: "D1",
+    breaks: "child.1",
     file: "engine/calls/child.ts",
     find: "    if (this.#opened) return this.#drive();\n",
     replace: "    this.#drive();\n    if (this.#opened) return;\n",
@@ -71,7 +71,7 @@ const children: readonly PlantedBug[] = [
   },
   {
     name: "child-id-of-its-driver",
-    breaks: "D2",
+    breaks: "child.2",
     file: "engine/calls/child.ts",
     find: 'digest(26, "child", journal.runId, key)',
     replace: 'digest(26, "child", journal.runId, key, journal.driver)',
@@ -79,9 +79,9 @@ const children: readonly PlantedBug[] = [
   },
   {
     name: "child-ends-without-a-word",
-    breaks: "D3",
+    breaks: "child.3",
     file: "engine/engine.ts",
-    find: "    await this.options.tell(end);\n",
+    find: "    await this.options.reportEnd(end);\n",
     replace: "",
     why: "A child does not tell its parent that it ends, which then learns of it much later.",
     seenBy: {
@@ -91,7 +91,7 @@ const children: readonly PlantedBug[] = [
   },
   {
     name: "children-outlive-their-parent",
-    breaks: "Z1",
+    breaks: "cancel.1",
     file: "runs/cancel.ts",
     find: "      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });\n",
     replace: "",
@@ -99,7 +99,7 @@ const children: readonly PlantedBug[] = [
   },
   {
     name: "unborn-child-left-alone",
-    breaks: "Z2",
+    breaks: "cancel.2",
     file: "runs/cancel.ts",
     find: "  if (journal !== null) return end(host, journal, reason);\n",
     replace: "  if (journal !== null) return end(host, journal, reason);\n  if (runId !== null) return;\n",
@@ -110,7 +110,7 @@ const children: readonly PlantedBug[] = [
 const uncertain: readonly PlantedBug[] = [
   {
     name: "work-before-its-announcement",
-    breaks: "U1",
+    breaks: "uncertain.1",
     file: "engine/calls/step.ts",
     find: "    this.#announce(this.nextAttempt());\n",
     replace:
@@ -119,15 +119,15 @@ const uncertain: readonly PlantedBug[] = [
   },
   {
     name: "repeated-without-asking",
-    breaks: "U2",
+    breaks: "uncertain.2",
     file: "engine/calls/step.ts",
-    find: "    if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);\n",
+    find: "    if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);\n",
     replace: "",
     why: "A step whose end nobody knows is run again.",
   },
   {
     name: "decision-not-recorded",
-    breaks: "U3",
+    breaks: "uncertain.3",
     file: "engine/calls/step.ts",
     find: "      this.engine.write(await this.#completed(attempted, resolution.value));",
     replace: "      this.outcome.resolve(resolution.value);",
@@ -138,7 +138,7 @@ const uncertain: readonly PlantedBug[] = [
 const values: readonly PlantedBug[] = [
   {
     name: "sealed-for-anywhere",
-    breaks: "V1",
+    breaks: "envelope.1",
     file: "journal/envelope.ts",
     find: "at: joinParts([spot.position, index, fact.kind, subject, field])",
     replace: 'at: joinParts(["", "", "", "", ""])',
@@ -146,7 +146,7 @@ const values: readonly PlantedBug[] = [
   },
   {
     name: "clear-text-taken",
-    breaks: "V2",
+    breaks: "envelope.2",
     file: "journal/envelope.ts",
     find: "    if (this.#cipher?.acceptsPlain ?? true) return value;",
     replace: "    if (this.#cipher !== undefined) return value;",
@@ -158,7 +158,7 @@ const values: readonly PlantedBug[] = [
   },
   {
     name: "blobs-sent-again",
-    breaks: "V3",
+    breaks: "envelope.3",
     file: "journal/envelope.ts",
     find: "    if (!this.#named.has(name)) blobs.set(name, text);",
     replace: "    blobs.set(name, text);",
@@ -169,7 +169,7 @@ const values: readonly PlantedBug[] = [
   },
   {
     name: "blobs-taken-at-their-word",
-    breaks: "V4",
+    breaks: "envelope.4",
     file: "journal/envelope.ts",
     find: "        if (text === body && plainName(text) !== name) continue;\n",
     replace: "",
@@ -184,7 +184,7 @@ const values: readonly PlantedBug[] = [
 const direct: readonly PlantedBug[] = [
   {
     name: "recorded-work-runs-again",
-    breaks: "P1",
+    breaks: "standalone.1",
     file: "standalone/journal.ts",
     find: "    if (!this.has(key) && !this.#working.has(key)) {\n",
     replace: "    if (!this.#working.has(key)) {\n",
@@ -192,7 +192,7 @@ const direct: readonly PlantedBug[] = [
   },
   {
     name: "failure-kept-for-good",
-    breaks: "P2",
+    breaks: "standalone.2",
     file: "standalone/journal.ts",
     find: 'const settles = entry.kind === "step.completed" || entry.kind === "stream.completed";',
     replace:
@@ -201,7 +201,7 @@ const direct: readonly PlantedBug[] = [
   },
   {
     name: "last-record-stands",
-    breaks: "P3",
+    breaks: "standalone.3",
     file: "standalone/journal.ts",
     find: "      if (settles && !this.#settled.has(entry.key)) this.#settled.set(entry.key, entry);",
     replace: "      if (settles) this.#settled.set(entry.key, entry);",
@@ -219,7 +219,7 @@ const direct: readonly PlantedBug[] = [
 const warm: readonly PlantedBug[] = [
   {
     name: "warm-runs-without-a-limit",
-    breaks: "Y1",
+    breaks: "parked.1",
     file: "runs/parked.ts",
     find: "if (this.#kept.size > this.#limit && oldest !== undefined)",
     replace: "if (this.#kept.size < 0 && oldest !== undefined)",
@@ -231,15 +231,15 @@ const warm: readonly PlantedBug[] = [
   },
   {
     name: "one-life-lent-twice",
-    breaks: "Y2",
+    breaks: "parked.2",
     file: "runs/parked.ts",
-    find: "    this.#kept.delete(locator);\n    const { journal } = life;",
-    replace: "    const { journal } = life;",
+    find: "    this.#kept.delete(locator);\n    const { journal } = execution;",
+    replace: "    const { journal } = execution;",
     why: "Two callers drive one life of a function at a time.",
   },
   {
     name: "warm-life-missed-something",
-    breaks: "Y3",
+    breaks: "parked.3",
     file: "runs/parked.ts",
     find: "if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;",
     replace: "if (!journal.deleted) return journal;",
@@ -256,7 +256,7 @@ const because = "nobody in a simulation plans a fork";
 const plans: readonly PlantedBug[] = [
   {
     name: "plan-makes-the-fork",
-    breaks: "F1",
+    breaks: "plan.1",
     file: "runs/fork.ts",
     find: "append: () => Promise.resolve(),",
     replace: "append: (request) => storage.append(request),",
@@ -265,7 +265,7 @@ const plans: readonly PlantedBug[] = [
   },
   {
     name: "plan-looks-at-the-parent",
-    breaks: "F2",
+    breaks: "plan.2",
     file: "inspect/plan.ts",
     find: "new Set(fork.entries.filter(isSettlement)",
     replace: "new Set(parent.entries.filter(isSettlement)",
@@ -274,7 +274,7 @@ const plans: readonly PlantedBug[] = [
   },
   {
     name: "plan-knows-the-past-alone",
-    breaks: "F3",
+    breaks: "plan.3",
     file: "inspect/plan.ts",
     find: "new Map([...recorded, ...next])",
     replace: "recorded",

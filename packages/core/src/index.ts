@@ -18,7 +18,7 @@ export type {
 } from "./engine/context.ts";
 export { fork, type Run, type RunOptions, type StartOptions } from "./run.ts";
 export type { RunEntry as Entry } from "./journal/run-entry.ts";
-export { DirectJournal as Journal } from "./standalone/journal.ts";
+export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
@@ -64,7 +64,13 @@ export type { Secret } from "./journal/tokens.ts";
 export type { Cipher, Place } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
 export type { World } from "./ports/world.ts";
-export type { SchemaInput, SchemaIssue, SchemaOutput, SchemaResult, StandardSchema } from "./values/schema.ts";
+export type {
+  SchemaInput,
+  SchemaIssue,
+  SchemaOutput,
+  SchemaResult,
+  StandardSchema,
+} from "./values/schema.ts";
 export { fingerprint } from "./values/codec/fingerprint.ts";
 export { secret, type SecretValue } from "./values/secret.ts";
 export { limits } from "./values/limits.ts";

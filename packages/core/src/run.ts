@@ -5,18 +5,18 @@ import { advance, begin, cancelRun, driveOn, record } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
-import type { Journal } from "./journal/journal.ts";
+import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
-import { standing } from "./runs/status.ts";
+import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 
 /** A stop, and the journal as it was known then. */
 export interface Driven {
   readonly outcome: Outcome<unknown>;
-  readonly journal: Journal;
+  readonly journal: RunJournal;
 }
 
 export interface RunOptions {
@@ -47,7 +47,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** Where the run stands, by its journal. */
   async outcome(): Promise<Outcome<Output>> {
     const journal = await openRun(this.#host, this.id);
-    return (await standing(this.#host, journal, true)) as Outcome<Output>;
+    return (await outcomeWithChildren(this.#host, journal, true)) as Outcome<Output>;
   }
 
   /**
@@ -122,7 +122,7 @@ export class Run<Output = unknown, Input = unknown> {
     const due = wakeAt !== null && wakeAt <= host.world.now();
     const outcome = due
       ? await driveOn(host, definitionOf(host, journal), journal)
-      : await standing(host, journal, true);
+      : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
   }
 }
@@ -150,14 +150,14 @@ export async function start(
   { id, drive = true }: StartOptions,
 ): Promise<Run> {
   if (!drive) {
-    const { journal, created } = await record(host, definition, input, { id, claim: false });
+    const { journal, created } = await record(host, definition, input, { id, takeLease: false });
     return new Run(journal.runId, { host, created });
   }
-  const begun = await begin(host, definition, input, { id });
-  const { journal } = begun;
-  const driving = advance(host, definition, begun).then((outcome) => ({ outcome, journal }));
+  const leased = await begin(host, definition, input, { id });
+  const { journal } = leased;
+  const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);
-  return new Run(journal.runId, { host, driving, created: begun.created });
+  return new Run(journal.runId, { host, driving, created: leased.created });
 }
 
 /** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */

@@ -1,16 +1,16 @@
 /**
  * Finds due runs and drives them: those without a live driver, those that were answered, those whose time has come.
  *
- * W1. Work is found in the storage alone: if every wake-up is lost, a worker still finds it (law 7).
- * W2. At most `concurrency` runs at a time; a run that sleeps or waits takes no place.
- * W3. Stopping hands every run on at its next step boundary: nothing is lost, no attempt is burnt.
- * W4. A run that keeps killing its worker is left alone, and said so. Whoever started a few times without
+ * worker.1. Work is found in the storage alone: if every wake-up is lost, a worker still finds it (law 7).
+ * worker.2. At most `concurrency` runs at a time; a run that sleeps or waits takes no place.
+ * worker.3. Stopping hands every run on at its next step boundary: nothing is lost, no attempt is burnt.
+ * worker.4. A run that keeps killing its worker is left alone, and said so. Whoever started a few times without
  *     progress is a suspect and is driven with nobody beside it, so that neighbours are not blamed.
  */
 
 import type { App } from "./app.ts";
 import { toMs, type Duration } from "./values/duration.ts";
-import { Bell } from "./engine/promise.ts";
+import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import type { ListPage } from "./ports/storage.ts";
@@ -59,7 +59,7 @@ class PollingWorker implements Worker {
   readonly #resting = new Map<string, number>();
   readonly #suspects = new Set<string>();
   #aloneUntil = 0;
-  readonly #bell = new Bell();
+  readonly #signal = new Signal();
   readonly #abort = new AbortController();
   readonly #intervalMs: number;
   readonly #drainMs: number;
@@ -90,8 +90,8 @@ class PollingWorker implements Worker {
           world.warn(`the worker cannot read its storage and tries again: ${describeError(error)}`);
         failing = true;
       }
-      const cancel = world.timer(this.#intervalMs, () => this.#bell.ring());
-      await this.#bell.wait();
+      const cancel = world.timer(this.#intervalMs, () => this.#signal.set());
+      await this.#signal.wait();
       cancel();
     }
   }
@@ -140,14 +140,14 @@ class PollingWorker implements Worker {
         this.#suspects.add(runId);
       } else {
         if (blocked !== null) this.#rest(runId, blocked);
-        this.#tell(outcome);
+        this.#notify(outcome);
       }
     } catch (error) {
       this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
     this.#active.delete(runId);
-    this.#bell.ring();
+    this.#signal.set();
   }
 
   #rest(runId: string, error: unknown): void {
@@ -156,7 +156,7 @@ class PollingWorker implements Worker {
   }
 
   /** A listener that throws is no fault of the run. */
-  #tell(outcome: Outcome<unknown>): void {
+  #notify(outcome: Outcome<unknown>): void {
     try {
       this.#options.onStop?.(outcome);
     } catch (error) {
@@ -172,7 +172,7 @@ class PollingWorker implements Worker {
   async #stop(): Promise<void> {
     const { world } = this.#app;
     this.#abort.abort();
-    this.#bell.ring();
+    this.#signal.set();
     this.#forget();
     await new Promise<void>((resolve) => {
       // Called off once all is let go: a timer alone keeps a process alive.

@@ -81,7 +81,7 @@ it("H39 500 runs whose time comes in one millisecond: none is early, none waits 
   expect(counted.counts.leases, "one drive to the park, one to the end").toBe(ids.length * 2);
 });
 
-describe("how many runs at a time (W2)", () => {
+describe("how many runs at a time (worker.2)", () => {
   it("drives as many as it was told and no more", async () => {
     const base = lab();
     const { flow, seen } = slow(base.world);

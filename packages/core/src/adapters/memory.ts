@@ -1,9 +1,9 @@
 /**
  * Journals in this process's memory: for tests, demos, and as the reference every other storage is compared with.
  *
- * M1. Every method does its work at once, in one turn: what is refused has changed nothing.
- * M2. A hidden run is kept while `#readers` counts forks that read it; the last one to go takes it along.
- * M3. A blob is kept while a run that is kept names it, and no longer.
+ * memory.1. Every method does its work at once, in one turn: what is refused has changed nothing.
+ * memory.2. A hidden run is kept while `#readers` counts forks that read it; the last one to go takes it along.
+ * memory.3. A blob is kept while a run that is kept names it, and no longer.
  */
 
 import type {
@@ -70,7 +70,7 @@ export class MemoryStorage implements Storage {
     run.quietUntil = 0;
     if (lease !== undefined)
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
-    for (const tell of this.#watchers.get(locator) ?? []) tell();
+    for (const notify of this.#watchers.get(locator) ?? []) notify();
     return Promise.resolve();
   }
 
@@ -185,15 +185,15 @@ export class MemoryStorage implements Storage {
       const watchers = this.#watchers.get(locator) ?? new Set();
       this.#watchers.set(locator, watchers);
       const done = (): void => {
-        watchers.delete(tell);
+        watchers.delete(notify);
         if (watchers.size === 0) this.#watchers.delete(locator);
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const tell = (): void => {
+      const notify = (): void => {
         if (isLonger()) done();
       };
-      watchers.add(tell);
+      watchers.add(notify);
       signal.addEventListener("abort", done, { once: true });
     });
   }

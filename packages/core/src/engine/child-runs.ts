@@ -25,4 +25,4 @@ export interface Children {
 }
 
 /** What a parent's journal says of the end of a child. */
-export type ChildTold = Extract<Fact<Json>, { kind: "child.completed" | "child.failed" }>;
+export type ChildEnd = Extract<Fact<Json>, { kind: "child.completed" | "child.failed" }>;

@@ -3,9 +3,9 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { DurableError } from "../values/errors.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
-import type { Calls } from "./registry.ts";
+import type { CallRegistry } from "./registry.ts";
 import { orphanWarning, vanishedWait } from "./messages.ts";
 import type { Finish } from "./options.ts";
 import type { Replay } from "./replay.ts";
@@ -14,23 +14,28 @@ type Park = Fact<Json> & { kind: "run.suspended" };
 
 export function parkOf({
   wakeAt,
-  look,
+  recheckAt,
 }: {
   readonly wakeAt: number | null;
-  readonly look: number | null;
+  readonly recheckAt: number | null;
 }): Park {
-  return { kind: "run.suspended", wakeAt, ...(look === null ? {} : { look }) };
+  return { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) };
 }
 
 /** True when the journal says so already. */
-export function isParked({ state }: Journal, { wakeAt, look }: Park): boolean {
+export function isParked({ state }: RunJournal, { wakeAt, look }: Park): boolean {
   return state.summary.status === "suspended" && look === undefined && state.summary.wakeAt === wakeAt;
 }
 
 /** The end of the function as an entry; an open wait that the code did not reach is no end. */
 export function endOf(
   finish: Finish,
-  run: { readonly journal: Journal; readonly replay: Replay; readonly calls: Calls; readonly world: World },
+  run: {
+    readonly journal: RunJournal;
+    readonly replay: Replay;
+    readonly calls: CallRegistry;
+    readonly world: World;
+  },
 ): Fact<Json> | DurableError {
   const { runId, state } = run.journal;
   const unreached = (key: string): boolean => !run.replay.isCalled(key) && !run.calls.isClosed(key);

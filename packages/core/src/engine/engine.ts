@@ -1,27 +1,27 @@
 /**
  * Drives one run until it ends or only waiting is left.
  *
- * N1. Durable before visible: a call settles only from an entry of the journal, never from work directly.
- * N2. One settlement is delivered at a time, and microtasks are drained before the next (law 4).
- * N3. Work starts, and waits open, only when nothing is deliverable.
- * N4. Suspension never throws: the loop notices that only waiting is left, parks by an append, and lets go.
- * N5. Once the run is blocked, lost or ended nothing is written, but for the outcome of work that was
+ * engine.1. Durable before visible: a call settles only from an entry of the journal, never from work directly.
+ * engine.2. One settlement is delivered at a time, and microtasks are drained before the next (law 4).
+ * engine.3. Work starts, and waits open, only when nothing is deliverable.
+ * engine.4. Suspension never throws: the loop notices that only waiting is left, parks by an append, and lets go.
+ * engine.5. Once the run is blocked, lost or ended nothing is written, but for the outcome of work that was
  *     already running when it was found to be blocked.
  */
 
 import type { Json } from "../values/codec/tags.ts";
 import { isAttempt, type Entry, type Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
-import { Busy } from "./in-flight.ts";
-import { Calls, type Asked, type Call, type Entered } from "./registry.ts";
+import { InFlight } from "./in-flight.ts";
+import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
 import { endOf, isParked, parkOf } from "./ending.ts";
 import { abortReason } from "./options.ts";
-import type { Driving, Edge, EngineOptions, Finish, Stop } from "./options.ts";
+import type { Driving, ReplayEnd, EngineOptions, Finish, Stop } from "./options.ts";
 import { Outbox } from "./outbox.ts";
-import { Bell } from "./promise.ts";
+import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
 import { Timers } from "./timers.ts";
@@ -31,15 +31,15 @@ const graceMs = 30;
 /** Then the event loop gets a turn: a long replay starves nobody. */
 const roundsPerTurn = 512;
 
-export class Engine implements Edge {
+export class Engine implements ReplayEnd {
   readonly options: EngineOptions;
-  readonly journal: Journal;
+  readonly journal: RunJournal;
   readonly world: World;
   readonly replay = new Replay();
-  readonly calls: Calls;
+  readonly calls: CallRegistry;
   readonly root = new Scope();
   readonly timers: Timers;
-  readonly busy = new Busy(() => this.kick());
+  readonly inFlight = new InFlight(() => this.wake());
   readonly #outbox: Outbox;
   /** Entries of the journal that have been learned. */
   #learned = 0;
@@ -47,22 +47,22 @@ export class Engine implements Edge {
   #fresh: Call[] = [];
   #inTurn = true;
   #graceSpent = false;
-  #edgeReached = false;
+  #replayEnded = false;
   #leaving = false;
   #finish: Finish | null = null;
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
   #failure: { readonly error: unknown } | null = null;
-  readonly #bell = new Bell();
+  readonly #signal = new Signal();
 
   constructor(options: EngineOptions) {
     this.options = options;
     this.journal = options.journal;
     this.world = options.world;
-    this.calls = new Calls(this.journal.runId, this.replay, this.world);
-    this.timers = new Timers(this.world, () => this.kick());
+    this.calls = new CallRegistry(this.journal.runId, this.replay, this.world);
+    this.timers = new Timers(this.world, () => this.wake());
     this.#outbox = new Outbox(
-      { ...options, busy: this.busy },
+      { ...options, inFlight: this.inFlight },
       {
         learn: (entries) => this.learn(entries),
         stopped: (kind) => this.#end({ kind }),
@@ -92,36 +92,36 @@ export class Engine implements Edge {
   /** The call begins when the loop comes to it, here or wherever the run is driven next. */
   queue(call: Call): void {
     this.#fresh.push(call);
-    if (!this.#inTurn) this.kick();
+    if (!this.#inTurn) this.wake();
   }
 
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
     if (this.#stop !== null || (this.#blocked !== null && !isAttempt(fact))) return;
     this.#outbox.push(fact);
-    this.kick();
+    this.wake();
   }
 
-  ride(fact: Fact<Json>): void {
-    this.#outbox.ride(fact);
+  writeWithNext(fact: Fact<Json>): void {
+    this.#outbox.writeWithNext(fact);
   }
 
   /** The run cannot go on here. */
   block(error: DurableError): void {
     this.#blocked ??= error;
-    this.kick();
+    this.wake();
   }
 
   /** The workflow function has settled. */
   finish(finish: Finish): void {
     this.#finish = finish;
-    this.kick();
+    this.wake();
   }
 
   /** Hands the run on: no further work begins here, and what is under way is recorded first. */
   leave(): void {
     this.#leaving = true;
-    this.kick();
+    this.wake();
   }
 
   /** Only waiting was left, and the run was let go. */
@@ -148,24 +148,24 @@ export class Engine implements Edge {
     this.#learned += entries.length;
     for (const entry of entries) {
       this.replay.learn(entry);
-      this.calls.told(entry);
+      this.calls.notify(entry);
     }
-    this.kick();
+    this.wake();
   }
 
   /** Something changed: the loop looks again. */
-  kick(): void {
-    this.#bell.ring();
+  wake(): void {
+    this.#signal.set();
   }
 
   /** Runs to the next stop. The function has just been called and its first turn is under way, or it was parked. */
   async drive(given: Driving): Promise<Stop> {
-    const { hold } = this.options;
+    const { lease } = this.options;
     this.#given = given;
     this.#stop = null;
-    this.#leaving = this.#edgeReached = false;
+    this.#leaving = this.#replayEnded = false;
     if (this.#learned < this.journal.entries.length) this.learn(this.journal.entries.slice(this.#learned));
-    hold.start(this.journal, {
+    lease.start(this.journal, {
       moved: (entries) => this.learn(entries),
       lost: () => this.#end({ kind: "lost" }),
       failed: (error) => this.#fail(error),
@@ -182,8 +182,8 @@ export class Engine implements Edge {
       return this.#stop;
     } finally {
       this.timers.clear();
-      hold.stop();
-      const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.busy.idle);
+      lease.stop();
+      const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
       if (reason !== null) this.root.abort(reason);
     }
   }
@@ -196,7 +196,7 @@ export class Engine implements Edge {
     if (next.kind === "uncalled") {
       // Changed code or a foreign await: the call may still come. A call that does is answered first.
       if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
-      else this.#graceSpent = await this.#bell.silence(this.world, graceMs);
+      else this.#graceSpent = await this.#signal.silence(this.world, graceMs);
       return true;
     }
     const call = this.calls.get(settlement.key);
@@ -215,29 +215,29 @@ export class Engine implements Edge {
 
   /** Nothing is deliverable: place the answer, start work, open waits, append, park or wait. */
   async #idle(): Promise<void> {
-    const { hold } = this.options;
-    if (!this.#edgeReached) {
-      const next = await this.#given.atEdge?.(this);
-      this.#edgeReached = next !== "again";
+    const { lease } = this.options;
+    if (!this.#replayEnded) {
+      const next = await this.#given.onReplayEnd?.(this);
+      this.#replayEnded = next !== "again";
       if (next === "leave" && this.#blocked === null) this.#end({ kind: "left" });
       if (next !== undefined) return;
     }
     // What came while the lease was out is looked at before anything begins.
-    if (!hold.valid) return void (await hold.renew());
+    if (!lease.valid) return void (await lease.renew());
     // The function may have ended with calls that nobody waits for: whoever comes next begins them.
     const open = this.#finish === null || this.#fresh.length > 0;
     if (this.#leaving && open) return this.#settleWork({ kind: "left" });
     this.#begin();
     this.timers.fire();
-    if (this.busy.idle && !this.#outbox.inFlight) return this.#rest();
+    if (this.inFlight.idle && !this.#outbox.appending) return this.#rest();
     if (this.#outbox.size > 0) this.#outbox.flush();
-    await this.#bell.wait();
+    await this.#signal.wait();
   }
 
   /** Calls the journal says nothing of begin now, in the order they were made; one that begins may make another. */
   #begin(): void {
     for (let call = this.#fresh.shift(); call !== undefined; call = this.#fresh.shift())
-      if (!call.scope.closed && this.replay.fact(call.key)?.settled !== true) call.begin();
+      if (!call.scope.closed && this.replay.record(call.key)?.settled !== true) call.begin();
   }
 
   /** No work is under way and no append in flight: write what is queued, and with it the stop if this is one. */
@@ -248,8 +248,8 @@ export class Engine implements Edge {
     const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
     if (parks) return this.#park(size === 0);
     if (size > 0) return this.#outbox.append(null);
-    if (this.timers.waiting > 0) this.options.hold.watch();
-    await this.#bell.wait();
+    if (this.timers.waiting > 0) this.options.lease.watch();
+    await this.#signal.wait();
   }
 
   /** A run that is parked already, for the same time, needs no entry to say so again. */
@@ -262,7 +262,7 @@ export class Engine implements Edge {
   async #complete(finish: Finish): Promise<void> {
     const end = endOf(finish, this);
     if (end instanceof DurableError) return this.block(end);
-    await this.options.tell(end);
+    await this.options.reportEnd(end);
     await this.#outbox.append(end);
   }
 
@@ -273,20 +273,20 @@ export class Engine implements Edge {
 
   /** Stops once the work that is under way has been recorded. */
   async #settleWork(stop: Stop): Promise<void> {
-    if (this.busy.idle && !this.#outbox.inFlight && this.#outbox.size === 0) return this.#end(stop);
+    if (this.inFlight.idle && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
-    await this.#bell.wait();
+    await this.#signal.wait();
   }
 
   #end(stop: Stop): void {
     this.#stop ??= stop;
-    this.kick();
+    this.wake();
   }
 
   #fail(error: unknown): void {
     if (DurableError.is(error, "journal-regressed")) return this.block(error);
     this.#failure ??= { error };
-    this.kick();
+    this.wake();
   }
 
   /** A foreign wait ended after the run was parked: this same life of the function goes on. */

@@ -1,6 +1,6 @@
 /** What is under way and will lead to an append: bodies of steps, and answers being judged. */
 
-export class Busy {
+export class InFlight {
   readonly #changed: () => void;
   #work = 0;
   #verdicts = 0;

@@ -1,26 +1,26 @@
 /**
  * A driver's grip on its run: the lease, kept alive, and an eye on the tail of the journal.
  *
- * H1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
- * H2. No work starts under a lease that has run out by the driver's own clock: it is renewed first.
- * H3. A live driver sees what comes from outside: it is told by the storage, or polls.
+ * lease.1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
+ * lease.2. No work starts under a lease that has run out by the driver's own clock: it is renewed first.
+ * lease.3. A live driver sees what comes from outside: it is told by the storage, or polls.
  */
 
 import type { Entry } from "../journal/entry.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import { isFinal } from "../journal/errors.ts";
 import type { AppendRequest, Lease, Storage } from "../ports/storage.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
 
-export interface HoldEvents {
+export interface LeaseEvents {
   moved(entries: readonly Entry[]): void;
   lost(): void;
   failed(error: unknown): void;
 }
 
 interface Driving {
-  readonly journal: Journal;
-  readonly events: HoldEvents;
+  readonly journal: RunJournal;
+  readonly events: LeaseEvents;
   readonly abort: AbortController;
 }
 
@@ -29,14 +29,14 @@ const firstLookMs = 100;
 const slowestPollMs = 5_000;
 const renewTries = 12;
 
-export class Hold {
+export class DriverLease {
   readonly #storage: Storage;
   readonly #world: World;
   readonly #ttlMs: number;
   #locator = "";
   #owner = "";
   #until = 0;
-  #held = false;
+  #owned = false;
   #driving: Driving | null = null;
   #watching = false;
   #cancelPulse: () => void = () => {};
@@ -48,34 +48,34 @@ export class Hold {
   }
 
   /** Takes the lease; `null` while another live driver has it. */
-  async acquire(journal: Journal): Promise<Lease | null> {
+  async acquire(journal: RunJournal): Promise<Lease | null> {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
     const asked = this.#world.now();
     const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
-    this.#held = lease !== null;
+    this.#owned = lease !== null;
     if (lease !== null) this.#until = asked + this.#ttlMs;
     return lease;
   }
 
   /** A stop has been appended, and the lease went with it. */
   released(): void {
-    this.#held = false;
+    this.#owned = false;
     this.#until = 0;
   }
 
   /** The lease that goes with an append: our own drive extends it, a stop gives it back. */
-  claim(stop: boolean): AppendRequest["lease"] {
+  extend(stop: boolean): AppendRequest["lease"] {
     this.#until = this.#world.now() + this.#ttlMs;
     return stop ? null : { owner: this.#owner, ttlMs: this.#ttlMs };
   }
 
   /** Like `claim`, for the batch that creates the run: there is no lease to take before it. */
-  claimNew(journal: Journal): AppendRequest["lease"] {
+  leaseForNewRun(journal: RunJournal): AppendRequest["lease"] {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
-    this.#held = true;
-    return this.claim(false);
+    this.#owned = true;
+    return this.extend(false);
   }
 
   get valid(): boolean {
@@ -90,7 +90,7 @@ export class Hold {
         const lease = await this.acquire(journal);
         if (lease === null) events.lost();
         // Somebody may have driven the run while our lease was out: nothing begins before we know.
-        else if (lease.length !== journal.position) tell(await journal.look(), events);
+        else if (lease.length !== journal.position) notify(await journal.refresh(), events);
         return lease !== null;
       } catch (error) {
         if (tries >= renewTries) {
@@ -110,7 +110,7 @@ export class Hold {
   }
 
   async release(quietMs?: number): Promise<void> {
-    if (!this.#held) return;
+    if (!this.#owned) return;
     this.released();
     try {
       await this.#storage.release(this.#locator, this.#owner, quietMs);
@@ -119,9 +119,9 @@ export class Hold {
     }
   }
 
-  start(journal: Journal, events: HoldEvents): void {
+  start(journal: RunJournal, events: LeaseEvents): void {
     // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
-    if (!this.#held) return;
+    if (!this.#owned) return;
     journal.driven = true;
     this.#driving = { journal, events, abort: new AbortController() };
     this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));
@@ -168,24 +168,24 @@ export class Hold {
         continue;
       }
       if (this.#driving !== driving) return;
-      const entries = await this.#look(journal);
+      const entries = await this.#readTail(journal);
       if (entries.length === 0) await nap();
       if (this.#driving !== driving || entries.length === 0) continue;
-      tell(entries, events);
+      notify(entries, events);
     }
   }
 
   /** Takes in what is there now. */
-  async look(): Promise<void> {
+  async pollNow(): Promise<void> {
     const driving = this.#driving;
     if (driving === null) return;
-    const entries = await this.#look(driving.journal);
-    if (entries.length > 0 && this.#driving === driving) tell(entries, driving.events);
+    const entries = await this.#readTail(driving.journal);
+    if (entries.length > 0 && this.#driving === driving) notify(entries, driving.events);
   }
 
-  async #look(journal: Journal): Promise<readonly Entry[]> {
+  async #readTail(journal: RunJournal): Promise<readonly Entry[]> {
     try {
-      return await journal.look();
+      return await journal.refresh();
     } catch (error) {
       // A storage that does not answer now will be asked again; a journal that shrank will not come back.
       if (isFinal(error)) throw error;
@@ -194,7 +194,7 @@ export class Hold {
   }
 }
 
-function tell(entries: readonly Entry[], events: HoldEvents): void {
+function notify(entries: readonly Entry[], events: LeaseEvents): void {
   if (entries.some((entry) => !entry.outside)) events.lost();
   else events.moved(entries);
 }

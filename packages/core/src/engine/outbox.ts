@@ -1,10 +1,10 @@
 /**
  * What one drive has to say to the journal.
  *
- * O1. One append at a time; what settles meanwhile rides the next one (law: at most one append per step).
- * O2. A rider needs no append of its own: it goes with the next batch, and before what caused that batch.
- * O3. While an answer is being judged, timers wait: what stands first in the journal is seen first.
- * O4. A stop (park or end) is written with all that is queued, and dropped when others were first:
+ * outbox.1. One append at a time; what settles meanwhile rides the next one (law: at most one append per step).
+ * outbox.2. A rider needs no append of its own: it goes with the next batch, and before what caused that batch.
+ * outbox.3. While an answer is being judged, timers wait: what stands first in the journal is seen first.
+ * outbox.4. A stop (park or end) is written with all that is queued, and dropped when others were first:
  *     an answer that lands first turns a park into a conflict.
  */
 
@@ -12,10 +12,10 @@ import type { Json } from "../values/codec/tags.ts";
 import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
 import { isAttempt, type Entry, type Fact } from "../journal/entry.ts";
 import type { WaitState } from "../journal/fold.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
-import type { Busy } from "./in-flight.ts";
-import type { Hold } from "./lease.ts";
+import type { InFlight } from "./in-flight.ts";
+import type { DriverLease } from "./lease.ts";
 
 export interface OutboxEvents {
   /** Entries became durable, ours or others'. */
@@ -25,20 +25,23 @@ export interface OutboxEvents {
 }
 
 export class Outbox {
-  readonly #journal: Journal;
+  readonly #journal: RunJournal;
   readonly #world: World;
-  readonly #hold: Hold;
+  readonly #lease: DriverLease;
   readonly #events: OutboxEvents;
-  readonly #busy: Busy;
+  readonly #inFlight: InFlight;
   #queue: WrittenFact[] = [];
-  #riders: WrittenFact[] = [];
-  #inFlight = false;
+  #withNext: WrittenFact[] = [];
+  #appending = false;
 
-  constructor(parts: { journal: Journal; world: World; hold: Hold; busy: Busy }, events: OutboxEvents) {
-    this.#busy = parts.busy;
+  constructor(
+    parts: { journal: RunJournal; world: World; lease: DriverLease; inFlight: InFlight },
+    events: OutboxEvents,
+  ) {
+    this.#inFlight = parts.inFlight;
     this.#journal = parts.journal;
     this.#world = parts.world;
-    this.#hold = parts.hold;
+    this.#lease = parts.lease;
     this.#events = events;
   }
 
@@ -46,8 +49,8 @@ export class Outbox {
     this.#queue.push(writeFact(fact, this.#world.now()));
   }
 
-  ride(fact: Fact<Json>): void {
-    this.#riders.push(writeFact(fact, this.#world.now()));
+  writeWithNext(fact: Fact<Json>): void {
+    this.#withNext.push(writeFact(fact, this.#world.now()));
   }
 
   /** How many facts can be written now. */
@@ -55,8 +58,8 @@ export class Outbox {
     return this.#ready().length;
   }
 
-  get inFlight(): boolean {
-    return this.#inFlight;
+  get appending(): boolean {
+    return this.#appending;
   }
 
   /** Something queued lets the workflow go on once it is durable: no time to stop. */
@@ -69,20 +72,20 @@ export class Outbox {
 
   /** The run is blocked: only work that was already paid for is still recorded. */
   keepAttempts(): void {
-    this.#riders = [];
+    this.#withNext = [];
     this.#queue = this.#queue.filter(({ fact }) => isAttempt(fact));
   }
 
   /** Appends in the background, after a turn in which what settles together is gathered. */
   flush(): void {
-    if (this.#inFlight) return;
-    this.#inFlight = true;
+    if (this.#appending) return;
+    this.#appending = true;
     void this.#world.turn().then(() => this.#send(null));
   }
 
   /** Appends now, with a stop if this is one. */
   async append(stop: Fact<Json> | null): Promise<void> {
-    this.#inFlight = true;
+    this.#appending = true;
     await this.#send(stop);
   }
 
@@ -92,32 +95,32 @@ export class Outbox {
     } catch (error) {
       this.#events.failed(error);
     } finally {
-      this.#inFlight = false;
+      this.#appending = false;
       this.#events.learn([]);
     }
   }
 
   async #write(stop: Fact<Json> | null): Promise<void> {
-    const facts = [...this.#riders, ...this.#take()];
-    this.#riders = [];
+    const facts = [...this.#withNext, ...this.#take()];
+    this.#withNext = [];
     // What does not fit goes first: a stop is the last word.
     if (this.size > 0) stop = null;
     const batch = stop === null ? facts : [...facts, writeFact(stop, this.#world.now())];
     if (batch.length === 0) return;
-    const appended = await this.#journal.append(batch, { lease: this.#hold.claim(stop !== null) });
+    const appended = await this.#journal.append(batch, { lease: this.#lease.extend(stop !== null) });
     if (appended.kind === "lost")
       return this.#events.stopped(this.#journal.state.end === null ? "lost" : "ended");
     if (appended.kind === "absorbed") this.#queue.unshift(...facts);
     this.#events.learn(appended.entries);
     if (appended.kind === "absorbed" || stop === null) return;
-    this.#hold.released();
+    this.#lease.released();
     this.#events.stopped(stop.kind === "run.suspended" ? "suspended" : "ended");
   }
 
   /** What can be written now. Timers go last, and wait for a verdict: it speaks of what stands in the journal already. */
   #ready(): WrittenFact[] {
     const fresh = this.#queue.filter(({ fact }) => !this.#wait(fact).settled);
-    const timers = this.#busy.judging
+    const timers = this.#inFlight.judging
       ? []
       : fresh.filter(({ fact }) => isTimer(fact) && !this.#wait(fact).answer);
     return [...fresh.filter(({ fact }) => !isTimer(fact)), ...timers];

@@ -20,18 +20,18 @@ export function pending<T>(): Promise<T> {
 }
 
 /** One listener, woken by any number of rings; a ring while nobody listens is kept. */
-export class Bell {
-  #rung = false;
+export class Signal {
+  #isSet = false;
   #wake: (() => void) | null = null;
 
-  ring(): void {
-    this.#rung = true;
+  set(): void {
+    this.#isSet = true;
     this.#wake?.();
   }
 
   async wait(): Promise<void> {
-    if (!this.#rung) await new Promise<void>((resolve) => (this.#wake = resolve));
-    this.#rung = false;
+    if (!this.#isSet) await new Promise<void>((resolve) => (this.#wake = resolve));
+    this.#isSet = false;
     this.#wake = null;
   }
 
@@ -40,9 +40,9 @@ export class Bell {
     let over = false;
     const cancel = world.timer(ms, () => {
       over = true;
-      this.ring();
+      this.set();
     });
-    this.#rung = false;
+    this.#isSet = false;
     await this.wait();
     cancel();
     return over;

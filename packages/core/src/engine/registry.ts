@@ -9,7 +9,7 @@ import { DurableError } from "../values/errors.ts";
 import { isWithin, waitOf } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import { foreignWarning } from "./messages.ts";
-import type { CallKind, Fact, Replay, Settlement } from "./replay.ts";
+import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
 /** One call that can settle, as the engine's loop sees it. */
@@ -24,7 +24,7 @@ export interface Call {
   /** The time it asked for has come. */
   due(): void;
   /** Something came from outside for it. */
-  look?(): void;
+  recheck?(): void;
   /** What a value becomes as its outcome, encoded; or what is wrong with it. Absent where any value will do. */
   check?(value: unknown): Promise<{ readonly value: Json } | string>;
 }
@@ -46,10 +46,10 @@ export interface Asked {
 export interface Entered {
   readonly key: string;
   readonly after: number;
-  readonly fact: Fact | undefined;
+  readonly record: KeyRecord | undefined;
 }
 
-export class Calls {
+export class CallRegistry {
   readonly #runId: string;
   readonly #replay: Replay;
   readonly #byKey = new Map<string, Call>();
@@ -72,16 +72,19 @@ export class Calls {
     while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, ""));
     const key = this.#recordedKey(own, count, asked);
     if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
-    const fact = this.#replay.fact(key);
-    if (fact !== undefined && (fact.kind !== kind || (fact.input !== asked.input && fact.input !== null))) {
-      return this.#diverged(key, fact, asked);
+    const record = this.#replay.record(key);
+    if (
+      record !== undefined &&
+      (record.kind !== kind || (record.input !== asked.input && record.input !== null))
+    ) {
+      return this.#diverged(key, record, asked);
     }
     if (!inTurn && !this.#foreignSeen) {
       this.#foreignSeen = true;
       this.#world.warn(foreignWarning(this.#runId, key));
     }
     this.#replay.call(key);
-    return { key, after: this.#replay.delivered, fact };
+    return { key, after: this.#replay.delivered, record };
   }
 
   add(call: Call, name: string): void {
@@ -108,7 +111,7 @@ export class Calls {
   }
 
   /** Something that is durable now may concern a call that is open. */
-  told(entry: Entry): void {
+  notify(entry: Entry): void {
     switch (entry.kind) {
       case "attempt.failed":
       case "step.started":
@@ -117,9 +120,9 @@ export class Calls {
       case "child.opened":
       case "child.completed":
       case "child.failed":
-        return this.#byKey.get(entry.key)?.look?.();
+        return this.#byKey.get(entry.key)?.recheck?.();
       case "suspend.answered":
-        return this.byWait(entry.wait)?.look?.();
+        return this.byWait(entry.wait)?.recheck?.();
       default:
     }
   }
@@ -139,25 +142,25 @@ export class Calls {
 
   /** The new name wins if it is recorded; else an old name's record is taken over, count for count. */
   #recordedKey(own: string, count: number, { scope, was }: Asked): string {
-    if (was === undefined || this.#replay.fact(own) !== undefined) return own;
+    if (was === undefined || this.#replay.record(own) !== undefined) return own;
     const old = scope.keyOf(was, count);
-    return this.#replay.fact(old) !== undefined && !this.#replay.isCalled(old) ? old : own;
+    return this.#replay.record(old) !== undefined && !this.#replay.isCalled(old) ? old : own;
   }
 
-  #diverged(key: string, fact: Fact, asked: Asked): DurableError {
+  #diverged(key: string, record: KeyRecord, asked: Asked): DurableError {
     const found =
-      fact.kind !== asked.kind
-        ? `is recorded as ${kindNames[fact.kind]}, and the code now asks for ${kindNames[asked.kind]}`
-        : `is recorded with ${describeInput(fact.input)}, and the code now declares ${describeInput(asked.input)}`;
+      record.kind !== asked.kind
+        ? `is recorded as ${kindNames[record.kind]}, and the code now asks for ${kindNames[asked.kind]}`
+        : `is recorded with ${describeInput(record.input)}, and the code now declares ${describeInput(asked.input)}`;
     // An open wait that no code reaches would block the run as well.
-    const rename = fact.kind === "suspend" && !fact.settled ? "" : "give the new call another name, ";
+    const rename = record.kind === "suspend" && !record.settled ? "" : "give the new call another name, ";
     return new DurableError(
       "diverged",
       `Run ${this.#runId} does not fit this code: key "${key}" ${found}. What is recorded is kept. Put the code back as it was, ${rename}or fork the run from "${key}"; then advance it again.`,
       {
         details: {
           key,
-          recorded: { kind: fact.kind, input: fact.input },
+          recorded: { kind: record.kind, input: record.input },
           asked: { kind: asked.kind, input: asked.input },
         },
       },

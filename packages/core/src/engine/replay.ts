@@ -1,9 +1,9 @@
 /**
  * What the journal says, by key, and the order in which workflow code may see it (law 4).
  *
- * R1. Settlements are delivered lowest position first, among those whose call has been made.
- * R2. The first settlement of a key is the only one.
- * R3. An answer that is ahead of its wait is held at once; any other settlement without a call is
+ * replay.1. Settlements are delivered lowest position first, among those whose call has been made.
+ * replay.2. The first settlement of a key is the only one.
+ * replay.3. An answer that is ahead of its wait is held at once; any other settlement without a call is
  *     reported as uncalled, and held only when the engine says so.
  */
 
@@ -16,7 +16,7 @@ export type { CallKind } from "../journal/entry.ts";
 export type { Settlement } from "../journal/lineage.ts";
 
 /** What is recorded of one key. */
-export interface Fact {
+export interface KeyRecord {
   readonly kind: CallKind;
   /** Declared input, as recorded: a fingerprint, a duration, a list of branches. */
   input: string | null;
@@ -36,7 +36,7 @@ export interface Fact {
 }
 
 export class Replay {
-  readonly #facts = new Map<string, Fact>();
+  readonly #records = new Map<string, KeyRecord>();
   readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }>>();
   /** Waits with an answer that has no verdict yet: a time-out after it settles nothing. */
   readonly #unjudged = new Map<string, number>();
@@ -63,44 +63,44 @@ export class Replay {
   }
 
   #learnCall(entry: Extract<Entry, { key: string }>): void {
-    const fact = this.#facts.get(entry.key) ?? newFact(callKind(entry));
-    this.#facts.set(entry.key, fact);
-    if ("input" in entry && entry.input !== undefined) fact.input = entry.input;
-    if ("branches" in entry) fact.input = branchesInput(entry.branches);
-    if (entry.kind.endsWith(".opened")) fact.opened = true;
-    if (entry.kind === "sleep.opened") fact.until = entry.until;
-    if (entry.kind === "suspend.opened") fact.until = entry.expiresAt;
+    const record = this.#records.get(entry.key) ?? newRecord(callKind(entry));
+    this.#records.set(entry.key, record);
+    if ("input" in entry && entry.input !== undefined) record.input = entry.input;
+    if ("branches" in entry) record.input = branchesInput(entry.branches);
+    if (entry.kind.endsWith(".opened")) record.opened = true;
+    if (entry.kind === "sleep.opened") record.until = entry.until;
+    if (entry.kind === "suspend.opened") record.until = entry.expiresAt;
     if (entry.kind === "step.started") {
-      fact.starts += 1;
-      fact.started = entry.attempt === 0 ? null : entry.at;
+      record.starts += 1;
+      record.started = entry.attempt === 0 ? null : entry.at;
     }
     if (entry.kind === "attempt.failed") {
-      fact.failures += 1;
-      fact.retryAt = entry.retryAt;
-      fact.started = null;
+      record.failures += 1;
+      record.retryAt = entry.retryAt;
+      record.started = null;
     }
-    if ("attempt" in entry && entry.attempt > fact.attempt) {
-      fact.attempt = entry.attempt;
-      fact.chunks = [];
+    if ("attempt" in entry && entry.attempt > record.attempt) {
+      record.attempt = entry.attempt;
+      record.chunks = [];
     }
-    if (entry.kind === "stream.chunks" && entry.attempt === fact.attempt) fact.chunks.push(entry);
+    if (entry.kind === "stream.chunks" && entry.attempt === record.attempt) record.chunks.push(entry);
     if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
     if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer) {
       this.#unjudged.delete(entry.wait);
     }
-    if (isSettlement(entry) && !fact.settled) {
-      fact.settled = true;
+    if (isSettlement(entry) && !record.settled) {
+      record.settled = true;
       this.#queue.push(entry);
     }
   }
 
-  fact(key: string): Fact | undefined {
-    return this.#facts.get(key);
+  record(key: string): KeyRecord | undefined {
+    return this.#records.get(key);
   }
 
   /** Recorded keys, for messages and checks. */
   keys(): IterableIterator<string> {
-    return this.#facts.keys();
+    return this.#records.keys();
   }
 
   isCalled(key: string): boolean {
@@ -157,7 +157,7 @@ export class Replay {
   }
 }
 
-function newFact(kind: CallKind): Fact {
+function newRecord(kind: CallKind): KeyRecord {
   const none = { input: null, retryAt: null, until: null, started: null, chunks: [] };
   return { kind, ...none, failures: 0, starts: 0, attempt: 0, opened: false, settled: false };
 }

@@ -9,19 +9,19 @@ interface Wait {
   /** Somebody else is to settle it: its deadline is no reason to sit and wait. */
   readonly outside: boolean;
   /** When it is looked at should nobody tell; `null` where somebody surely will. */
-  readonly look: number | null;
+  readonly recheckAt: number | null;
 }
 
 export class Timers {
   readonly #world: World;
-  readonly #ring: () => void;
+  readonly #wake: () => void;
   readonly #waits = new Map<Call, Wait>();
   #earliest: number | null = null;
   #alarm: { readonly at: number; readonly cancel: () => void } | null = null;
 
-  constructor(world: World, ring: () => void) {
+  constructor(world: World, wake: () => void) {
     this.#world = world;
-    this.#ring = ring;
+    this.#wake = wake;
   }
 
   /** How many calls wait, with or without a time. */
@@ -30,8 +30,8 @@ export class Timers {
   }
 
   wait(call: Call, at: number | null, how: Partial<Omit<Wait, "at">> = {}): void {
-    const { outside = false, look = null } = how;
-    this.#waits.set(call, { at, outside, look });
+    const { outside = false, recheckAt = null } = how;
+    this.#waits.set(call, { at, outside, recheckAt });
     this.#changed();
   }
 
@@ -40,9 +40,12 @@ export class Timers {
   }
 
   /** The first deadline, and the first look, of those that wait. */
-  stops(): { readonly wakeAt: number | null; readonly look: number | null } {
+  stops(): { readonly wakeAt: number | null; readonly recheckAt: number | null } {
     const waits = [...this.#waits.values()];
-    return { wakeAt: first(waits.map(({ at }) => at)), look: first(waits.map(({ look }) => look)) };
+    return {
+      wakeAt: first(waits.map(({ at }) => at)),
+      recheckAt: first(waits.map(({ recheckAt }) => recheckAt)),
+    };
   }
 
   /** True when a sleep or a retry ends within `ms`. */
@@ -58,8 +61,8 @@ export class Timers {
   fire(): void {
     const now = this.#world.now();
     if (this.#earliest === null || this.#earliest > now) return this.#arm();
-    for (const [call, { at, look }] of this.#waits) {
-      if ((at === null || at > now) && (look === null || look > now)) continue;
+    for (const [call, { at, recheckAt }] of this.#waits) {
+      if ((at === null || at > now) && (recheckAt === null || recheckAt > now)) continue;
       this.#waits.delete(call);
       if (!call.scope.closed) call.due();
     }
@@ -73,9 +76,9 @@ export class Timers {
 
   #changed(): void {
     let earliest: number | null = null;
-    for (const { at, look } of this.#waits.values()) {
+    for (const { at, recheckAt } of this.#waits.values()) {
       if (at !== null && (earliest === null || at < earliest)) earliest = at;
-      if (look !== null && (earliest === null || look < earliest)) earliest = look;
+      if (recheckAt !== null && (earliest === null || recheckAt < earliest)) earliest = recheckAt;
     }
     this.#earliest = earliest;
     this.#arm();
@@ -89,7 +92,7 @@ export class Timers {
     if (at === null) return;
     const cancel = this.#world.timer(at - this.#world.now(), () => {
       this.#alarm = null;
-      this.#ring();
+      this.#wake();
     });
     this.#alarm = { at, cancel };
   }

@@ -1,18 +1,18 @@
 /**
  * What a fork would do, before it is made.
  *
- * F1. Nothing is written and nothing begins: the code is replayed over what the fork would inherit, up to its edge.
- * F2. What is reused is worked out by the very fold that the fork will read (lineage.ts).
- * F3. Beyond the edge the plan goes by what the parent recorded: code that takes another way does other things.
+ * plan.1. Nothing is written and nothing begins: the code is replayed over what the fork would inherit, up to its edge.
+ * plan.2. What is reused is worked out by the very fold that the fork will read (lineage.ts).
+ * plan.3. Beyond the edge the plan goes by what the parent recorded: code that takes another way does other things.
  */
 
 import type { Definition } from "../engine/definition.ts";
 import { replay } from "../runs/drive.ts";
 import { callKind, type Entry } from "../journal/entry.ts";
 import type { DurableError } from "../values/errors.ts";
-import { forkOf, sketch, type ForkOptions } from "../runs/fork.ts";
+import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import { isSettlement } from "../journal/lineage.ts";
 import { spendOf, type Prices, type Spend, type Usage } from "../journal/usage.ts";
@@ -51,11 +51,11 @@ type Kind = PlannedCall["kind"];
 export async function planFork(
   host: Host,
   definition: Definition,
-  parent: Journal,
+  parent: RunJournal,
   { prices, ...options }: ForkOptions & PlanOptions,
 ): Promise<ForkPlan> {
   const fact = await forkOf(host, definition, parent, options);
-  const fork = await sketch(host, fact);
+  const fork = await previewFork(host, fact);
   const kept = new Set(fork.entries.filter(isSettlement).map(({ key }) => key));
   const edited = new Set(fact.edits.map(({ key }) => key));
   const next = new Map<string, Kind>();

@@ -1,8 +1,8 @@
 /**
  * The written form of a batch of facts.
  *
- * E1. A batch is one append: a text that carries format version, writer, write id and time.
- * E2. One write id, one text: a batch is written once and never changed (law 8).
+ * batch.1. A batch is one append: a text that carries format version, writer, write id and time.
+ * batch.2. One write id, one text: a batch is written once and never changed (law 8).
  */
 
 import type { Json } from "../values/codec/tags.ts";

@@ -1,7 +1,7 @@
 /**
  * The facts a journal is made of.
  *
- * E3. `seq` is dense from 1 over a run's entries. A fork counts on from its parent, so that the
+ * entry.1. `seq` is dense from 1 over a run's entries. A fork counts on from its parent, so that the
  *     positions in inherited entries keep their meaning.
  */
 

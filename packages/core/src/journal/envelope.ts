@@ -2,10 +2,10 @@
  * How facts stand in a batch: large values cut into blobs, every value sealed where there is a cipher.
  * In memory values are always whole and in clear.
  *
- * V1. What is sealed is bound to its run, position, key and field: it opens nowhere else.
- * V2. Fails closed: with a cipher nothing is written in clear, and what is found in clear is refused.
- * V3. A blob is sent once per run: with the batch that names it first.
- * V4. A blob that is not what its name says is as good as missing: both are told where they are needed.
+ * envelope.1. What is sealed is bound to its run, position, key and field: it opens nowhere else.
+ * envelope.2. Fails closed: with a cipher nothing is written in clear, and what is found in clear is refused.
+ * envelope.3. A blob is sent once per run: with the batch that names it first.
+ * envelope.4. A blob that is not what its name says is as good as missing: both are told where they are needed.
  */
 
 import {

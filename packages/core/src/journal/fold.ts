@@ -1,9 +1,9 @@
 /**
  * What a journal adds up to (law 2): pure folds over entries, shared by engine, resumers and lists.
  *
- * F1. `summarize` alone decides a run's status and head.
- * F2. An end is final: entries after it change nothing.
- * F3. The first answer that stands settles a suspend point; what comes later is a duplicate.
+ * fold.1. `summarize` alone decides a run's status and head.
+ * fold.2. An end is final: entries after it change nothing.
+ * fold.3. The first answer that stands settles a suspend point; what comes later is a duplicate.
  */
 
 import type { Entry, Fact } from "./entry.ts";

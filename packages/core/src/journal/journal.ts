@@ -1,12 +1,12 @@
 /**
  * One run's journal, open for one driver or one caller from outside.
  *
- * J1. Reads come from memory; storage is read once, at `open`, and then only to settle a doubt or a wake-up.
- * J2. At most one append is in flight. What it carries is written once, under one write id (law 8).
- * J3. An unknown outcome is settled by reading: our id there means it landed; a free slot, the same text again.
- * J4. A driver absorbs batches from outside and nothing else; a caller from outside absorbs whatever came.
- * J5. Once another driver's batch has been seen, a driver writes nothing more.
- * J6. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
+ * journal.1. Reads come from memory; storage is read once, at `open`, and then only to settle a doubt or a wake-up.
+ * journal.2. At most one append is in flight. What it carries is written once, under one write id (law 8).
+ * journal.3. An unknown outcome is settled by reading: our id there means it landed; a free slot, the same text again.
+ * journal.4. A driver absorbs batches from outside and nothing else; a caller from outside absorbs whatever came.
+ * journal.5. Once another driver's batch has been seen, a driver writes nothing more.
+ * journal.6. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
  */
 
 import { corrupt, readBatch, writeBatch, type ReadBatch, type WrittenFact } from "./batch.ts";
@@ -45,7 +45,7 @@ type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[]
 
 const settleTries = 12;
 
-export class Journal {
+export class RunJournal {
   readonly locator: string;
   readonly #storage: Storage;
   readonly #world: World;
@@ -76,14 +76,14 @@ export class Journal {
   }
 
   /** A journal that is about to be written for the first time. */
-  static create(runId: string, options: JournalOptions): Journal {
-    return new Journal(locatorOf(runId), options);
+  static create(runId: string, options: JournalOptions): RunJournal {
+    return new RunJournal(locatorOf(runId), options);
   }
 
   /** Reads a run whole; `null` when the storage does not know it. */
-  static async open(locator: string, options: JournalOptions): Promise<Journal | null> {
-    const journal = new Journal(locator, options);
-    await journal.look();
+  static async open(locator: string, options: JournalOptions): Promise<RunJournal | null> {
+    const journal = new RunJournal(locator, options);
+    await journal.refresh();
     return journal.position === 0 || journal.deleted ? null : journal;
   }
 
@@ -116,7 +116,7 @@ export class Journal {
   }
 
   /** Reads what came since and takes it in; returns the new entries of the run itself. */
-  look(): Promise<readonly Entry[]> {
+  refresh(): Promise<readonly Entry[]> {
     return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));
   }
 

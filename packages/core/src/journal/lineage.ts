@@ -1,9 +1,9 @@
 /**
  * What a fork sees of its ancestors: a pure function of their batches and the fork's first entry.
  *
- * L1. Nothing is copied and no ancestor is written to (law 9): the fork names ancestors, lengths and cuts.
- * L2. Positions of all ancestors lie on one line: each run counts on from where its parent stood.
- * L3. Only what settled is inherited, and sleeps under way. Open waits open again under the fork's own tokens.
+ * lineage.1. Nothing is copied and no ancestor is written to (law 9): the fork names ancestors, lengths and cuts.
+ * lineage.2. Positions of all ancestors lie on one line: each run counts on from where its parent stood.
+ * lineage.3. Only what settled is inherited, and sleeps under way. Open waits open again under the fork's own tokens.
  */
 
 import type { Json } from "../values/codec/tags.ts";

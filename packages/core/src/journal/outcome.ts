@@ -2,7 +2,7 @@
 
 import { decode } from "../values/codec/decode.ts";
 import { DurableError, describeError } from "../values/errors.ts";
-import type { Journal } from "./journal.ts";
+import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
 import type { Keyring } from "./tokens.ts";
 
@@ -37,7 +37,7 @@ export type Outcome<T> = {
 
 /** What the journal folds to now. */
 export function outcomeOf(
-  journal: Journal,
+  journal: RunJournal,
   keyring: Keyring | DurableError,
   recorded: boolean,
 ): Outcome<unknown> {
@@ -65,7 +65,7 @@ export function outcomeOf(
   };
 }
 
-function suspendPoints(journal: Journal, keyring: Keyring | DurableError): SuspendPoint[] {
+function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): SuspendPoint[] {
   return journal.state.openWaits().map(({ wait, opened: { key, note, schema, expiresAt } }) => {
     if (keyring instanceof DurableError) throw keyring;
     return {

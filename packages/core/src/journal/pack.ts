@@ -1,11 +1,11 @@
 /**
  * Large values, cut into blobs so that what two values have in common is kept once.
  *
- * B1. Where a value is cut depends on what stands there, never on where it stands: a list that grew shares
+ * pack.1. Where a value is cut depends on what stands there, never on where it stands: a list that grew shares
  *     all its old parts, and so does one that lost an item in the middle. What comes after the last cut stays
  *     in place: it is what changes next.
- * B2. Nothing is lost: `unpack` gives back what `pack` was given.
- * B3. In the packed form `{"$":"@name"}` is the content of a blob, `{"$":"*name name"}` in a list the items of
+ * pack.2. Nothing is lost: `unpack` gives back what `pack` was given.
+ * pack.3. In the packed form `{"$":"@name"}` is the content of a blob, `{"$":"*name name"}` in a list the items of
  *     some, `{"$":"+name name","v":rest}` a text in pieces, and `{"$":"=","v":[[key, value]]}` an object with
  *     many fields. No value of the codec has such tags.
  */

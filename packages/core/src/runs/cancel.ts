@@ -1,41 +1,41 @@
 /**
  * Ending runs from outside, and what passes between a child and its parent when one of them ends.
  *
- * Z1. Children are cancelled first, and a cancellation lands only where no child has been opened since:
+ * cancel.1. Children are cancelled first, and a cancellation lands only where no child has been opened since:
  *     at that moment none of them is alive.
- * Z2. A child that was never begun is ended by its first batch: whoever comes to begin it finds it over.
+ * cancel.2. A child that was never begun is ended by its first batch: whoever comes to begin it finds it over.
  */
 
 import { writeFact } from "../journal/batch.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { ChildTold } from "../engine/child-runs.ts";
+import type { ChildEnd } from "../engine/child-runs.ts";
 import type { ChildOf, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
-import { Journal } from "../journal/journal.ts";
+import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
-import { standing } from "./status.ts";
+import { outcomeWithChildren } from "./status.ts";
 
 /** Ends a run, and every run below it. */
-export async function cancel(host: Host, journal: Journal, reason = ""): Promise<Outcome<unknown>> {
+export async function cancel(host: Host, journal: RunJournal, reason = ""): Promise<Outcome<unknown>> {
   const { runId, state } = journal;
   const before = state.end;
   if (before === null) {
     const error = new DurableError("cancelled", `Run ${runId} was cancelled.`);
-    await tellParent(host, journal, {
+    await reportToParent(host, journal, {
       kind: "run.failed",
       error: encodeThrown(error, `end of run ${runId}`),
     });
   }
   await end(host, journal, reason);
-  return standing(host, journal, before !== null);
+  return outcomeWithChildren(host, journal, before !== null);
 }
 
-async function end(host: Host, journal: Journal, reason: string): Promise<void> {
+async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
   while (journal.state.end === null) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
@@ -55,7 +55,7 @@ export async function cancelChild(
   const reason = `Run ${childOf.runId} does not need it any more.`;
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return end(host, journal, reason);
-  const unborn = Journal.create(runId, await host.journals());
+  const unborn = RunJournal.create(runId, await host.journals());
   const started = { kind: "run.started", runId, workflow, version: null, input: null, childOf } as const;
   const facts: Fact<Json>[] = [started, { kind: "run.cancelled", reason }];
   try {
@@ -73,20 +73,24 @@ export async function cancelChild(
 }
 
 /** Writes into the parent's journal how a child ends; does nothing where nobody waits for that. */
-export async function tellParent(host: Host, { runId, childOf }: Journal, end: Fact<Json>): Promise<void> {
+export async function reportToParent(
+  host: Host,
+  { runId, childOf }: RunJournal,
+  end: Fact<Json>,
+): Promise<void> {
   if (childOf === undefined) return;
   const { key, after } = childOf;
-  const told: ChildTold =
+  const childEnd: ChildEnd =
     end.kind === "run.completed"
       ? { kind: "child.completed", key, after, value: end.output }
       : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
   // A parent that is driven here takes it into its own next write.
-  if ((await host.driving.get(childOf.runId)?.tell(told)) === true) return;
+  if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
   const parent = await openJournal(host, locatorOf(childOf.runId));
   if (parent === null) return;
   while (parent.state.end === null) {
     const child = parent.state.children.get(key);
     if (child === undefined || child.over || child.opened.child !== runId) return;
-    await parent.append([writeFact(told, host.world.now())], { outside: true });
+    await parent.append([writeFact(childEnd, host.world.now())], { outside: true });
   }
 }

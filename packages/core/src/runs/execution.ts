@@ -1,18 +1,18 @@
 /** One life of a workflow function over one journal: from its call until it ends or is let go. */
 
-import { cancelChild, tellParent } from "./cancel.ts";
+import { cancelChild, reportToParent } from "./cancel.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { createContext, type Context } from "../engine/context.ts";
 import type { Definition } from "../engine/definition.ts";
 import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun, ChildTold } from "../engine/child-runs.ts";
+import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
-import type { Hold } from "../engine/lease.ts";
-import type { AdvanceOptions, AtEdge, Finish, Stop } from "../engine/options.ts";
+import type { DriverLease } from "../engine/lease.ts";
+import type { AdvanceOptions, OnReplayEnd, Finish, Stop } from "../engine/options.ts";
 import type { Host } from "./host.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
@@ -21,48 +21,48 @@ type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<
 /** Blocked runs are left out of due lists for this long; asked for by id, they are tried at once. */
 const quietMs = 60_000;
 
-export class Life implements Parked {
+export class Execution implements Parked {
   readonly definition: Definition;
-  readonly journal: Journal;
-  readonly hold: Hold;
+  readonly journal: RunJournal;
+  readonly lease: DriverLease;
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
   #stopped: Promise<unknown> = Promise.resolve();
 
-  private constructor(host: Host, definition: Definition, engine: Engine, hold: Hold) {
+  private constructor(host: Host, definition: Definition, engine: Engine, lease: DriverLease) {
     this.#host = host;
     this.definition = definition;
     this.#engine = engine;
     this.journal = engine.journal;
-    this.hold = hold;
+    this.lease = lease;
   }
 
   /** Calls the function; it goes no further than its first waits until it is driven. */
   static async begin(
     host: Host,
     definition: Definition,
-    { journal, hold }: { readonly journal: Journal; readonly hold: Hold },
+    { journal, lease }: { readonly journal: RunJournal; readonly lease: DriverLease },
     driveChild: DriveChild,
-  ): Promise<Life> {
+  ): Promise<Execution> {
     const keyring = await host.keyring();
     const input = decode(journal.input, `input of run ${journal.runId}`);
     const engine = new Engine({
       journal,
       world: host.world,
       keyring,
-      hold,
+      lease,
       children: {
-        drive: (child) => driveChild(child, life.#options),
+        drive: (child) => driveChild(child, execution.#options),
         cancel: (child) => cancelChild(host, child),
       },
-      tell: (end) => tellParent(host, journal, end),
-      revive: () => host.warm.wakes(life) && life.revive(),
+      reportEnd: (end) => reportToParent(host, journal, end),
+      revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
-    const life = new Life(host, definition, engine, hold);
+    const execution = new Execution(host, definition, engine, lease);
     const ctx = createContext({ engine, version: versionOf(journal) }, engine.root);
     void run(definition, ctx, input).then((finish) => engine.finish(finish));
-    return life;
+    return execution;
   }
 
   get parked(): boolean {
@@ -70,50 +70,56 @@ export class Life implements Parked {
   }
 
   /** Goes on to the next stop. A life that is parked then stays warm. */
-  async drive({ atEdge, options }: { atEdge?: AtEdge | undefined; options: AdvanceOptions }): Promise<Stop> {
+  async drive({
+    onReplayEnd,
+    options,
+  }: {
+    onReplayEnd?: OnReplayEnd | undefined;
+    options: AdvanceOptions;
+  }): Promise<Stop> {
     const { runId } = this.journal;
     const { signal, patience } = options;
     this.#options = options;
     const leave = (): void => this.#engine.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
-    const driving = this.#engine.drive({ atEdge, patienceMs });
+    const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
-    const { driving: lives } = this.#host;
+    const { driving: executions } = this.#host;
     // A replay that looks for something must not stand in for the life that drives.
-    if (!lives.has(runId)) lives.set(runId, this);
+    if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
     try {
       const stop = await this.#settled(driving);
       // What came in with the reply to its park was told to a life that had stopped: replay tells it again.
       const asleep = this.journal.state.summary.status === "suspended";
-      if (stop.kind === "suspended" && asleep) this.#host.warm.keep(this);
+      if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
     } finally {
-      if (lives.get(runId) === this) lives.delete(runId);
+      if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
     }
   }
 
   /** A child of the run is driven here, too, and is about to end. */
-  async tell(told: ChildTold): Promise<boolean> {
-    const call = this.#engine.calls.get(told.key);
+  async reportEnd(childEnd: ChildEnd): Promise<boolean> {
+    const call = this.#engine.calls.get(childEnd.key);
     if (!(call instanceof ChildCall)) return false;
     const stopped = this.#stopped.then(
       () => false,
       () => false,
     );
-    return Promise.race([call.tell(told), stopped]);
+    return Promise.race([call.reportEnd(childEnd), stopped]);
   }
 
   /** Gives the lease back however the drive ended. */
   async #settled(drive: Promise<Stop>): Promise<Stop> {
     try {
       const stop = await drive;
-      await this.hold.release(stop.kind === "blocked" ? quietMs : undefined);
+      await this.lease.release(stop.kind === "blocked" ? quietMs : undefined);
       return stop;
     } catch (error) {
-      await this.hold.release();
+      await this.lease.release();
       throw error;
     }
   }
@@ -121,8 +127,8 @@ export class Life implements Parked {
   /** A foreign wait ended after the run was parked: the same life of the function goes on, under a new lease. */
   revive(): void {
     const again = async (): Promise<unknown> => {
-      const lease = await this.hold.acquire(this.journal);
-      if (lease === null || lease.length !== this.journal.position) return;
+      const granted = await this.lease.acquire(this.journal);
+      if (granted === null || granted.length !== this.journal.position) return;
       return this.drive({ options: this.#options });
     };
     this.#host.background(`run ${this.journal.runId}`, again());
@@ -150,6 +156,6 @@ function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
 }
 
 /** Only a beginning has one. */
-function versionOf(journal: Journal): string | null {
+function versionOf(journal: RunJournal): string | null {
   return journal.entries.find((entry) => "version" in entry)?.version ?? null;
 }

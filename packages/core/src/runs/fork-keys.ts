@@ -4,7 +4,7 @@ import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { callKind, type Cut, type Edit, type Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import { isWithin, nameOf } from "../journal/keys.ts";
 import { isKept, isSettlement } from "../journal/lineage.ts";
 
@@ -29,12 +29,12 @@ export interface Places {
 
 /** The parent's keys, for finding what a user means. */
 export class Keys {
-  readonly #parent: Journal;
+  readonly #parent: RunJournal;
   readonly #recorded: readonly CalledEntry[];
   readonly #paths = new Set<string>();
   readonly #settled = new Map<string, number>();
 
-  constructor(parent: Journal) {
+  constructor(parent: RunJournal) {
     this.#parent = parent;
     this.#recorded = parent.entries.filter((entry) => "key" in entry);
     for (const entry of this.#recorded) {

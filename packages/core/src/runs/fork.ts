@@ -11,7 +11,7 @@ import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
 import type { Host } from "./host.ts";
-import { Journal } from "../journal/journal.ts";
+import { RunJournal } from "../journal/journal.ts";
 import { assertRunId } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 import { encodeInput } from "./lookup.ts";
@@ -34,12 +34,12 @@ type Forked = Fact<Json> & { readonly kind: "run.forked" };
 export async function createFork(
   host: Host,
   definition: Definition,
-  parent: Journal,
+  parent: RunJournal,
   options: ForkOptions,
 ): Promise<string> {
   const fact = await forkOf(host, definition, parent, options);
   const { runId, parent: parentId } = fact;
-  const journal = Journal.create(runId, await host.journals());
+  const journal = RunJournal.create(runId, await host.journals());
   const appended = await journal.append([writeFact(fact, host.world.now())], { learn: false });
   if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
     throw new DurableError(
@@ -54,7 +54,7 @@ export async function createFork(
 export async function forkOf(
   host: Host,
   definition: Definition,
-  parent: Journal,
+  parent: RunJournal,
   options: ForkOptions,
 ): Promise<Forked> {
   const parentId = parent.runId;
@@ -88,7 +88,7 @@ export async function forkOf(
 }
 
 /** The journal a fork would have, written nowhere. */
-export async function sketch(host: Host, fact: Forked): Promise<Journal> {
+export async function previewFork(host: Host, fact: Forked): Promise<RunJournal> {
   const journals = await host.journals();
   const { storage } = journals;
   const nowhere: Storage = {
@@ -99,7 +99,7 @@ export async function sketch(host: Host, fact: Forked): Promise<Journal> {
     release: () => Promise.resolve(),
     delete: () => Promise.resolve(),
   };
-  const journal = Journal.create(fact.runId, { ...journals, storage: nowhere });
+  const journal = RunJournal.create(fact.runId, { ...journals, storage: nowhere });
   await journal.append([writeFact(fact, host.world.now())]);
   return journal;
 }
@@ -116,7 +116,7 @@ async function checkedEdits(
 ): Promise<Forked> {
   const checked = new Map<string, Json>();
   const refused: string[] = [];
-  await replay(host, definition, await sketch(host, fact), async ({ calls }) => {
+  await replay(host, definition, await previewFork(host, fact), async ({ calls }) => {
     for (const { key, value, json } of edited) {
       const verdict = (await calls.get(key)?.check?.(value)) ?? { value: json };
       if (typeof verdict === "string") refused.push(`"${key}": ${verdict}`);
@@ -146,7 +146,7 @@ function checkedLabel(label: string | undefined): string | null {
 }
 
 /** The parent's ancestors and the parent itself, each with those of the new cuts that take something from it. */
-function ancestryOf(parent: Journal, cuts: readonly Cut[]): Ancestor[] {
+function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   const first = parent.entries.find((entry) => entry.kind === "run.forked");
   const above = first?.kind === "run.forked" ? first.ancestry : [];
   const base = (first?.seq ?? 1) - 1;

@@ -8,7 +8,7 @@ import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
-import { WarmRuns, type Parked } from "./parked.ts";
+import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
 
 export interface HostOptions {
@@ -46,14 +46,14 @@ export class Host {
 
   /** From a workflow's name to its code. */
   readonly find: Find;
-  readonly warm: WarmRuns;
+  readonly parked: ParkedRuns;
   /** Runs that are driven here now. */
   readonly driving = new Map<string, Parked>();
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;
     this.find = find;
-    this.warm = new WarmRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
+    this.parked = new ParkedRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
     this.world = options.world ?? systemWorld;
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
@@ -108,10 +108,10 @@ export class Host {
 
   /** Work nobody awaits: its failure is told, not thrown. */
   background(what: string, work: Promise<unknown>): void {
-    const told = work.catch((error: unknown) => {
+    const reported = work.catch((error: unknown) => {
       this.world.warn(`${what} stopped: ${describeError(error)}`);
     });
-    this.#options.waitUntil?.(told);
+    this.#options.waitUntil?.(reported);
   }
 }
 

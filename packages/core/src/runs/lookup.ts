@@ -5,15 +5,15 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
-import { Journal } from "../journal/journal.ts";
+import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { validate } from "../values/schema.ts";
 
-export async function openJournal(host: Host, locator: string): Promise<Journal | null> {
-  return Journal.open(locator, await host.journals());
+export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
+  return RunJournal.open(locator, await host.journals());
 }
 
-export async function openRun(host: Host, runId: string): Promise<Journal> {
+export async function openRun(host: Host, runId: string): Promise<RunJournal> {
   assertRunId(runId);
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return journal;
@@ -27,7 +27,7 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-export function definitionOf(host: Host, journal: Journal): Definition {
+export function definitionOf(host: Host, journal: RunJournal): Definition {
   const { workflow, runId } = journal.state.summary;
   const definition = host.find(workflow);
   if (definition !== null) return definition;

@@ -1,93 +1,93 @@
 /**
  * Parked runs whose function is still in memory: what comes for them in this process costs no replay.
  *
- * Y1. At most `limit` runs are kept; the one parked longest ago goes first.
- * Y2. One life, one borrower: a run is lent, then claimed or given back, and nobody else touches it meanwhile.
- * Y3. A life that missed what another driver wrote is dropped: the journal is read and replayed as ever.
+ * parked.1. At most `limit` runs are kept; the one parked longest ago goes first.
+ * parked.2. One life, one borrower: a run is lent, then claimed or given back, and nobody else touches it meanwhile.
+ * parked.3. A life that missed what another driver wrote is dropped: the journal is read and replayed as ever.
  */
 
 import type { Definition } from "../engine/definition.ts";
-import type { ChildTold } from "../engine/child-runs.ts";
-import type { Hold } from "../engine/lease.ts";
-import type { AdvanceOptions, AtEdge, Stop } from "../engine/options.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { ChildEnd } from "../engine/child-runs.ts";
+import type { DriverLease } from "../engine/lease.ts";
+import type { AdvanceOptions, OnReplayEnd, Stop } from "../engine/options.ts";
+import type { RunJournal } from "../journal/journal.ts";
 
 /** A life that may be parked. */
 export interface Parked {
   readonly definition: Definition;
-  readonly journal: Journal;
-  readonly hold: Hold;
+  readonly journal: RunJournal;
+  readonly lease: DriverLease;
   /** False when the code itself went on meanwhile. */
   readonly parked: boolean;
   /** Goes on by itself. */
   revive(): void;
   /** Records how a child of the run ends; false when this life cannot. */
-  tell(told: ChildTold): Promise<boolean>;
-  drive(given: { atEdge?: AtEdge | undefined; options: AdvanceOptions }): Promise<Stop>;
+  reportEnd(childEnd: ChildEnd): Promise<boolean>;
+  drive(given: { onReplayEnd?: OnReplayEnd | undefined; options: AdvanceOptions }): Promise<Stop>;
 }
 
 /** Longer journals are not kept: memory is bounded by what runs hold, not by their number alone. */
 const longestKept = 10_000;
 
-export class WarmRuns {
+export class ParkedRuns {
   readonly #limit: number;
   readonly #kept = new Map<string, Parked>();
-  readonly #lent = new Map<Journal, Parked>();
+  readonly #out = new Map<RunJournal, Parked>();
 
   constructor(limit: number) {
     this.#limit = limit;
   }
 
   /** A life has been parked. */
-  keep(life: Parked): void {
-    const { locator, entries, state } = life.journal;
+  keep(execution: Parked): void {
+    const { locator, entries, state } = execution.journal;
     if (this.#limit === 0 || entries.length > longestKept || state.end !== null) return;
     this.#kept.delete(locator);
-    this.#kept.set(locator, life);
+    this.#kept.set(locator, execution);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > this.#limit && oldest !== undefined) this.#kept.delete(oldest);
   }
 
   /** Lends the journal of a parked life, brought up to date; `null` when there is none that can go on. */
-  async lend(locator: string): Promise<Journal | null> {
-    const life = this.#kept.get(locator);
-    if (life === undefined) return null;
+  async checkOut(locator: string): Promise<RunJournal | null> {
+    const execution = this.#kept.get(locator);
+    if (execution === undefined) return null;
     this.#kept.delete(locator);
-    const { journal } = life;
-    this.#lent.set(journal, life);
+    const { journal } = execution;
+    this.#out.set(journal, execution);
     try {
-      const entries = await journal.look();
+      const entries = await journal.refresh();
       if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;
     } catch {
       // Whatever it is, reading from the start will meet it again, and say it.
     }
-    this.#lent.delete(journal);
+    this.#out.delete(journal);
     return null;
   }
 
   /** The life behind a journal that was lent. */
-  lent(journal: Journal): Parked | undefined {
-    return this.#lent.get(journal);
+  checkedOut(journal: RunJournal): Parked | undefined {
+    return this.#out.get(journal);
   }
 
   /** The life is driven on now, or dropped: it is no longer ours. */
-  claim(journal: Journal): Parked | undefined {
-    const life = this.#lent.get(journal);
-    this.#lent.delete(journal);
-    return life;
+  take(journal: RunJournal): Parked | undefined {
+    const execution = this.#out.get(journal);
+    this.#out.delete(journal);
+    return execution;
   }
 
   /** Nobody drove it: it stays as it was. */
-  giveBack(journal: Journal): void {
-    const life = this.claim(journal);
-    if (life?.parked === true) this.keep(life);
-    else life?.revive();
+  checkIn(journal: RunJournal): void {
+    const execution = this.take(journal);
+    if (execution?.parked === true) this.keep(execution);
+    else execution?.revive();
   }
 
   /** Its code went on by itself: true when nobody has borrowed it, and whoever asks drives it. */
-  wakes(life: Parked): boolean {
-    if (this.#lent.has(life.journal)) return false;
-    this.#kept.delete(life.journal.locator);
+  resumedItself(execution: Parked): boolean {
+    if (this.#out.has(execution.journal)) return false;
+    this.#kept.delete(execution.journal.locator);
     return true;
   }
 }

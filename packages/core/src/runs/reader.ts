@@ -1,17 +1,17 @@
 /**
  * Reading a stream along, from any process, at any time.
  *
- * X1. What is given out is what is recorded, in order, every index once: nothing is guessed from silence.
- * X2. The end is known by its entry alone. A prefix whose producer died is followed by a reset, once the next
+ * reader.1. What is given out is what is recorded, in order, every index once: nothing is guessed from silence.
+ * reader.2. The end is known by its entry alone. A prefix whose producer died is followed by a reset, once the next
  *     attempt has something to say.
- * X3. A reader that is slow or away costs the producer nothing: it reads when it is asked to.
+ * reader.3. A reader that is slow or away costs the producer nothing: it reads when it is asked to.
  */
 
 import { decode } from "../values/codec/decode.ts";
 import { callKind, type Entry } from "../journal/entry.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
 import { notFound, openRun } from "./lookup.ts";
 
@@ -62,7 +62,7 @@ export async function* readStream(
     if (signal?.aborted === true) return;
     // Nobody tells of a run that is deleted: it is looked for now and then.
     await host.changed(journal, host.world.now() + host.leaseMs, signal);
-    await journal.look();
+    await journal.refresh();
     if (journal.deleted) throw notFound(runId);
   }
 }
@@ -110,7 +110,7 @@ function chunksOf(entry: StreamEntry, where: string): readonly (() => unknown)[]
 }
 
 /** The stream a name means: its key, or a bare name where that is unique; `null` while nothing is recorded of it. */
-function keyOf(journal: Journal, name: string): string | null {
+function keyOf(journal: RunJournal, name: string): string | null {
   const keys = streamKeys(journal);
   // A path says all, whether or not anything is recorded there yet.
   if (keys.has(name) || name.includes("/")) return name;
@@ -124,7 +124,7 @@ function keyOf(journal: Journal, name: string): string | null {
   );
 }
 
-function streamKeys(journal: Journal): Set<string> {
+function streamKeys(journal: RunJournal): Set<string> {
   const keys = new Set<string>();
   for (const entry of journal.entries) if (isOfStream(entry)) keys.add(entry.key);
   return keys;
@@ -135,7 +135,7 @@ function isOfStream(entry: Entry): entry is Extract<Entry, { key: string }> {
   return "key" in entry && callKind(entry) === "stream";
 }
 
-function endedWithout(journal: Journal, name: string): DurableError {
+function endedWithout(journal: RunJournal, name: string): DurableError {
   const { runId, state } = journal;
   const keys = [...streamKeys(journal)];
   if (keys.some((key) => key === name || nameOf(key) === name)) {

@@ -1,26 +1,26 @@
 /**
  * Answers from outside: `resume` with code at hand, `deliver` without.
  *
- * A1. The MAC is checked before any look-up; what fails it is `unknown`.
- * A2. Single use is the append itself: the first answer that stands settles the wait, all others read `duplicate`.
- * A3. Write, then wake (law 7): the answer is durable before anybody drives.
+ * resume.1. The MAC is checked before any look-up; what fails it is `unknown`.
+ * resume.2. Single use is the append itself: the first answer that stands settles the wait, all others read `duplicate`.
+ * resume.3. Write, then wake (law 7): the answer is durable before anybody drives.
  */
 
 import { encode } from "../values/codec/encode.ts";
-import { advance, codeOf, drive, grip, outcomeAfter, wakeParent } from "./drive.ts";
+import { advance, codeOf, drive, acquireLease, outcomeAfter, wakeParent } from "./drive.ts";
 import { vanishedWait } from "../engine/messages.ts";
-import type { AtEdge, Edge } from "../engine/options.ts";
+import type { OnReplayEnd, ReplayEnd } from "../engine/options.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/batch.ts";
 import type { Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
-import type { Journal } from "../journal/journal.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { limits } from "../values/limits.ts";
 import { definitionOf, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
-import { standing as whereItStands } from "./status.ts";
+import { outcomeWithChildren } from "./status.ts";
 
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
@@ -52,7 +52,7 @@ interface Answer {
 }
 
 /** How the journal would receive an answer now; `null` when it may be appended. */
-function standing(journal: Journal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
+function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
   const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
   if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
@@ -64,14 +64,14 @@ async function find(
   host: Host,
   token: string,
   { value, options }: Answered,
-): Promise<{ journal: Journal; answer: Answer } | null> {
+): Promise<{ journal: RunJournal; answer: Answer } | null> {
   const keyring = await host.keyring();
   if (keyring instanceof DurableError) throw keyring;
   const named = keyring.verify(token);
   const journal =
     named === null
       ? null
-      : ((await host.warm.lend(named.locator)) ?? (await openJournal(host, named.locator)));
+      : ((await host.parked.checkOut(named.locator)) ?? (await openJournal(host, named.locator)));
   return named === null || journal === null
     ? null
     : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
@@ -84,47 +84,47 @@ export async function resume(host: Host, token: string, answered: Answered): Pro
   try {
     return await resumeFound(host, token, { answered, ...found });
   } finally {
-    host.warm.giveBack(found.journal);
+    host.parked.checkIn(found.journal);
   }
 }
 
 async function resumeFound(
   host: Host,
   token: string,
-  { answered, journal, answer }: { answered: Answered; journal: Journal; answer: Answer },
+  { answered, journal, answer }: { answered: Answered; journal: RunJournal; answer: Answer },
 ): Promise<ResumeResult> {
   // The code of a child may only be known to that of its parent; once that is over, to nobody here.
   const found = await codeOf(host, journal);
   if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
   const definition = found ?? definitionOf(host, journal);
-  const refused = standing(journal, answer, host.world.now());
+  const refused = refusalOf(journal, answer, host.world.now());
   if (refused !== null) {
     // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
     const due = isDue(journal, { status: refused });
     const outcome = due
-      ? await advance(host, definition, await grip(host, journal))
-      : await whereItStands(host, journal, true);
+      ? await advance(host, definition, await acquireLease(host, journal))
+      : await outcomeWithChildren(host, journal, true);
     return { status: refused, outcome };
   }
-  const begun = await grip(host, journal);
+  const leased = await acquireLease(host, journal);
   const placed: { result: Placed | null } = { result: null };
-  const atEdge: AtEdge = async (engine) => {
+  const onReplayEnd: OnReplayEnd = async (engine) => {
     const result = await place(engine, answer, host);
     if (result === "again") return result;
     placed.result = result;
     // A run that is parked, and stays so, is let go as it was.
     const parked = journal.state.summary.status === "suspended";
-    return begun.held && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
+    return leased.owned && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
   };
-  const stop = await drive(host, definition, begun, { atEdge });
+  const stop = await drive(host, definition, leased, { onReplayEnd });
   if (placed.result === null) {
     if (stop.kind === "blocked") throw notPlaced(stop.error);
     // The run was taken over before the answer was in: it can always be appended, and is judged when reached.
     return deliver(host, token, answered);
   }
   // Whoever had the lease may have let go just before the answer landed: then this is the driver.
-  if (stop.kind === "left" && !begun.held && isDue(journal, placed.result)) {
-    return { ...placed.result, outcome: await advance(host, definition, await grip(host, journal)) };
+  if (stop.kind === "left" && !leased.owned && isDue(journal, placed.result)) {
+    return { ...placed.result, outcome: await advance(host, definition, await acquireLease(host, journal)) };
   }
   const outcome = await outcomeAfter(host, journal, stop);
   if (journal.state.end !== null) wakeParent(host, journal);
@@ -132,16 +132,16 @@ async function resumeFound(
 }
 
 /** There is an answer in the journal that nobody may be driving on. */
-function isDue(journal: Journal, placed: Placed | null): boolean {
+function isDue(journal: RunJournal, placed: Placed | null): boolean {
   const answered = placed?.status === "accepted" || placed?.status === "duplicate";
   return answered && journal.state.summary.status === "running";
 }
 
 /** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
-async function place(engine: Edge, answer: Answer, host: Host): Promise<Placed | "again" | null> {
+async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Placed | "again" | null> {
   const { journal } = engine;
   const { position } = journal;
-  const refused = standing(journal, answer, host.world.now());
+  const refused = refusalOf(journal, answer, host.world.now());
   if (refused !== null) return { status: refused };
   const call = engine.calls.byWait(answer.wait);
   // A race around it is decided: nobody is listening any more.
@@ -177,7 +177,7 @@ async function checkedFact(
   };
 }
 
-function rawFact(journal: Journal, { wait, value, answerId }: Answer): Fact<Json> {
+function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<Json> {
   if (journal.state.waits.size >= limits.openWaits * 2) {
     throw new DurableError("limit", `Run ${journal.runId} takes no further early answers.`);
   }
@@ -193,21 +193,21 @@ export async function deliver(host: Host, token: string, answered: Answered): Pr
   try {
     return await deliverFound(host, found);
   } finally {
-    host.warm.giveBack(found.journal);
+    host.parked.checkIn(found.journal);
   }
 }
 
 async function deliverFound(
   host: Host,
-  { journal, answer }: { journal: Journal; answer: Answer },
+  { journal, answer }: { journal: RunJournal; answer: Answer },
 ): Promise<ResumeResult> {
-  let status = standing(journal, answer, host.world.now());
+  let status = refusalOf(journal, answer, host.world.now());
   while (status === null) {
     const fact = writeFact(rawFact(journal, answer), host.world.now());
     const appended = await journal.append([fact], { outside: true });
-    status = appended.kind === "landed" ? "accepted" : standing(journal, answer, host.world.now());
+    status = appended.kind === "landed" ? "accepted" : refusalOf(journal, answer, host.world.now());
   }
-  return { status, outcome: await whereItStands(host, journal, false) };
+  return { status, outcome: await outcomeWithChildren(host, journal, false) };
 }
 
 /** Nothing was appended: the sender must be told why, and what keeps the answer all the same. */

@@ -1,19 +1,23 @@
 /** Where a run stands, its children taken in. */
 
 import type { Host } from "./host.ts";
-import { Journal } from "../journal/journal.ts";
+import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 
 /** What the journal folds to now; the waits of open children are waits of the run. */
-export async function standing(host: Host, journal: Journal, recorded: boolean): Promise<Outcome<unknown>> {
+export async function outcomeWithChildren(
+  host: Host,
+  journal: RunJournal,
+  recorded: boolean,
+): Promise<Outcome<unknown>> {
   const outcome = outcomeOf(journal, await host.keyring(), recorded);
   const children = outcome.status === "suspended" ? journal.state.openChildren() : [];
   if (outcome.status !== "suspended" || children.length === 0) return outcome;
   const options = await host.journals();
   const below = children.map(async ({ opened: { key, child } }) => {
-    const run = await Journal.open(locatorOf(child), options);
-    const inner = run === null ? null : await standing(host, run, false);
+    const run = await RunJournal.open(locatorOf(child), options);
+    const inner = run === null ? null : await outcomeWithChildren(host, run, false);
     if (inner?.status !== "suspended") return [];
     return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));
   });

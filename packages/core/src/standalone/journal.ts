@@ -1,9 +1,9 @@
 /**
  * A journal without a workflow: outcomes by key, for programs that keep their own flow.
  *
- * P1. A key that has a record gives that record, and its work does not run.
- * P2. Only success is kept for good. A failure is noted and thrown as it is; asked for again, the work runs again.
- * P3. Nobody owns the journal: several processes may record into it, and the first record of a key stands.
+ * standalone.1. A key that has a record gives that record, and its work does not run.
+ * standalone.2. Only success is kept for good. A failure is noted and thrown as it is; asked for again, the work runs again.
+ * standalone.3. Nobody owns the journal: several processes may record into it, and the first record of a key stands.
  */
 
 import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
@@ -19,7 +19,7 @@ import { Replay } from "../engine/replay.ts";
 import { callKind, type CallKind, type Entry, type Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import { Host, type HostOptions } from "../runs/host.ts";
-import { Journal } from "../journal/journal.ts";
+import { RunJournal } from "../journal/journal.ts";
 import { ended, otherwise, overtaken, owned } from "./errors.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
 import { decodeEntry, type RunEntry } from "../journal/run-entry.ts";
@@ -51,10 +51,10 @@ interface Working {
 type Kind = "step" | "stream";
 type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
 
-export class DirectJournal {
+export class Journal {
   readonly id: string;
   readonly #host: Host;
-  readonly #journal: Journal;
+  readonly #journal: RunJournal;
   readonly #replay = new Replay();
   readonly #settled = new Map<string, Settled>();
   readonly #working = new Map<string, Working>();
@@ -62,7 +62,7 @@ export class DirectJournal {
   #queue: Queued[] = [];
   #flushing = false;
 
-  private constructor(id: string, host: Host, journal: Journal) {
+  private constructor(id: string, host: Host, journal: RunJournal) {
     this.id = id;
     this.#host = host;
     this.#journal = journal;
@@ -70,12 +70,12 @@ export class DirectJournal {
   }
 
   /** Opens the journal of this id; it comes to be with its first record. */
-  static async open(id: string, options: JournalOptions = {}): Promise<DirectJournal> {
+  static async open(id: string, options: JournalOptions = {}): Promise<Journal> {
     assertRunId(id);
     const host = new Host(options, () => null);
     const journals = await host.journals();
-    const journal = (await Journal.open(locatorOf(id), journals)) ?? Journal.create(id, journals);
-    const direct = new DirectJournal(id, host, journal);
+    const journal = (await RunJournal.open(locatorOf(id), journals)) ?? RunJournal.create(id, journals);
+    const direct = new Journal(id, host, journal);
     if (direct.#foreign !== null) throw direct.#foreign;
     return direct;
   }
@@ -126,7 +126,7 @@ export class DirectJournal {
     if (known !== undefined && !known.failed) return known.read() as RecordedStream<T>;
     const where = `stream "${key}" of journal ${this.id}`;
     const meter = new Meter(where);
-    const attempt = (this.#replay.fact(key)?.attempt ?? 0) + 1;
+    const attempt = (this.#replay.record(key)?.attempt ?? 0) + 1;
     const recording = new Recording(
       { key, input, meter, info: this.#info(key, { attempt, meter }, options) },
       {
@@ -137,7 +137,8 @@ export class DirectJournal {
       },
     );
     const settled = this.#settled.get(key);
-    if (settled?.kind === "stream.completed") recording.replay(settled, this.#replay.fact(key)?.chunks ?? []);
+    if (settled?.kind === "stream.completed")
+      recording.replay(settled, this.#replay.record(key)?.chunks ?? []);
     else recording.start(producer);
     this.#streams.set(key, recording);
     return recording.read() as RecordedStream<T>;
@@ -162,7 +163,7 @@ export class DirectJournal {
     },
   ): Promise<void> {
     const where = `"${key}" of journal ${this.id}`;
-    const attempt = (this.#replay.fact(key)?.failures ?? 0) + 1;
+    const attempt = (this.#replay.record(key)?.failures ?? 0) + 1;
     const startedAt = this.#host.world.now();
     const attempted = { key, after: this.#journal.seq, startedAt, attempt, ...options.input };
     const meter = new Meter(where);
@@ -203,8 +204,8 @@ export class DirectJournal {
     const [stream, step] = [this.#streams.get(key), this.#working.get(key)];
     if (stream?.failed === false) return { kind: "stream", input: stream.input };
     if (step !== undefined) return { kind: "step", input: step.input };
-    const fact = this.#replay.fact(key);
-    return fact === undefined ? null : { kind: fact.kind, input: null };
+    const record = this.#replay.record(key);
+    return record === undefined ? null : { kind: record.kind, input: null };
   }
 
   #info(
@@ -265,7 +266,7 @@ export class DirectJournal {
     if (this.#foreign !== null) return this.#foreign;
     if (this.#journal.state.end !== null) return ended(this.id);
     if (!("key" in fact)) return null;
-    const known = this.#replay.fact(fact.key);
+    const known = this.#replay.record(fact.key);
     if (known !== undefined && known.kind !== callKind(fact))
       return otherwise(this.id, fact.key, `as a ${known.kind}`);
     if (!isPart(fact) || (!this.has(fact.key) && follows(fact, known))) return null;

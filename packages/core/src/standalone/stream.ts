@@ -5,8 +5,8 @@ import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { StepInfo } from "../engine/calls/attempts.ts";
 import { ChunkBuffer, type Chunks } from "../engine/calls/chunks.ts";
-import { Bell } from "../engine/promise.ts";
-import type { Fact as Recorded } from "../engine/replay.ts";
+import { Signal } from "../engine/promise.ts";
+import type { KeyRecord } from "../engine/replay.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Meter } from "../journal/usage.ts";
@@ -37,7 +37,7 @@ export class Recording {
   /** As recorded: every reader gets values of its own. */
   readonly #chunks: Json[] = [];
   /** Rung for every reader that waits. */
-  #readers = new Set<Bell>();
+  #readers = new Set<Signal>();
   #end: { readonly error?: unknown } | null = null;
 
   constructor(about: Subject, place: Place) {
@@ -58,21 +58,21 @@ export class Recording {
   /** A reader of all chunks, from the first. Leaving it stops nobody. */
   read(): ReadableStream<unknown> {
     let next = 0;
-    const bell = new Bell();
-    this.#readers.add(bell);
+    const signal = new Signal();
+    this.#readers.add(signal);
     return new ReadableStream<unknown>({
       pull: async (controller) => {
-        while (next >= this.#chunks.length && this.#end === null) await bell.wait();
+        while (next >= this.#chunks.length && this.#end === null) await signal.wait();
         const chunk = this.#chunks[next];
         if (chunk !== undefined) {
           next += 1;
           return controller.enqueue(decode(chunk, `chunk of ${this.#place.where}`));
         }
-        this.#readers.delete(bell);
+        this.#readers.delete(signal);
         if (this.failed) controller.error(this.#end?.error);
         else controller.close();
       },
-      cancel: () => void this.#readers.delete(bell),
+      cancel: () => void this.#readers.delete(signal),
     });
   }
 
@@ -105,7 +105,7 @@ export class Recording {
     const attempted = { key, after: seq(), startedAt: world.now(), attempt: info.attempt, ...input };
     let pending = 0;
     let broken: { readonly error: unknown } | null = null;
-    const landed = new Bell();
+    const landed = new Signal();
     const write = (fact: Fact<Json>): void => {
       const count = fact.kind === "stream.chunks" ? fact.chunks.length : 0;
       pending += count;
@@ -113,7 +113,7 @@ export class Recording {
         .catch((error: unknown) => (broken ??= { error }))
         .finally(() => {
           pending -= count;
-          landed.ring();
+          landed.set();
         });
     };
     const buffer = new ChunkBuffer({ world, write }, attempted, {
@@ -122,7 +122,7 @@ export class Recording {
     });
     try {
       for await (const chunk of await producer(info)) {
-        this.#tell(buffer.push(chunk));
+        this.#notify(buffer.push(chunk));
         while (buffer.isFull && buffer.waits) await landed.wait();
         if (buffer.isFull) buffer.flush();
         if (broken !== null) throw (broken as { readonly error: unknown }).error;
@@ -148,14 +148,14 @@ export class Recording {
     }
   }
 
-  #tell(chunk: Json): void {
+  #notify(chunk: Json): void {
     this.#chunks.push(chunk);
-    for (const bell of this.#readers) bell.ring();
+    for (const signal of this.#readers) signal.set();
   }
 
   #over(end: { readonly error?: unknown }): void {
     this.#end = end;
-    for (const bell of this.#readers) bell.ring();
+    for (const signal of this.#readers) signal.set();
   }
 }
 
@@ -169,7 +169,7 @@ export function isPart(fact: Fact<Json>): fact is Part {
 /** True for the next of the latest attempt, and for the first of a later one: anything else is another's. */
 export function follows(
   part: Part,
-  recorded: Pick<Recorded, "attempt" | "chunks"> = { attempt: 0, chunks: [] },
+  recorded: Pick<KeyRecord, "attempt" | "chunks"> = { attempt: 0, chunks: [] },
 ): boolean {
   const index = part.kind === "stream.chunks" ? part.from : part.count;
   const last = recorded.chunks.at(-1);

@@ -1,4 +1,4 @@
-/** N5: once a run is found to be blocked, nothing is written but the outcome of work that was already running. */
+/** engine.5: once a run is found to be blocked, nothing is written but the outcome of work that was already running. */
 
 import { durable } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { lab, pause } from "../support/behaviour-lab.ts";
 import { batchesOf } from "../support/behaviour-lives.ts";
 
-test("N5 a wait that was queued when another strand diverged is not opened; the result of running work is kept", async () => {
+test("engine.5 a wait that was queued when another strand diverged is not opened; the result of running work is kept", async () => {
   const on = lab();
   const recorded = durable("strands", async (ctx) => {
     await ctx.step("k", () => 1);

@@ -2,7 +2,7 @@ import { createApp, durable, MemoryStorage, type Outcome, type Storage } from "@
 import { SqliteStorage } from "@durable/core/sqlite";
 import { faultyStorage, virtualWorld, type Fault, type Operation, type VirtualWorld } from "@durable/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { Journal } from "../../src/journal/journal.ts";
+import { RunJournal } from "../../src/journal/journal.ts";
 import { outputOf, pause, secret } from "../support/behaviour-lab.ts";
 import { tempFolder } from "../support/sqlite-temp.ts";
 import { heads } from "../support/worker-runs.ts";
@@ -108,7 +108,7 @@ async function toTheEnd(
 /** H18: what lists show is what the journal adds up to. */
 async function expectHeadsToFold({ world, storage }: Place, told: string): Promise<void> {
   for (const { locator, ...head } of await heads(storage)) {
-    const journal = await Journal.open(locator, { storage, world });
+    const journal = await RunJournal.open(locator, { storage, world });
     expect(head, told).toEqual(journal?.state.summary);
   }
 }

@@ -154,7 +154,7 @@ describe("a batch", () => {
     },
   );
 
-  it("E1 keeps order, writer and write id, and says who is outside", () => {
+  it("batch.1 keeps order, writer and write id, and says who is outside", () => {
     const read = readBatch(batchOf(...facts), where);
     expect(read.facts.map(({ fact }) => fact.kind)).toEqual(facts.map(({ kind }) => kind));
     expect([read.driver, read.writeId, read.outside]).toEqual(["driver", "driver.7", false]);
@@ -167,7 +167,7 @@ describe("a batch", () => {
       expect(readBatch(raw({ outside: said }), where).outside).toBe(false);
   });
 
-  it("E2 one write id, one text: writing the same facts again gives the same bytes", () => {
+  it("batch.2 one write id, one text: writing the same facts again gives the same bytes", () => {
     for (const fact of facts) expect(batchOf(fact)).toBe(batchOf(structuredClone(fact)));
     expect(batchOf(facts[0]!, facts[1]!)).not.toBe(batchOf(facts[1]!, facts[0]!));
   });

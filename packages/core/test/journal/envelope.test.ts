@@ -67,7 +67,7 @@ const entryOf = (batches: Batch[], key: string, kind = "step.completed"): Entry 
   batches.flatMap(({ entries }) => entries).find((entry) => entry.key === key && entry.kind === kind)!;
 
 describe("H68 a sealed journal", () => {
-  test("V2 has nothing in clear but names, times and kinds; and is read with its key", async () => {
+  test("envelope.2 has nothing in clear but names, times and kinds; and is read with its key", async () => {
     const made = await recorded();
     const { runs } = await made.storage.list();
     for (const { locator } of runs) {
@@ -90,16 +90,16 @@ describe("H68 a sealed journal", () => {
       "of chunks, in a step",
       (own) => (entryOf(own, "a")["value"] = entryOf(own, "s", "stream.chunks")["chunks"]),
     ],
-  ])("V1 with a value %s is `tampered`", async (_, change) => {
+  ])("envelope.1 with a value %s is `tampered`", async (_, change) => {
     expect(await verdictOn(await recorded(), change)).toBe("tampered");
   });
 
-  test("V1 with a value in another field is no fact of ours", async () => {
+  test("envelope.1 with a value in another field is no fact of ours", async () => {
     const change = (own: Batch[]): void => move(entryOf(own, "ask", "suspend.opened"), "note", "value");
     expect(await verdictOn(await recorded(), change)).toBe("corrupt");
   });
 
-  test("V1 with its batches in another order is `tampered`", async () => {
+  test("envelope.1 with its batches in another order is `tampered`", async () => {
     const made = await recorded();
     const swapped = (batches: Batch[]): void => void batches.splice(1, 2, batches[2]!, batches[1]!);
     expect(await verdictOn(made, swapped)).toBe("tampered");
@@ -111,14 +111,14 @@ describe("H68 a sealed journal", () => {
     ["chunks", (own) => (entryOf(own, "s", "stream.chunks")["chunks"] = [words(1)])],
     ["a note", (own) => (entryOf(own, "ask", "suspend.opened")["note"] = words(7))],
     ["an input", (own) => (own[0]!.entries[0]!["input"] = 7)],
-  ])("V2 with %s in clear is `tampered`, unless older journals are to be read", async (_, change) => {
+  ])("envelope.2 with %s in clear is `tampered`, unless older journals are to be read", async (_, change) => {
     const made = await recorded();
     expect(await verdictOn(made, change)).toBe("tampered");
     const lenient = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(3) }, acceptPlain: true });
     expect(await verdictOn(made, change, undefined, lenient)).toBe("read");
   });
 
-  test("V2 with a blob in clear, or one of another name, is `tampered`", async () => {
+  test("envelope.2 with a blob in clear, or one of another name, is `tampered`", async () => {
     const made = await recorded();
     expect(
       await verdictOn(

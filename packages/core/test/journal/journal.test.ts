@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { Replay } from "../../src/engine/replay.ts";
 import { writeFact } from "../../src/journal/batch.ts";
 import type { Entry } from "../../src/journal/entry.ts";
-import { Journal } from "../../src/journal/journal.ts";
+import { RunJournal } from "../../src/journal/journal.ts";
 import { locatorOf } from "../../src/journal/keys.ts";
 import { failureOf, hooked, lab, type Lab, type Moment } from "../support/behaviour-lab.ts";
 
@@ -16,21 +16,21 @@ const completed = (key: string) =>
 
 async function twoDrivers() {
   const options = { storage: new MemoryStorage({ now: () => world.now() }), world };
-  const first = Journal.create("r", options);
+  const first = RunJournal.create("r", options);
   const started = { kind: "run.started", runId: "r", workflow: "w", version: null, input: null } as const;
   await first.append([writeFact(started, world.now())]);
   first.driven = true;
-  const second = (await Journal.open(locatorOf("r"), options))!;
+  const second = (await RunJournal.open(locatorOf("r"), options))!;
   second.driven = true;
   const length = async (): Promise<number> => (await options.storage.read(locatorOf("r"))).length;
   return { first, second, length };
 }
 
-describe("J5 a driver that has seen another one's batch", () => {
+describe("journal.5 a driver that has seen another one's batch", () => {
   test("writes nothing more, though the journal has just the length it knows", async () => {
     const { first, second, length } = await twoDrivers();
     expect(await second.append([completed("a")])).toMatchObject({ kind: "landed" });
-    await first.look();
+    await first.refresh();
     expect(await first.append([completed("b")])).toEqual({ kind: "lost" });
     expect(await length()).toBe(2);
   });
@@ -39,7 +39,7 @@ describe("J5 a driver that has seen another one's batch", () => {
     const { first, second, length } = await twoDrivers();
     const cancelled = writeFact({ kind: "run.cancelled", reason: null }, world.now());
     await second.append([cancelled], { outside: true });
-    await first.look();
+    await first.refresh();
     expect(await first.append([completed("b")])).toEqual({ kind: "lost" });
     expect(await length()).toBe(2);
   });
@@ -48,7 +48,7 @@ describe("J5 a driver that has seen another one's batch", () => {
     const { first, second, length } = await twoDrivers();
     const answered = writeFact({ kind: "suspend.answered", wait: "w", value: 1 }, world.now());
     await second.append([answered], { outside: true });
-    await first.look();
+    await first.refresh();
     expect(await first.append([completed("b")])).toMatchObject({ kind: "landed" });
     expect(await length()).toBe(3);
   });
@@ -58,13 +58,13 @@ test("H29 an answer that was decided on before a look took another one in is not
   const { first, second, length } = await twoDrivers();
   const answered = (value: number) => writeFact({ kind: "suspend.answered", wait: "w", value }, world.now());
   await second.append([answered(1)], { outside: true });
-  const looking = first.look();
+  const looking = first.refresh();
   expect(await first.append([answered(2)], { outside: true })).toMatchObject({ kind: "absorbed" });
   expect(await looking).toHaveLength(1);
   expect(await length()).toBe(2);
 });
 
-test("R1 settlements that waited for their calls are delivered lowest position first, however they are called", () => {
+test("replay.1 settlements that waited for their calls are delivered lowest position first, however they are called", () => {
   const settled = (key: string, seq: number): Entry => ({
     ...completed(key).fact,
     at: 0,

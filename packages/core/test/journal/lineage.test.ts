@@ -55,7 +55,7 @@ const failedOnce = (key: string, at: number): Fact<Json> => ({
   startedAt: 5,
 });
 
-/** Entries numbered from `base + 1`, frozen: nothing an ancestor wrote may change (L1). */
+/** Entries numbered from `base + 1`, frozen: nothing an ancestor wrote may change (lineage.1). */
 function journal(base: number, ...facts: readonly Fact<Json>[]): Entry[] {
   return facts.map((fact, i) =>
     Object.freeze({ ...fact, at: 1_000 + base + i, seq: base + i + 1, outside: false }),
@@ -169,7 +169,7 @@ describe("inherit", () => {
     expect(ofOne(loan, [])[0]).toBe(loan[1]);
   });
 
-  it("L3 takes what settled, its history, groups and sleeps; leaves open waits, answers, ends and failures under way", () => {
+  it("lineage.3 takes what settled, its history, groups and sleeps; leaves open waits, answers, ends and failures under way", () => {
     const mixed = journal(
       0,
       started("in"),
@@ -289,7 +289,7 @@ describe("a fork of a fork", () => {
   ];
   const { at, seq, outside, ...first } = fork(4, { edits, input: "middle" });
   const middle = journal(4, first, step("draft", 2, "second draft"), step("check", 6, "second check"));
-  it("L2 sees both, each with its own cuts, on one line of positions", () => {
+  it("lineage.2 sees both, each with its own cuts, on one line of positions", () => {
     const { entries, input, seeds } = inherit(line([from("check", 7)]), [parent, middle], fork(7));
     expect(shown(entries)).toEqual([
       "2 step.completed plan",

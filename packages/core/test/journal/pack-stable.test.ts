@@ -21,7 +21,7 @@ const shapes: Record<string, Shape> = {
   "items of 20 kB": { item: (chance) => ({ text: prose(chance, 20_000) }), length: 20_800 },
 };
 
-describe.each(Object.entries(shapes))("B1 a list of %s", (_, { item, length }) => {
+describe.each(Object.entries(shapes))("pack.1 a list of %s", (_, { item, length }) => {
   const chance = new Chance(3);
   const count = Math.min(20_000, Math.ceil(600_000 / length));
   const list = Array.from({ length: count }, (__, i) => item(chance, i));
@@ -71,7 +71,7 @@ describe.each(Object.entries(shapes))("B1 a list of %s", (_, { item, length }) =
   });
 });
 
-describe("B1 a text", () => {
+describe("pack.1 a text", () => {
   const chance = new Chance(4);
   const text = prose(chance, 700_000);
   const blobs = new Blobs();
@@ -104,7 +104,7 @@ describe("B1 a text", () => {
   });
 });
 
-describe("B1 an object of many fields", () => {
+describe("pack.1 an object of many fields", () => {
   const chance = new Chance(5);
   const entries = Array.from({ length: 4_000 }, (_, i) => [`user-${i}`, prose(chance, 60)] as const);
   const blobs = new Blobs();

@@ -12,7 +12,7 @@ const words = (count: number): string[] => Array.from({ length: count }, () => p
 const filled = <T>(count: number, make: (i: number) => T): T[] =>
   Array.from({ length: count }, (_, i) => make(i));
 
-describe("B2 what was packed comes back", () => {
+describe("pack.2 what was packed comes back", () => {
   test("700 random values, many of them cut into blobs", () => {
     const wrong: number[] = [];
     let cut = 0;
@@ -134,7 +134,7 @@ describe("H71 odd values cost no more than others", () => {
   });
 });
 
-describe("B3 a quick look tells what may be packed", () => {
+describe("pack.3 a quick look tells what may be packed", () => {
   test("everything that was cut is noticed; texts of users that only look like it are not", () => {
     for (let seed = 1; seed <= 150; seed++) {
       const { text, named } = new Blobs().pack(randomJson(new Chance(seed)));

@@ -142,7 +142,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
         for (const { blobs } of [r, s]) for (const name of Object.keys(blobs)) blobs[name] = '"mine"';
       },
     ],
-  ])("V2 %s is `tampered`", async (_, message, change) => {
+  ])("envelope.2 %s is `tampered`", async (_, message, change) => {
     const { lab, token } = await parked();
     const error = await verdict(await changedCopy(lab, (runs) => change(of(runs), of(runs, "s"))), token);
     expect([error.code, error.message]).toEqual(["tampered", expect.stringMatching(message)]);

@@ -123,7 +123,7 @@ test("H71 large records that are made together do not make one huge append", asy
   expect(sizes.length).toBeLessThan(5);
 });
 
-describe("work that fails (P2)", () => {
+describe("work that fails (standalone.2)", () => {
   test("throws what it threw, is noted, and runs again when it is asked for again", async () => {
     const on = lab();
     const rejections = unhandled();

@@ -5,7 +5,7 @@ import { batchesOf } from "../support/behaviour-lives.ts";
 import { drained, kindsIn, openJournal } from "./support/lab.ts";
 import { isDense, labs, range, type ChunksEntry } from "../support/stream-lab.ts";
 
-describe.each(labs)("two handles on one journal (P3), on %s", (_, make) => {
+describe.each(labs)("two handles on one journal (standalone.3), on %s", (_, make) => {
   test("the first record of a key stands, and the other is given its value", async () => {
     const on = make();
     const [one, two] = [await openJournal(on), await openJournal(on)];

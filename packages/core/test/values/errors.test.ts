@@ -3,7 +3,14 @@ import { describe, expect, it, vi } from "vitest";
 import { decode } from "../../src/values/codec/decode.ts";
 import { encode, encodeThrown } from "../../src/values/codec/encode.ts";
 import type { Json } from "../../src/values/codec/tags.ts";
-import { describeError, DurableError, errorCodes, FatalError, RetryError, show } from "../../src/values/errors.ts";
+import {
+  describeError,
+  DurableError,
+  errorCodes,
+  FatalError,
+  RetryError,
+  show,
+} from "../../src/values/errors.ts";
 
 const where = "error of a test";
 const textOf = (thrown: unknown): string => JSON.stringify(encodeThrown(thrown, where));

@@ -1,11 +1,11 @@
 /**
  * AES-256-GCM on Web Crypto. A sealed text is `format.keyId.body`; the body is nonce, ciphertext and tag.
  *
- * X1. It opens at its place alone: format, run, place and key id are authenticated with it.
- * X2. Every run has its own key, made from the master key and the run's id, so that random nonces stay far
+ * aes-gcm.1. It opens at its place alone: format, run, place and key id are authenticated with it.
+ * aes-gcm.2. Every run has its own key, made from the master key and the run's id, so that random nonces stay far
  *     from their limit of 2^32 per key. Keys of runs, of names and of tokens are made under different labels.
- * X3. Each sealed text has one spelling: with any character changed it does not open.
- * X4. A text comes back exactly. UTF-8 has no halves of surrogate pairs: a text with such is sealed as JSON.
+ * aes-gcm.3. Each sealed text has one spelling: with any character changed it does not open.
+ * aes-gcm.4. A text comes back exactly. UTF-8 has no halves of surrogate pairs: a text with such is sealed as JSON.
  */
 
 import type { Cipher, Place } from "../../ports/cipher.ts";

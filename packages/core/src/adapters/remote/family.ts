@@ -1,9 +1,9 @@
 /**
  * What forks and the runs they read owe each other, and how a run goes.
  *
- * G1. A fork stands in the logs of all it reads before it begins; a log that is closed takes no reader.
- * G2. A run that was deleted is closed by the record that leaves it without readers: exactly one way or the other.
- * G3. Of a closed run nothing is deleted before its first slot says that it has gone. Whoever is interrupted is
+ * family.1. A fork stands in the logs of all it reads before it begins; a log that is closed takes no reader.
+ * family.2. A run that was deleted is closed by the record that leaves it without readers: exactly one way or the other.
+ * family.3. Of a closed run nothing is deleted before its first slot says that it has gone. Whoever is interrupted is
  *     followed by whoever meets the closed run next.
  */
 
@@ -83,13 +83,13 @@ export class Family {
 
   /** Takes away what a closed run held. Its first and its last slot stay, so that nobody who slept writes into it. */
   async free(log: RunLog): Promise<void> {
-    const { locator, life, slot, state } = log;
+    const { locator, generation, slot, state } = log;
     await this.unregister(state.head.ancestors, state.reader);
     await this.#bucket.delete([snapshotKey(locator), ...(state.markers ?? [])]);
-    await this.#bucket.put(slotKey({ locator, life, slot: 0 }), writeObject(gone));
+    await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));
     this.#logs.forget(log);
     await this.clear(
-      Array.from({ length: Math.max(0, slot - 1) }, (_, i) => slotKey({ locator, life, slot: i + 1 })),
+      Array.from({ length: Math.max(0, slot - 1) }, (_, i) => slotKey({ locator, generation, slot: i + 1 })),
       state.at,
     );
   }

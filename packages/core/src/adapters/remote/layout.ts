@@ -21,12 +21,12 @@ export const runsPrefix = "runs/";
 /** Of a record in its log. */
 export interface Place {
   readonly locator: string;
-  readonly life: number;
+  readonly generation: number;
   readonly slot: number;
 }
 
-export function slotKey({ locator, life, slot }: Place): string {
-  return `${runsPrefix}${locator}/${life}/${String(slot).padStart(10, "0")}`;
+export function slotKey({ locator, generation, slot }: Place): string {
+  return `${runsPrefix}${locator}/${generation}/${String(slot).padStart(10, "0")}`;
 }
 
 export function snapshotKey(locator: string): string {
@@ -76,9 +76,9 @@ export function statusPrefix(status: RunStatus): string {
 export const timersPrefix = "timers/";
 
 /** The index objects of a run whose status and wake time were written at this slot. */
-export function markersOf({ locator, life, slot }: Place, head: RunHead): string[] {
+export function markersOf({ locator, generation, slot }: Place, head: RunHead): string[] {
   const wake = head.wakeAt === null ? "-" : timeText(head.wakeAt);
-  const rest = `${locator}.${life}.${slot}.${wake}.${hint(head.workflow)}.${hint(head.parent)}`;
+  const rest = `${locator}.${generation}.${slot}.${wake}.${hint(head.workflow)}.${hint(head.parent)}`;
   const byStatus = `${statusPrefix(head.status)}${newestFirst(head.createdAt)}.${rest}`;
   if (head.status !== "suspended" || head.wakeAt === null) return [byStatus];
   return [byStatus, `${timersPrefix}${wake}.${timeText(head.createdAt)}.${rest}`];
@@ -88,9 +88,9 @@ const markerParts = /^(?:index\/[a-z]+|timers)\/(.*)\.(.+)\.(\d+)\.(\d+)\.(\d{15
 
 /** `null` for a key that none of us wrote. */
 export function readMarker(key: string): Marker | null {
-  const [, time, locator, life, slot, wake, workflow, parent] = markerParts.exec(key) ?? [];
+  const [, time, locator, generation, slot, wake, workflow, parent] = markerParts.exec(key) ?? [];
   if (time === undefined || locator === undefined || wake === undefined) return null;
   if (workflow === undefined || parent === undefined) return null;
-  const place = { locator, life: Number(life), slot: Number(slot) };
+  const place = { locator, generation: Number(generation), slot: Number(slot) };
   return { key, place, order: `${time}.${locator}`, wake, workflow, parent };
 }

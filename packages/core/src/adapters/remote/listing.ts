@@ -60,7 +60,7 @@ export class Listing {
   /** The head of a run, if this is the marker of what it is now, and what was asked for. */
   async #look({ key, place }: Marker, query: ListQuery): Promise<RunHead | null> {
     const known = this.#logs.known(place.locator);
-    const from = known?.life === place.life ? Math.max(known.slot, place.slot) : place.slot;
+    const from = known?.generation === place.generation ? Math.max(known.slot, place.slot) : place.slot;
     const last = (await this.#logs.last({ ...place, slot: from })) ?? (await this.#logs.last(place));
     if (last === null) return null;
     const { state } = last;

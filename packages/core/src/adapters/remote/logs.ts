@@ -1,10 +1,10 @@
 /**
  * Logs in their bucket: how one is found, read on and written.
  *
- * R1. A slot is created once and never changes; who creates slot n knows all before it, and says so in its state.
- * R2. Whether a slot was won is decided by the bucket; one's own record is known by its id, whatever the reply said.
- * R3. Reads go from slot to slot until there is none. What lists and snapshots say may be old, and decides nothing.
- * R4. A life that is over says so in its first slot, for ever. Whoever has not looked there for long looks again
+ * logs.1. A slot is created once and never changes; who creates slot n knows all before it, and says so in its state.
+ * logs.2. Whether a slot was won is decided by the bucket; one's own record is known by its id, whatever the reply said.
+ * logs.3. Reads go from slot to slot until there is none. What lists and snapshots say may be old, and decides nothing.
+ * logs.4. A life that is over says so in its first slot, for ever. Whoever has not looked there for long looks again
  *     before it believes in what it wrote: slots of a life that is over may be missing.
  */
 
@@ -16,7 +16,7 @@ import { RunLog, wantsSnapshot } from "./run-log.ts";
 
 /** Where a run's log is; without one, the life that may begin. */
 export interface Found {
-  readonly life: number;
+  readonly generation: number;
   readonly log: RunLog | null;
 }
 
@@ -24,7 +24,7 @@ export type Draft = Pick<LogRecord, "state" | "batch" | "blobs"> & { readonly sl
 
 export interface Target {
   readonly locator: string;
-  readonly life: number;
+  readonly generation: number;
   readonly log: RunLog | null;
 }
 
@@ -61,7 +61,7 @@ export class Logs {
       const over = await this.#readOn(log);
       // One that is closed may have another life by now.
       if (!over && !log.state.closed && (await this.#isBelieved(log)))
-        return { life: log.life, log: this.#keep(log) };
+        return { generation: log.generation, log: this.#keep(log) };
       this.forget(log);
     }
     return this.#open(locator);
@@ -69,30 +69,34 @@ export class Logs {
 
   async #open(locator: string): Promise<Found> {
     let log = await this.#snapshot(locator);
-    for (let life = log?.life ?? 0; ;) {
+    for (let generation = log?.generation ?? 0; ;) {
       if (log === null) {
-        const first = await this.#get({ locator, life, slot: 0 });
-        if (first === null) return { life, log };
+        const first = await this.#get({ locator, generation, slot: 0 });
+        if (first === null) return { generation, log };
         if (!isGone(first)) {
-          log = new RunLog(locator, life);
+          log = new RunLog(locator, generation);
           log.learn(first);
         }
       }
       if (log !== null) {
         await this.#readOn(log);
         // Asked last: where a slot is missing because it was deleted, the first one said so before.
-        if (log.state.closed || (await this.isAlive(log))) return { life, log: this.#keep(log) };
+        if (log.state.closed || (await this.isAlive(log))) return { generation, log: this.#keep(log) };
       }
       log = null;
-      life += 1;
+      generation += 1;
     }
   }
 
   /** Takes in what came since; true when it found what is left of a life that is over. */
   async #readOn(log: RunLog): Promise<boolean> {
-    const { locator, life } = log;
+    const { locator, generation } = log;
     for (let width = 1; ; width = readAhead) {
-      const places = Array.from({ length: width }, (_, i) => ({ locator, life, slot: log.slot + 1 + i }));
+      const places = Array.from({ length: width }, (_, i) => ({
+        locator,
+        generation,
+        slot: log.slot + 1 + i,
+      }));
       for (const record of await Promise.all(places.map((place) => this.#get(place)))) {
         if (record === null || isGone(record)) return record !== null;
         log.learn(record);
@@ -103,7 +107,7 @@ export class Logs {
   /** False when the life of a log is over. */
   async isAlive(log: RunLog): Promise<boolean> {
     const now = this.#world.now();
-    const first = await this.#get({ locator: log.locator, life: log.life, slot: 0 });
+    const first = await this.#get({ locator: log.locator, generation: log.generation, slot: 0 });
     if (first === null || isGone(first)) return false;
     log.aliveAt = now;
     return true;
@@ -128,13 +132,13 @@ export class Logs {
   }
 
   /** Writes the record after those that are known. `taken`: others were first. */
-  async write({ locator, life, log }: Target, draft: Draft): Promise<"landed" | "taken" | "gone"> {
-    const place = { locator, life, slot: draft.slot };
+  async write({ locator, generation, log }: Target, draft: Draft): Promise<"landed" | "taken" | "gone"> {
+    const place = { locator, generation, slot: draft.slot };
     const record: LogRecord = { id: this.#world.id(), ...draft };
     const created = await this.#bucket.create(slotKey(place), writeObject(record));
     if (!created && (await this.#get(place))?.id !== record.id) return "taken";
     if (log === null) {
-      const begun = new RunLog(locator, life);
+      const begun = new RunLog(locator, generation);
       begun.aliveAt = this.#world.now();
       begun.learn(record);
       this.#keep(begun);
@@ -164,7 +168,8 @@ export class Logs {
   #keep(log: RunLog): RunLog {
     const known = this.#kept.get(log.locator);
     // Two who opened it at once have two copies: the longer one stays.
-    const kept = known !== undefined && known.life === log.life && known.slot > log.slot ? known : log;
+    const kept =
+      known !== undefined && known.generation === log.generation && known.slot > log.slot ? known : log;
     this.#kept.delete(log.locator);
     this.#kept.set(log.locator, kept);
     let size = 0;

@@ -27,10 +27,10 @@ export interface RebuildParts {
 export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
   let [runs, added, removed] = [0, 0, 0];
   for await (const [locator, keys] of byRun(parts.bucket)) {
-    const { life, live, made } = await mend(parts, locator);
+    const { generation, live, made } = await mend(parts, locator);
     if (live) runs += 1;
     added += made;
-    removed += await clear(parts, keys, life);
+    removed += await clear(parts, keys, generation);
   }
   for (const prefix of ["index/", timersPrefix]) removed += await prune(parts, prefix);
   return { runs, added, removed };
@@ -40,29 +40,33 @@ export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
 async function mend(
   { bucket, logs, family }: RebuildParts,
   locator: string,
-): Promise<{ readonly life: number; readonly live: boolean; readonly made: number }> {
-  const { life, log } = await logs.load(locator);
-  if (log === null) return { life, live: false, made: 0 };
+): Promise<{ readonly generation: number; readonly live: boolean; readonly made: number }> {
+  const { generation, log } = await logs.load(locator);
+  if (log === null) return { generation, live: false, made: 0 };
   const { head, since, deleted, closed } = log.state;
   if (closed) {
     await family.free(log);
-    return { life: life + 1, live: false, made: 0 };
+    return { generation: generation + 1, live: false, made: 0 };
   }
-  if (deleted) return { life, live: false, made: 0 };
+  if (deleted) return { generation, live: false, made: 0 };
   const made = await Promise.all(
-    markersOf({ locator, life, slot: since }, head).map((key) => bucket.create(key, "")),
+    markersOf({ locator, generation, slot: since }, head).map((key) => bucket.create(key, "")),
   );
-  return { life, live: true, made: made.filter(Boolean).length };
+  return { generation, live: true, made: made.filter(Boolean).length };
 }
 
 /** What is left of lives before this one, but for their first and their last slot, which keep others out. */
-async function clear({ logs, family }: RebuildParts, keys: readonly string[], life: number): Promise<number> {
+async function clear(
+  { logs, family }: RebuildParts,
+  keys: readonly string[],
+  generation: number,
+): Promise<number> {
   let cleared = 0;
   for (const [each, slots] of Map.groupBy(keys, (key) => Number(key.split("/")[2]))) {
     const left = slots.slice(1, -1);
     const [, locator = "", , last] = slots.at(-1)?.split("/") ?? [];
-    if (each >= life || left.length === 0) continue;
-    const closing = await logs.last({ locator, life: each, slot: Number(last) });
+    if (each >= generation || left.length === 0) continue;
+    const closing = await logs.last({ locator, generation: each, slot: Number(last) });
     if (closing === null) continue;
     await family.clear(left, closing.state.at);
     cleared += left.length;
@@ -76,11 +80,11 @@ async function prune({ bucket, logs }: RebuildParts, prefix: string): Promise<nu
   for await (const key of keysOf(bucket, prefix)) {
     const marker = readMarker(key);
     if (marker === null) continue;
-    const { locator, life, slot } = marker.place;
-    const { log, life: current } = await logs.load(locator);
+    const { locator, generation, slot } = marker.place;
+    const { log, generation: current } = await logs.load(locator);
     const moved = log !== null && log.slot >= slot && (log.state.deleted || log.state.since !== slot);
     // A slot that is not taken yet may be under way.
-    if (life < current || moved) old.push(key);
+    if (generation < current || moved) old.push(key);
   }
   if (old.length > 0) await bucket.delete(old);
   return old.length;

@@ -10,7 +10,7 @@ interface NamedText {
 
 export class RunLog {
   readonly locator: string;
-  readonly life: number;
+  readonly generation: number;
   readonly batches: string[] = [];
   readonly blobs = new Map<string, NamedText>();
   slot = -1;
@@ -22,9 +22,9 @@ export class RunLog {
   aliveAt = 0;
   #state: State | null = null;
 
-  constructor(locator: string, life: number) {
+  constructor(locator: string, generation: number) {
     this.locator = locator;
-    this.life = life;
+    this.generation = generation;
   }
 
   /** There is a first record before anybody asks. */
@@ -51,8 +51,8 @@ export class RunLog {
   /** All of it as one object. */
   toSnapshot(): string {
     const blobs = [...this.blobs].map(([name, { position, text }]) => [name, position, text]);
-    const { life, slot, state, batches } = this;
-    return writeObject({ life, slot, state, batches, blobs });
+    const { generation, slot, state, batches } = this;
+    return writeObject({ life: generation, slot, state, batches, blobs });
   }
 
   /** Throws what it cannot read: a snapshot is worth no more than a try. */

@@ -6,7 +6,15 @@
 import { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
 import { conflict, refuseBlobs } from "../../ports/storage-kit.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../../ports/storage.ts";
+import type {
+  AppendRequest,
+  Lease,
+  ListPage,
+  ListQuery,
+  ReadReply,
+  RunHead,
+  Storage,
+} from "../../ports/storage.ts";
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import { assertConditions } from "./conditions.ts";
@@ -60,7 +68,7 @@ export class RemoteStorage implements Storage {
     const { locator, position, head } = request;
     await this.#assure();
     const known = this.#logs.known(locator);
-    let found: Found = { life: known?.life ?? 0, log: known ?? null };
+    let found: Found = { generation: known?.generation ?? 0, log: known ?? null };
     let fresh = false;
     for (let tries = 0; tries < mostTries; tries++) {
       const refusal = refusalOf(found.log, request);
@@ -74,7 +82,7 @@ export class RemoteStorage implements Storage {
       fresh = true;
       if (found.log?.state.closed === true && position === 0) {
         await this.#family.free(found.log);
-        found = { life: found.life + 1, log: null };
+        found = { generation: found.generation + 1, log: null };
       }
     }
     throw crowded(head.runId);
@@ -115,7 +123,11 @@ export class RemoteStorage implements Storage {
   }
 
   /** Writes the batch after those that are known; false when others were first. */
-  async #grow({ life, log }: Found, request: AppendRequest, blobs: readonly KeptBlob[]): Promise<boolean> {
+  async #grow(
+    { generation, log }: Found,
+    request: AppendRequest,
+    blobs: readonly KeptBlob[],
+  ): Promise<boolean> {
     const { locator, position, batch, head } = request;
     // Somebody may have read on in the meantime: from here to the slot's number nothing waits.
     if (refusalOf(log, request) !== null) return false;
@@ -125,25 +137,25 @@ export class RemoteStorage implements Storage {
     const state = grown(before, request, { slot, now: this.#world.now(), reader });
     if (position === 0) await this.#family.register(head, reader);
     // First the index, then the log: a run that nobody finds would never be driven again.
-    if (state.since === slot) await this.#mark({ locator, life, slot }, state);
+    if (state.since === slot) await this.#mark({ locator, generation, slot }, state);
     const record = { slot, state, batch, ...(blobs.length === 0 ? {} : { blobs }) };
-    const how = await this.#logs.write({ locator, life, log }, record);
+    const how = await this.#logs.write({ locator, generation, log }, record);
     if (how === "gone") throw conflict(head.runId, position, true);
     if (how === "taken" && position === 0) await this.#family.unregister(head.ancestors, reader);
-    if (how === "landed") await this.#tidy(locator, life, before, state);
+    if (how === "landed") await this.#tidy(locator, generation, before, state);
     return how === "landed";
   }
 
-  async #mark(place: { locator: string; life: number; slot: number }, { head }: State): Promise<void> {
+  async #mark(place: { locator: string; generation: number; slot: number }, { head }: State): Promise<void> {
     await Promise.all(markersOf(place, head).map((key) => this.#bucket.create(key, "")));
   }
 
   /** What may fail, since it only saves work: an index object that is out of date goes, and a snapshot is made. */
-  async #tidy(locator: string, life: number, before: State | null, after: State): Promise<void> {
+  async #tidy(locator: string, generation: number, before: State | null, after: State): Promise<void> {
     const old =
       before === null || before.since === after.since
         ? []
-        : markersOf({ locator, life, slot: before.since }, before.head);
+        : markersOf({ locator, generation, slot: before.since }, before.head);
     const log = this.#logs.known(locator);
     await Promise.allSettled([
       old.length === 0 ? null : this.#plain.delete(old),
@@ -200,9 +212,9 @@ export class RemoteStorage implements Storage {
 
   async delete(locator: string): Promise<void> {
     let markers: string[] = [];
-    const log = await this.#change(locator, (state, life) => {
+    const log = await this.#change(locator, (state, generation) => {
       if (state.deleted) return null;
-      markers = markersOf({ locator, life, slot: state.since }, state.head);
+      markers = markersOf({ locator, generation, slot: state.since }, state.head);
       return hidden(state, this.#world.now(), markers);
     });
     if (log?.state.closed === true) await this.#family.free(log);
@@ -219,16 +231,20 @@ export class RemoteStorage implements Storage {
   }
 
   /** Changes the state of a run without a batch, as often as others are first. */
-  #change(locator: string, change: (state: State, life: number) => State | null): Promise<RunLog | null> {
+  #change(
+    locator: string,
+    change: (state: State, generation: number) => State | null,
+  ): Promise<RunLog | null> {
     return this.#alone(locator, async () => {
       let log = this.#logs.known(locator) ?? null;
       let fresh = false;
       for (let tries = 0; tries < mostTries; tries++) {
-        const state = log === null || log.state.closed ? null : change(log.state, log.life);
+        const state = log === null || log.state.closed ? null : change(log.state, log.generation);
         if (log !== null && state !== null) {
           const draft = { slot: log.slot + 1, state };
           await this.#assure();
-          if ((await this.#logs.write({ locator, life: log.life, log }, draft)) === "landed") return log;
+          if ((await this.#logs.write({ locator, generation: log.generation, log }, draft)) === "landed")
+            return log;
         } else if (fresh) return log;
         ({ log } = await this.#logs.load(locator));
         fresh = true;

@@ -1,11 +1,11 @@
 /**
  * Group commit: writes that are in flight together share one transaction, so the fsync is paid once.
  *
- * Q1. A write settles only after the COMMIT that carries it.
- * Q2. A write that refuses (a conflict) changes nothing and does not disturb the others of its commit.
- * Q3. A write that fails by its own fault is told so; the commit is rolled back and the others go again.
- * Q4. A commit that fails otherwise is rolled back whole, and every write in it is told.
- * Q5. A busy file is tried again without blocking the process, for a bounded time.
+ * commits.1. A write settles only after the COMMIT that carries it.
+ * commits.2. A write that refuses (a conflict) changes nothing and does not disturb the others of its commit.
+ * commits.3. A write that fails by its own fault is told so; the commit is rolled back and the others go again.
+ * commits.4. A commit that fails otherwise is rolled back whole, and every write in it is told.
+ * commits.5. A busy file is tried again without blocking the process, for a bounded time.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";

@@ -1,9 +1,9 @@
 /**
  * Opens the file the way durability needs it.
  *
- * O1. WAL and synchronous=FULL are checked by reading back; where they do not hold, the file is refused.
- * O2. A file that others are opening, migrating or closing is waited for, up to a limit.
- * O3. A file that is refused is not changed, and not left open.
+ * open.1. WAL and synchronous=FULL are checked by reading back; where they do not hold, the file is refused.
+ * open.2. A file that others are opening, migrating or closing is waited for, up to a limit.
+ * open.3. A file that is refused is not changed, and not left open.
  */
 
 import { mkdirSync, statfsSync, statSync } from "node:fs";

@@ -2,7 +2,7 @@
  * Who drives, on one host: boot, process namespace, process id and start time. With these a dead
  * process is known at once, and a process id that was given out again is not taken for the old one.
  *
- * P1. Whoever cannot be shown to be dead is believed to live, until the lease ends.
+ * process.1. Whoever cannot be shown to be dead is believed to live, until the lease ends.
  */
 
 import { readFileSync, readlinkSync } from "node:fs";

@@ -1,9 +1,9 @@
 /**
  * The tables, and how older files come to them.
  *
- * S1. One migrator at a time: all steps run in one exclusive transaction that begins by reading the version again.
- * S2. The version changes in that same transaction: a process killed on the way leaves the file as it was.
- * S3. A file of a newer build, or of another program, is refused and not touched.
+ * schema.1. One migrator at a time: all steps run in one exclusive transaction that begins by reading the version again.
+ * schema.2. The version changes in that same transaction: a process killed on the way leaves the file as it was.
+ * schema.3. A file of a newer build, or of another program, is refused and not touched.
  */
 
 import type { DatabaseSync } from "node:sqlite";

@@ -1,16 +1,24 @@
 /**
  * Journals in one SQLite file, shared by any number of processes on one host.
  *
- * Q0. An append is acknowledged after a commit with WAL and synchronous=FULL; blobs, head and lease go with it.
- * Q6. What is read comes from one state of the file, and is what was written, or nothing (sums.ts).
- * Q7. Closing waits for the writes under way; whatever is asked for later is refused.
+ * sqlite-storage.1. An append is acknowledged after a commit with WAL and synchronous=FULL; blobs, head and lease go with it.
+ * sqlite-storage.2. What is read comes from one state of the file, and is what was written, or nothing (sums.ts).
+ * sqlite-storage.3. Closing waits for the writes under way; whatever is asked for later is refused.
  */
 
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
 import { conflict, pageSize } from "../../ports/storage-kit.ts";
-import type { AppendRequest, Lease, ListPage, ListQuery, ReadReply, RunHead, Storage } from "../../ports/storage.ts";
+import type {
+  AppendRequest,
+  Lease,
+  ListPage,
+  ListQuery,
+  ReadReply,
+  RunHead,
+  Storage,
+} from "../../ports/storage.ts";
 import { bodiesOf, nameBlobs, refusalOf } from "./blobs.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";

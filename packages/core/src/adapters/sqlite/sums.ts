@@ -2,9 +2,9 @@
  * Short sums of what is stored. SQLite guards its log, but not the pages of the file itself: a bit that flips
  * there would come back as data.
  *
- * C1. What is read and is not what was written is `corrupt`: a batch that changed, moved, is missing or is too many;
+ * sums.1. What is read and is not what was written is `corrupt`: a batch that changed, moved, is missing or is too many;
  *     a blob that changed or is missing, or of which it is not known any more who named it.
- * C2. `null` is what files had before there were sums, and what older builds leave: such rows are believed.
+ * sums.2. `null` is what files had before there were sums, and what older builds leave: such rows are believed.
  */
 
 import * as zlib from "node:zlib";

@@ -1,8 +1,8 @@
 /**
  * Tells who waits for a journal that it has grown: at once for this process's writes, by polling for others'.
  *
- * W1. The timer runs only while somebody waits, and nothing is thrown out of it.
- * W2. Who waits is let go exactly once: grown, aborted, closed, or the file cannot be asked any more.
+ * watch.1. The timer runs only while somebody waits, and nothing is thrown out of it.
+ * watch.2. Who waits is let go exactly once: grown, aborted, closed, or the file cannot be asked any more.
  */
 
 interface Watcher {

@@ -1,9 +1,9 @@
 /**
  * Work that is attempted until it succeeds or its policy gives up: what steps and streams have in common.
  *
- * T1. The workflow sees the decoded record, on the first run as on replay.
- * T2. Every attempt that ends is one entry. An attempt cut off by a crash is none, and counts as none.
- * T3. A failure reaches the workflow as `step-failed`, with the user's error as its cause.
+ * attempts.1. The workflow sees the decoded record, on the first run as on replay.
+ * attempts.2. Every attempt that ends is one entry. An attempt cut off by a crash is none, and counts as none.
+ * attempts.3. A failure reaches the workflow as `step-failed`, with the user's error as its cause.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -56,9 +56,9 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
   protected abstract perform(info: Info, attempted: Attempted): Promise<Fact<Json>>;
 
   begin(): void {
-    const fact = this.engine.replay.fact(this.key);
-    if (this.scope.closed || fact?.settled === true) return;
-    const retryAt = fact?.retryAt ?? null;
+    const record = this.engine.replay.record(this.key);
+    if (this.scope.closed || record?.settled === true) return;
+    const retryAt = record?.retryAt ?? null;
     if (retryAt === null) return this.prepare();
     if (this.engine.closing) return;
     this.engine.timers.wait(this, retryAt);
@@ -80,7 +80,7 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
 
   /** Work that the run waits for before it stops. */
   protected inBackground(work: Promise<void>): void {
-    const over = this.engine.busy.begin("work");
+    const over = this.engine.inFlight.begin("work");
     // Nobody waits for the loser of a race, however long it takes to notice.
     const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
     void work
@@ -113,7 +113,7 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
   /** Records a failure: for good, or with the time of the next attempt. */
   protected failed(attempted: Attempted, thrown: unknown): void {
     const { world, replay } = this.engine;
-    const attempt = (replay.fact(this.key)?.failures ?? 0) + 1;
+    const attempt = (replay.record(this.key)?.failures ?? 0) + 1;
     const now = world.now();
     const retryAt = nextAttemptAt(
       this.parts.policy,
@@ -154,7 +154,7 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
   protected reject(error: Json): void {
     const { journal, replay } = this.engine;
     const cause = decode(error, `error of ${this.where}`);
-    const attempts = (replay.fact(this.key)?.failures ?? 0) + 1;
+    const attempts = (replay.record(this.key)?.failures ?? 0) + 1;
     const what = this.kind === "step" ? "Step" : "Stream";
     const tries = attempts === 1 ? "" : ` after ${attempts} attempts`;
     this.outcome.reject(

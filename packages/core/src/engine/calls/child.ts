@@ -1,10 +1,10 @@
 /**
  * A run that another run waits for.
  *
- * D1. The parent's entry comes first: there is no child that its parent does not know of, so that whoever
+ * child.1. The parent's entry comes first: there is no child that its parent does not know of, so that whoever
  *     cancels the parent finds every child.
- * D2. A child's id follows from its parent and its key: begun twice, it is still one run.
- * D3. A child tells its parent before it ends. Should that be lost, the parent looks for itself, in the end.
+ * child.2. A child's id follows from its parent and its key: begun twice, it is still one run.
+ * child.3. A child tells its parent before it ends. Should that be lost, the parent looks for itself, in the end.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -14,7 +14,7 @@ import type { Definition } from "../definition.ts";
 import { DurableError, describeError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
 import { backOff, pause } from "../../ports/world.ts";
-import type { ChildRun, ChildTold } from "../child-runs.ts";
+import type { ChildRun, ChildEnd } from "../child-runs.ts";
 import { KeyedCall, type CallParts } from "./call.ts";
 import type { Engine } from "../engine.ts";
 import { deferred, pending } from "../promise.ts";
@@ -50,7 +50,7 @@ interface ChildParts extends CallParts {
 
 export class ChildCall extends KeyedCall<ChildParts, unknown> {
   #begun = false;
-  readonly #told = deferred<true>();
+  readonly #reported = deferred<true>();
 
   get definition(): Definition {
     return this.parts.definition;
@@ -89,24 +89,24 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   get #opened(): boolean {
-    return this.engine.replay.fact(this.key)?.opened === true;
+    return this.engine.replay.record(this.key)?.opened === true;
   }
 
   get #settled(): boolean {
-    return this.engine.replay.fact(this.key)?.settled === true;
+    return this.engine.replay.record(this.key)?.settled === true;
   }
 
   /** The parent's entry is durable: the first of them, or the last. */
-  look(): void {
-    if (this.#settled) this.#told.resolve(true);
+  recheck(): void {
+    if (this.#settled) this.#reported.resolve(true);
     else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
   }
 
   /** The child says how it is about to end; settles when that is durable. */
-  tell(told: ChildTold): Promise<true> {
-    if (this.#settled) this.#told.resolve(true);
-    else this.engine.write(told);
-    return this.#told.promise;
+  reportEnd(childEnd: ChildEnd): Promise<true> {
+    if (this.#settled) this.#reported.resolve(true);
+    else this.engine.write(childEnd);
+    return this.#reported.promise;
   }
 
   due(): void {
@@ -114,7 +114,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   #drive(): void {
-    const over = this.engine.busy.begin("work");
+    const over = this.engine.inFlight.begin("work");
     const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
     void this.#driven()
       .catch((error: unknown) => this.#failed(error))
@@ -128,7 +128,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const outcome = await this.engine.options.children.drive(this.#child);
     const { key, after } = this;
     const called = { key, after };
-    if (!this.#settled) await this.engine.options.hold.look();
+    if (!this.#settled) await this.engine.options.lease.pollNow();
     if (this.#settled || this.scope.closed) return;
     switch (outcome.status) {
       // It ended and could not tell: what stands in its journal counts.
@@ -166,7 +166,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { engine, scope } = this;
     for (const until = engine.world.now() + endingMs; engine.world.now() < until;) {
       await pause(engine.world, 1_000, scope.signal);
-      await engine.options.hold.look();
+      await engine.options.lease.pollNow();
       if (engine.closing || scope.closed || scope.aborted || this.#settled) return true;
     }
     return false;
@@ -193,8 +193,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   #await(wakeAt: number | null, least: number): void {
     const now = this.engine.world.now();
     const openedAt = this.engine.journal.state.children.get(this.key)?.opened.at ?? now;
-    const look = now + Math.max(least, now - openedAt);
-    this.engine.timers.wait(this, wakeAt, { outside: true, look });
+    const recheckAt = now + Math.max(least, now - openedAt);
+    this.engine.timers.wait(this, wakeAt, { outside: true, recheckAt });
   }
 
   /** When a race is lost around it, nobody needs its result. */
@@ -206,7 +206,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     this.engine.timers.cancel(this);
     const known = this.engine.journal.state.children.get(this.key);
     if (known?.over === true || (known === undefined && !this.#begun)) return;
-    const over = this.engine.busy.begin("work");
+    const over = this.engine.inFlight.begin("work");
     void this.#cancel()
       .then(() => {
         const { key } = this;

@@ -1,9 +1,9 @@
 /**
  * Branches that run side by side: `parallel` and `race`.
  *
- * G1. Every branch has its own space of keys, named before anything is awaited.
- * G2. The group itself settles through plain promises: no entry, no clock, so replay decides alike.
- * G3. When a group is decided early, the scopes of the others are closed: nothing more begins in them,
+ * group.1. Every branch has its own space of keys, named before anything is awaited.
+ * group.2. The group itself settles through plain promises: no entry, no clock, so replay decides alike.
+ * group.3. When a group is decided early, the scopes of the others are closed: nothing more begins in them,
  *     their waits are closed, and what they still had running is recorded but reaches nobody.
  */
 
@@ -42,8 +42,8 @@ function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
   const declared = names ?? branches.length;
   const entered = engine.enter({ scope, kind, name, input: branchesInput(declared) });
   if (entered === null) return null;
-  const { key, after, fact } = entered;
-  if (fact === undefined) engine.ride({ kind: `${kind}.opened`, key, after, branches: declared });
+  const { key, after, record } = entered;
+  if (record === undefined) engine.writeWithNext({ kind: `${kind}.opened`, key, after, branches: declared });
   return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));
 }
 

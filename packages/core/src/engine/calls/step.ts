@@ -5,13 +5,13 @@ import { encode, encodeThrown } from "../../values/codec/encode.ts";
 import { fingerprint } from "../../values/codec/fingerprint.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import { toMs, type Duration } from "../../values/duration.ts";
-import type { Fact as Written } from "../../journal/entry.ts";
+import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { validate, type StandardSchema } from "../../values/schema.ts";
 import { AttemptedCall, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import type { Engine } from "../engine.ts";
 import { pending } from "../promise.ts";
-import type { Fact, Settlement } from "../replay.ts";
+import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 import {
@@ -76,8 +76,8 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
     // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.
     if (onUncertain !== undefined) engine.calls.close(this.key);
     // Asked at once, so that whoever brings the answer finds the question, and hears what is wrong with it.
-    if (onUncertain === "suspend" && isUncertain(entered.fact))
-      this.#settleUncertain(entered.fact, onUncertain);
+    if (onUncertain === "suspend" && isUncertain(entered.record))
+      this.#settleUncertain(entered.record, onUncertain);
   }
 
   protected answer(settlement: Settlement): void {
@@ -89,14 +89,14 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   }
 
   protected nextAttempt(): number {
-    return (this.engine.replay.fact(this.key)?.failures ?? 0) + 1;
+    return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;
   }
 
-  protected async perform(info: Info, attempted: Attempted): Promise<Written<Json>> {
+  protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     return this.#completed(attempted, await this.parts.work(info));
   }
 
-  async #completed(attempted: Attempted, output: unknown): Promise<Written<Json>> {
+  async #completed(attempted: Attempted, output: unknown): Promise<Fact<Json>> {
     return { kind: "step.completed", ...attempted, value: await this.#checked(output) };
   }
 
@@ -117,22 +117,22 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   // ---- steps whose start is recorded ----
 
   override begin(): void {
-    const fact = this.engine.replay.fact(this.key);
+    const record = this.engine.replay.record(this.key);
     const { onUncertain } = this.parts;
-    if (!isUncertain(fact)) return super.begin();
+    if (!isUncertain(record)) return super.begin();
     if (onUncertain === undefined) return this.engine.block(undecided(this.engine.journal.runId, this.key));
-    if (this.scope.closed || this.#begun === fact.starts) return;
+    if (this.scope.closed || this.#begun === record.starts) return;
     // The lease ran out while the start was written down: it is renewed first, and what came meanwhile is looked at.
-    if (!this.engine.options.hold.valid && !this.engine.ceasing) return this.engine.timers.wait(this, 0);
-    this.#begun = fact.starts;
-    if (this.#announced !== fact.starts) return this.#settleUncertain(fact, onUncertain);
+    if (!this.engine.options.lease.valid && !this.engine.ceasing) return this.engine.timers.wait(this, 0);
+    this.#begun = record.starts;
+    if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
     // Its time to begin has gone by: nobody need wonder what became of it.
     if (this.engine.ceasing) this.#announce(0);
     else this.start(this.nextAttempt());
   }
 
   override due(): void {
-    if (isUncertain(this.engine.replay.fact(this.key))) this.begin();
+    if (isUncertain(this.engine.replay.record(this.key))) this.begin();
     else super.due();
   }
 
@@ -140,7 +140,7 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
     if (this.parts.onUncertain === undefined) return super.prepare();
     // Still to be done, whether or not the workflow waits for it: the run does not end without it.
     if (this.engine.ceasing) return this.engine.queue(this);
-    this.#announced = (this.engine.replay.fact(this.key)?.starts ?? 0) + 1;
+    this.#announced = (this.engine.replay.record(this.key)?.starts ?? 0) + 1;
     this.#announce(this.nextAttempt());
   }
 
@@ -151,7 +151,7 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   }
 
   /** An attempt began and its end is not recorded. */
-  #settleUncertain({ starts, started }: Fact, mode: OnUncertain): void {
+  #settleUncertain({ starts, started }: KeyRecord, mode: OnUncertain): void {
     this.#begun = starts;
     if (mode === "retry") return this.prepare();
     const info = new Info(this.engine.journal.runId, this.key, this.nextAttempt(), this.scope);
@@ -185,6 +185,6 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
 }
 
 /** An attempt was announced, and the journal does not say how it ended. */
-function isUncertain(fact: Fact | undefined): fact is Fact {
-  return fact !== undefined && fact.started !== null && !fact.settled;
+function isUncertain(record: KeyRecord | undefined): record is KeyRecord {
+  return record !== undefined && record.started !== null && !record.settled;
 }

@@ -1,11 +1,11 @@
 /**
  * Work whose output comes in chunks, recorded while they come.
  *
- * K1. Indices of chunks are dense within an attempt; an attempt that begins anew has a number of its own,
+ * stream.1. Indices of chunks are dense within an attempt; an attempt that begins anew has a number of its own,
  *     also after a crash, so that no reader can mix two.
- * K2. Chunks are gathered by time and by size, and at most two batches of one stream are held in memory:
+ * stream.2. Chunks are gathered by time and by size, and at most two batches of one stream are held in memory:
  *     a producer that is faster than the storage waits.
- * K3. The workflow sees the chunks when the stream has ended, as they were recorded.
+ * stream.3. The workflow sees the chunks when the stream has ended, as they were recorded.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -17,7 +17,7 @@ import { DurableError } from "../../values/errors.ts";
 import { AttemptedCall, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
 import { ChunkBuffer, type Chunks } from "./chunks.ts";
 import type { Engine } from "../engine.ts";
-import { Bell, pending } from "../promise.ts";
+import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
@@ -57,7 +57,7 @@ interface StreamParts extends AttemptParts {
 }
 
 class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
-  readonly #landed = new Bell();
+  readonly #landed = new Signal();
 
   protected answer(settlement: Settlement): void {
     if (settlement.kind === "stream.failed") this.reject(settlement.error);
@@ -67,7 +67,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
   #recorded({ value, count }: Settlement & { kind: "stream.completed" }): unknown[] {
     const where = `chunks of ${this.where}`;
     if (value !== undefined) return decode(value, where) as unknown[];
-    const entries = this.engine.replay.fact(this.key)?.chunks ?? [];
+    const entries = this.engine.replay.record(this.key)?.chunks ?? [];
     const chunks = entries.flatMap((entry) => entry.chunks.map((chunk) => decode(chunk, where)));
     if (chunks.length === count) return chunks;
     throw new DurableError(
@@ -77,12 +77,12 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
   }
 
   protected nextAttempt(): number {
-    return (this.engine.replay.fact(this.key)?.attempt ?? 0) + 1;
+    return (this.engine.replay.record(this.key)?.attempt ?? 0) + 1;
   }
 
   /** Some chunks of this stream are durable. */
-  look(): void {
-    this.#landed.ring();
+  recheck(): void {
+    this.#landed.set();
   }
 
   protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
@@ -95,7 +95,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
     // What was written may never land now: nothing waits for it, and no timer keeps the process alive for it.
     const stop = (): void => {
       buffer.close();
-      this.#landed.ring();
+      this.#landed.set();
     };
     signal.addEventListener("abort", stop, { once: true });
     try {
@@ -116,7 +116,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
 
   /** Chunks of this attempt that were written and are not durable yet. */
   #pending(buffer: ChunkBuffer): number {
-    const { attempt, chunks = [] } = this.engine.replay.fact(this.key) ?? {};
+    const { attempt, chunks = [] } = this.engine.replay.record(this.key) ?? {};
     const last = attempt === buffer.attempt ? chunks.at(-1) : undefined;
     return buffer.written - (last === undefined ? 0 : last.from + last.chunks.length);
   }

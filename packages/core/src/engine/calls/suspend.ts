@@ -1,10 +1,10 @@
 /**
  * A wait for the outside.
  *
- * S1. The token exists before the wait does: it may be mailed first and awaited later.
- * S2. An answer that nobody has checked (delivered without code, or early) is judged here, and the
+ * suspend.1. The token exists before the wait does: it may be mailed first and awaited later.
+ * suspend.2. An answer that nobody has checked (delivered without code, or early) is judged here, and the
  *     verdict is an entry of its own: replay never judges again.
- * S3. A bad answer is recorded and leaves the wait open.
+ * suspend.3. A bad answer is recorded and leaves the wait open.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -116,7 +116,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if (this.engine.finished) return;
     const { answer } = this.engine.journal.state.wait(this.#wait);
     this.#begun = true;
-    if (answer !== null) this.look();
+    if (answer !== null) this.recheck();
     else this.#await();
   }
 
@@ -146,12 +146,12 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   /** Judges an answer that is there and that nobody has judged. */
-  look(): void {
+  recheck(): void {
     const { answer } = this.engine.journal.state.wait(this.#wait);
     if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
     this.#judging = true;
     this.engine.timers.cancel(this);
-    const over = this.engine.busy.begin("verdict");
+    const over = this.engine.inFlight.begin("verdict");
     void this.#judge(answer.seq, answer.value)
       .catch((error: unknown) =>
         this.#reject(answer.seq, scrub(error instanceof Error ? error.message : String(error))),

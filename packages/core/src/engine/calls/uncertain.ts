@@ -1,9 +1,9 @@
 /**
  * Effects whose end nobody knows: an attempt was announced, and the driver died before it could say more.
  *
- * U1. The announcement is durable before the work begins, so that no effect goes unnoticed.
- * U2. Nothing is repeated until it was decided: by rule, by a person, or by asking the service itself.
- * U3. A decision is an entry like any other: replay never asks again.
+ * uncertain.1. The announcement is durable before the work begins, so that no effect goes unnoticed.
+ * uncertain.2. Nothing is repeated until it was decided: by rule, by a person, or by asking the service itself.
+ * uncertain.3. A decision is an entry like any other: replay never asks again.
  */
 
 import { DurableError, show } from "../../values/errors.ts";

@@ -1,14 +1,14 @@
 /**
  * From a value to what the journal keeps.
  *
- * C1. What decodes is equal to what was encoded, or encoding throws `not-serializable` with its path.
+ * encode.1. What decodes is equal to what was encoded, or encoding throws `not-serializable` with its path.
  *     An error of a user's class comes back under its name; a subclass of Date comes back as a Date
  *     (the fake clocks of tests are such).
- * C2. Objects are numbered in the order they are met; a second meeting is a reference, so cycles and
+ * encode.2. Objects are numbered in the order they are met; a second meeting is a reference, so cycles and
  *     shared parts keep their shape. The decoder counts in the same order.
- * C3. The tree shares nothing with the value: changing the value later changes no record.
- * C4. No registered secret is in the tree: texts, keys and bytes are scrubbed, which C1 does not see.
- * C5. What is too large is refused while it is walked, before a copy of it is made.
+ * encode.3. The tree shares nothing with the value: changing the value later changes no record.
+ * encode.4. No registered secret is in the tree: texts, keys and bytes are scrubbed, which encode.1 does not see.
+ * encode.5. What is too large is refused while it is walked, before a copy of it is made.
  */
 
 import { DurableError, describeError } from "../errors.ts";

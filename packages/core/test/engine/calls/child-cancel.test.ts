@@ -1,7 +1,7 @@
 import { createApp, durable, type AnyWorkflow, type DurableError } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { Journal } from "../../../src/journal/journal.ts";
+import { RunJournal } from "../../../src/journal/journal.ts";
 import { hooked, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "../../support/behaviour-lab.ts";
 import { batchesOf, dieAt, runOf } from "../../support/behaviour-lives.ts";
 import { childOf, childrenOf, standings } from "./support/child-family.ts";
@@ -72,7 +72,7 @@ async function alive({ storage, world }: Lab): Promise<string[]> {
   const told = new Set<string>();
   const runs = await heads(storage);
   for (const { locator } of runs) {
-    const journal = await Journal.open(locator, { storage, world });
+    const journal = await RunJournal.open(locator, { storage, world });
     for (const { opened, over } of journal?.state.children.values() ?? []) {
       if (over) told.add(opened.child);
       else if (!runs.some((run) => run.runId === opened.child)) found.push(`unborn ${opened.child}`);

@@ -1,5 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { nextAttemptAt, retryPolicy, type RetryOptions, type RetryPolicy } from "../../../src/engine/calls/retry.ts";
+import {
+  nextAttemptAt,
+  retryPolicy,
+  type RetryOptions,
+  type RetryPolicy,
+} from "../../../src/engine/calls/retry.ts";
 import { DurableError, FatalError, RetryError, type ErrorCode } from "../../../src/values/errors.ts";
 import { limits } from "../../../src/values/limits.ts";
 import { codeOf, messageOf } from "../../support/codec-failure.ts";

@@ -9,7 +9,7 @@ import {
   type Storage,
 } from "@durable/core";
 import { faultyStorage, virtualWorld, type Fault, type Operation, type VirtualWorld } from "@durable/testing";
-import { Journal } from "../../../../src/journal/journal.ts";
+import { RunJournal } from "../../../../src/journal/journal.ts";
 import { pause, secret } from "../../../support/behaviour-lab.ts";
 import { heads } from "../../../support/worker-runs.ts";
 
@@ -102,7 +102,7 @@ async function answer(
 export async function settledTwice(storage: Storage, world: VirtualWorld): Promise<string[]> {
   const found: string[] = [];
   for (const { locator, runId } of await heads(storage)) {
-    const journal = await Journal.open(locator, { storage, world });
+    const journal = await RunJournal.open(locator, { storage, world });
     const keys = (journal?.entries ?? []).flatMap((entry) =>
       /^(child|step)\.(completed|failed)$|^child\.closed$/.test(entry.kind) && "key" in entry
         ? [entry.key]
