@@ -54,7 +54,7 @@ export class Demo {
     await this.#look("wind");
 
     this.#stage.head(
-      "Everything dies: wrangler, workerd, and with them the queue, which is kept in memory here",
+      "Everything dies: Miniflare, workerd, and with them the queue, which is kept in memory here",
     );
     await this.#post("/runs", { id: "ferry", topic: "the ferry at night" });
     await this.#follow(/ran ask/);
@@ -113,12 +113,12 @@ export class Demo {
 
   /** The sweep finds a run when the lease of its dead driver has run out. */
   async #sweep(): Promise<void> {
-    this.#out.line("  GET /cdn-cgi/local/scheduled");
+    this.#out.line("  GET /cdn-cgi/handler/scheduled");
     const emulator = this.#stage.emulator;
     const late = Date.now() + patienceMs;
     for (let found = false; !found; found = emulator.lines.some((line) => line === "sweep: 1 due")) {
       if (Date.now() > late) throw new Error("The sweep did not find the run.");
-      await emulator.ask("/cdn-cgi/local/scheduled");
+      await emulator.ask("/cdn-cgi/handler/scheduled");
       await wait(500);
     }
   }

@@ -7,6 +7,6 @@ export function emulated(vars: Readonly<Record<string, string>>): Omit<EmulatorO
     example: "cloudflare-queue",
     vars: { DEV: "1", ...vars },
     // For `process.exit`, which is how a step crashes on purpose. What is deployed has no `process`.
-    args: ["--compatibility-flags=nodejs_compat"],
+    flags: ["nodejs_compat"],
   };
 }

@@ -17,7 +17,7 @@ export async function assertMayEnter(request: Request, { API_KEY, DEV }: DoorEnv
     throw new HttpError("forbidden", "Send the key: authorization: Bearer ...");
   }
   if (DEV === "1") return;
-  throw new HttpError("forbidden", "API_KEY is not set: npx wrangler secret put API_KEY");
+  throw new HttpError("forbidden", "API_KEY is not set: npx wrangler@4 secret put API_KEY");
 }
 
 async function digest(text: string): Promise<string> {

@@ -1,21 +1,17 @@
 /**
- * The emulator of Workers, for the examples that run there: wrangler and workerd as processes of their own, offline,
+ * The emulator of Workers, for the examples that run there: Miniflare and workerd as processes of their own, offline,
  * with a bucket in a folder that outlives them.
  */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { build } from "esbuild";
 import type { Environment } from "./choose.ts";
-
-/** The folder with all of them. */
-export const examples: string = fileURLToPath(new URL("../..", import.meta.url));
+import { bundleWorker, examples } from "./emulator-bundle.ts";
 
 export interface EmulatorOptions {
   /** Its folder under examples, where wrangler.jsonc is. */
@@ -24,47 +20,14 @@ export interface EmulatorOptions {
   readonly folder: string;
   /** Any free one by default. */
   readonly port?: number;
-  /** Variables of the Worker, beside those of `.dev.vars`. */
+  /** Variables of the Worker; they win over those of `.dev.vars`. */
   readonly vars?: Readonly<Record<string, string>>;
-  /** More for the command line of wrangler. */
-  readonly args?: readonly string[];
-}
-
-/** The packages of this workspace are bundled from their sources, so that nothing needs to be built first. */
-const conditions = ["durable-source", "workerd", "worker", "browser"];
-
-/** What is started, for any Node: wrangler in the folder of the example. */
-export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: EmulatorOptions): {
-  readonly command: readonly string[];
-  readonly cwd: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-} {
-  const cwd = join(examples, example);
-  const manifest = createRequire(join(cwd, "package.json")).resolve("wrangler/package.json");
-  const command = [
-    join(dirname(manifest), "bin", "wrangler.js"),
-    "dev",
-    "--ip=127.0.0.1",
-    `--port=${port}`,
-    "--inspector-port=0",
-    `--persist-to=${folder}`,
-    "--show-interactive-dev-session=false",
-    ...Object.entries(vars).flatMap(([name, value]) => ["--var", `${name}:${value}`]),
-    ...args,
-  ];
-  const env = {
-    ...process.env,
-    WRANGLER_BUILD_CONDITIONS: conditions.join(","),
-    // Nothing is sent, asked or looked up anywhere.
-    WRANGLER_SEND_METRICS: "false",
-    WRANGLER_HIDE_BANNER: "true",
-    CLOUDFLARE_CF_FETCH_ENABLED: "false",
-    WRANGLER_LOG_PATH: join(folder, "logs"),
-  };
-  return { command, cwd, env };
+  /** Compatibility flags, beside those of wrangler.jsonc. */
+  readonly flags?: readonly string[];
 }
 
 const guard = fileURLToPath(new URL("emulator-guard.ts", import.meta.url));
+const program = fileURLToPath(new URL("emulator-main.ts", import.meta.url));
 
 /**
  * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its folder
@@ -72,9 +35,12 @@ const guard = fileURLToPath(new URL("emulator-guard.ts", import.meta.url));
  */
 export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
   const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
-  const { command, cwd, env } = wrangler({ ...options, folder, port: Number(process.env["PORT"] || 8787) });
-  const stdio = ["pipe", "inherit", "inherit"] as const;
-  const child = spawn(process.execPath, [guard, ...command], { cwd, env, detached: true, stdio: [...stdio] });
+  const given: EmulatorOptions = { ...options, folder, port: Number(process.env["PORT"] || 8787) };
+  console.log(`To deploy: cd examples/${options.example} && npx wrangler@4 deploy (see its README)`);
+  const child = spawn(process.execPath, [guard, program, JSON.stringify(given)], {
+    detached: true,
+    stdio: ["pipe", "inherit", "inherit"],
+  });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "pid"), String(child.pid));
   child.once("exit", (code, signal) => process.exit(signal === null ? (code ?? 0) : 137));
@@ -99,13 +65,15 @@ export class Emulator {
     this.#over = process.exitCode === null ? once(process, "exit") : Promise.resolve();
   }
 
+  /** Of the group of all its processes. */
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
   /** Settles when the Worker can be asked. */
   static async start(options: EmulatorOptions): Promise<Emulator> {
-    const { command, cwd, env } = wrangler(options);
-    // A group of its own: `kill` reaches wrangler, workerd and whatever else they started, all at once.
-    const child = spawn(process.execPath, [guard, ...command], {
-      cwd,
-      env,
+    // A group of its own: `kill` reaches Miniflare, workerd and whatever else they started, all at once.
+    const child = spawn(process.execPath, [guard, program, JSON.stringify(options)], {
       detached: true,
       stdio: ["pipe", "pipe", "pipe"],
     });
@@ -118,7 +86,7 @@ export class Emulator {
       };
       createInterface({ input: child.stdout }).on("line", hear);
       createInterface({ input: child.stderr }).on("line", hear);
-      child.once("exit", () => reject(new Error(`The emulator did not start:\n${lines.join("\n")}`)));
+      child.once("close", () => reject(new Error(`The emulator did not start:\n${lines.join("\n")}`)));
     });
     return new Emulator(child, url, lines);
   }
@@ -147,26 +115,12 @@ export function demoVars(env: Environment): Readonly<Record<string, string>> {
   return { DEMO_PACE: DEMO_PACE || "1", ...(LLM_PROVIDER && { LLM_PROVIDER }) };
 }
 
-/** What the Worker of an example weighs as it is deployed, and what it imports of Node's, in one line. */
+/** The size of an example's Worker as it is deployed, and which modules of Node it imports, in one line. */
 export async function weigh(example: string): Promise<string> {
-  const { outputFiles, metafile } = await build({
-    entryPoints: [join(examples, example, "src", "worker.ts")],
-    bundle: true,
-    minify: true,
-    write: false,
-    metafile: true,
-    outfile: "worker.js",
-    format: "esm",
-    target: "es2023",
-    conditions,
-    // Told below, not refused here.
-    external: ["node:*", "cloudflare:*"],
-    logLevel: "error",
-  });
-  const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+  const { script, imports } = await bundleWorker(example, { minify: true });
+  const bytes = new TextEncoder().encode(script);
   const fromNode = imports.filter((path) => path.startsWith("node:"));
-  const contents = outputFiles[0]?.contents ?? new Uint8Array();
-  return `bundle     ${kib(contents)}, ${kib(gzipSync(contents))} gzipped; from node: it imports ${fromNode.join(", ") || "nothing"}`;
+  return `bundle     ${kib(bytes)}, ${kib(gzipSync(bytes))} gzipped; from node: it imports ${fromNode.join(", ") || "nothing"}`;
 }
 
 const kib = ({ length }: Uint8Array): string => `${Math.ceil(length / 1024)} KiB`;

@@ -2,7 +2,8 @@
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { Emulator, examples, weigh, type EmulatorOptions } from "./emulator.ts";
+import { examples } from "./emulator-bundle.ts";
+import { Emulator, weigh, type EmulatorOptions } from "./emulator.ts";
 import type { Terminal } from "./terminal.ts";
 
 export class Stage {

@@ -3,44 +3,15 @@
  *
  * 412        there is an object already. It may be one's own: the storage looks.
  * 409        two writes met and neither was decided: ask again.
- * 408, 429, 5xx, no answer, 200 without an ETag        not known: ask again.
+ * 408, 429, 5xx, no answer, 200 without an ETag        not known: ask again. A connection that broke is tried again
+ *            in request.ts first.
  * 403, 404 for the bucket, 301, 501, anything else     final, with what the store said.
  */
 
 import { DurableError, type Bucket, type BucketPage, type BucketQuery, type ErrorCode } from "@durable/core";
-import { encode, Signer, type Credentials } from "./sign.ts";
+import type { S3Options } from "./options.ts";
+import { Requests, type Asked, type Reply } from "./request.ts";
 
-export interface S3Options extends Credentials {
-  readonly bucket: string;
-  /** `auto` for R2; `us-east-1` by default. */
-  readonly region?: string;
-  /** Where the store is, without the bucket; AWS by default. */
-  readonly endpoint?: string;
-  /** Goes before every key, so that several deployments can share a bucket: `orders/`. */
-  readonly prefix?: string;
-  /** How long one request may take; 30 s by default. */
-  readonly timeoutMs?: number;
-  /** What sends requests; the system's by default. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
-}
-
-interface Asked {
-  readonly method: "GET" | "PUT" | "DELETE";
-  readonly key?: string;
-  readonly text?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly query?: Readonly<Record<string, string>>;
-}
-
-interface Reply {
-  readonly status: number;
-  readonly etag: string | null;
-  readonly text: string;
-}
-
-const utf8 = new TextEncoder();
-/** A byte order mark is part of the text. */
-const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const deletesAtOnce = 6;
 
 /** Journals in an S3-compatible store: `new RemoteStorage(s3Bucket({ ... }))`. */
@@ -49,18 +20,14 @@ export function s3Bucket(options: S3Options): Bucket {
 }
 
 class S3Bucket implements Bucket {
-  readonly #options: S3Options;
-  readonly #base: string;
+  readonly #bucket: string;
   readonly #prefix: string;
-  readonly #signer: Signer;
+  readonly #requests: Requests;
 
   constructor(options: S3Options) {
-    const { region = "us-east-1", bucket, prefix = "" } = options;
-    const endpoint = options.endpoint ?? `https://s3.${region}.amazonaws.com`;
-    this.#options = options;
-    this.#base = `${endpoint.replace(/\/+$/, "")}/${encode(bucket)}`;
-    this.#prefix = prefix;
-    this.#signer = new Signer(options, { region, service: "s3" });
+    this.#bucket = options.bucket;
+    this.#prefix = options.prefix ?? "";
+    this.#requests = new Requests(options);
   }
 
   async get(key: string): Promise<string | null> {
@@ -70,6 +37,7 @@ class S3Bucket implements Bucket {
     throw this.#refusal("read", key, reply);
   }
 
+  /** False may mean the object of this very call: its first reply may have been lost with the connection. */
   async create(key: string, text: string): Promise<boolean> {
     const reply = await this.#ask({ method: "PUT", key, text, headers: { "if-none-match": "*" } });
     if (reply.status === 412) return false;
@@ -122,29 +90,9 @@ class S3Bucket implements Bucket {
     if (!done || reply.text.includes("NoSuchBucket")) throw this.#refusal("deleted", key, reply);
   }
 
-  async #ask({ method, key, text, headers = {}, query = {} }: Asked): Promise<Reply> {
-    const path = key === undefined ? "" : `/${(this.#prefix + key).split("/").map(encode).join("/")}`;
-    const url = new URL(this.#base + path);
-    for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    // As it was signed: a space is %20 there, and would be a plus here.
-    url.search = url.search.replaceAll("+", "%20");
-    // Bytes, so that fetch adds no content type, which would not be signed.
-    const body = utf8.encode(text ?? "");
-    const signed = await this.#signer.sign({ method, url, headers, body }, new Date());
-    const { fetch: send = fetch, timeoutMs = 30_000 } = this.#options;
-    const response = await send(String(url), {
-      method,
-      headers: signed,
-      ...(text === undefined ? {} : { body }),
-      // A redirect would take the signature to somebody else.
-      redirect: "manual",
-      signal: AbortSignal.timeout(timeoutMs),
-    });
-    return {
-      status: response.status,
-      etag: response.headers.get("etag"),
-      text: fromUtf8.decode(await response.arrayBuffer()),
-    };
+  #ask(asked: Asked): Promise<Reply> {
+    const { key } = asked;
+    return this.#requests.ask(key === undefined ? asked : { ...asked, key: this.#prefix + key });
   }
 
   #refusal(what: string, key: string, { status, text }: Reply): DurableError {
@@ -153,7 +101,7 @@ class S3Bucket implements Bucket {
     const said = [status, code, message].filter((part) => part !== "").join(" ");
     return new DurableError(
       codeOf(status, code),
-      `${key} in bucket ${this.#options.bucket} could not be ${what}: the store answered ${said}.`,
+      `${key} in bucket ${this.#bucket} could not be ${what}: the store answered ${said}.`,
       { details: { status, code } },
     );
   }

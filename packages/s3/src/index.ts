@@ -1,2 +1,3 @@
-export { s3Bucket, type S3Options } from "./bucket.ts";
+export { s3Bucket } from "./bucket.ts";
+export type { S3Options } from "./options.ts";
 export { Signer, type Credentials, type SignerScope, type UnsignedRequest } from "./sign.ts";
