@@ -1,4 +1,4 @@
-/** Checks the documentation: links, anchors, scripts, error codes, hazards, and that its code compiles and runs. */
+/** Checks the documentation: links, anchors, scripts, error codes, hazards, length, and that its code compiles and runs. */
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { checkBlocks } from "./lib/docs-blocks.ts";

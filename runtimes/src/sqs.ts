@@ -6,7 +6,7 @@ import { Signer, type Credentials } from "@durable/s3";
 export interface SqsOptions extends Credentials {
   readonly queueUrl: string;
   readonly region: string;
-  /** After so long without a sign of life SQS gives the message to somebody else. Longer than a lease. */
+  /** SQS redelivers a message after this time without a sign of life. Must be longer than the lease. */
   readonly visibilitySeconds: number;
 }
 
@@ -27,12 +27,12 @@ export class SqsQueue implements QueueBinding {
   }
 
   async send(message: RunMessage, { delaySeconds = 0 } = {}): Promise<void> {
-    // SQS delays by 15 minutes at most. Whoever comes too early sends a message for the rest.
+    // SQS delays by at most 15 minutes. A consumer that gets the message too early sends another one.
     const DelaySeconds = Math.min(delaySeconds, 900);
     await this.#ask("SendMessage", { MessageBody: JSON.stringify(message), DelaySeconds });
   }
 
-  /** Waits up to 20 seconds for a message, and has it taken; false when none came. */
+  /** Waits up to 20 seconds for a message and passes it to the consumer; false if there was no message. */
   async take(consumer: Consumer): Promise<boolean> {
     const VisibilityTimeout = this.#options.visibilitySeconds;
     const { Messages: [received] = [] } = await this.#ask<{ Messages?: Received[] }>("ReceiveMessage", {
@@ -45,7 +45,7 @@ export class SqsQueue implements QueueBinding {
     const { MessageId: id, ReceiptHandle, Body, Attributes } = received;
     const hide = (seconds: number) =>
       this.#ask("ChangeMessageVisibility", { ReceiptHandle, VisibilityTimeout: seconds });
-    // A process that lives keeps its message, however long a step takes.
+    // A live process keeps its message, even during a long step.
     const alive = setInterval(
       () => void hide(VisibilityTimeout).catch(() => {}),
       (VisibilityTimeout * 1_000) / 3,
@@ -80,7 +80,7 @@ export class SqsQueue implements QueueBinding {
   }
 }
 
-/** What is no JSON is none of ours: the consumer refuses it, and SQS puts it aside after its last delivery. */
+/** The consumer refuses a body that is not JSON; SQS moves it to the dead-letter queue after the last delivery. */
 function parsed(body: string): unknown {
   try {
     return JSON.parse(body);

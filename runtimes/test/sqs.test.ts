@@ -117,5 +117,5 @@ test("the guide shows the queue as it is tested here", () => {
   const read = (path: string): string => readFileSync(new URL(path, import.meta.url), "utf8");
   const [, code = ""] = read("../src/sqs.ts").split(/(?=^export interface SqsOptions)/m);
   expect(code).toContain("ReceiveMessage");
-  expect(read("../../docs/guides/s3-and-sqs.md")).toContain(code.trim());
+  expect(read("../../docs/guides/operate/s3-and-sqs.md")).toContain(code.trim());
 });

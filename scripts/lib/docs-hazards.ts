@@ -1,7 +1,7 @@
 /**
  * The table of hazards and the tests that show them agree.
  *
- * D7. docs/hazards.md has one row for every hazard from 1 to 61, and for every other one that a test title cites.
+ * D7. docs/internals/hazards.md has one row for every hazard from 1 to 61, and for every other one that a test title cites.
  * D8. A test file that a row links to has a title that cites the row's number.
  * D9. Its known faults, rows that begin with `H19`, are the tests that are expected to fail, and no others.
  */
@@ -9,7 +9,7 @@ import { globSync, readFileSync } from "node:fs";
 import { join, posix, sep } from "node:path";
 import type { Pages, Problem } from "./docs-pages.ts";
 
-const page = "docs/hazards.md";
+const page = "docs/internals/hazards.md";
 /** Hazards up to here are of what core does by itself; each has its row, tested or not. */
 const lastOfCore = 61;
 

@@ -6,6 +6,7 @@
  * D3. `npm run x` is a script of the root; with `-w name`, of that workspace.
  * D4. docs/errors.md has a row and a section for every error code, and for nothing else; the messages it
  *     shows in `text` blocks are messages of the code.
+ * D10. A page that people read from top to bottom has at most 1,500 words, not counting its code.
  */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
@@ -15,6 +16,10 @@ export type Problem = { readonly file: string; readonly line: number; readonly m
 export type Pages = ReadonlyMap<string, Page & { readonly source: string }>;
 
 const patterns = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/**/*.md", "packages/*/README.md"];
+
+const mostWords = 1_500;
+/** Pages that people search instead of reading them whole. */
+const anyLength = ["docs/internals/", "docs/decisions/", "docs/reference/", "docs/errors.md"];
 
 /** Every page of the documentation at `base`, by its path. */
 export function readPages(base: string): Pages {
@@ -35,6 +40,7 @@ export function checkPages(base: string, pages: Pages): Problem[] {
       .split("\n")
       .flatMap((text, index) => unknownScripts(text, scripts).map(at(file, index + 1))),
     ...(file === "docs/errors.md" ? errorProblems(base, page) : []),
+    ...tooLong(file, page).map(at(file, 1)),
   ]);
 }
 
@@ -55,6 +61,11 @@ function complaint(base: string, pages: Pages, file: string, target: string): st
   if (anchor === undefined) return [];
   const page = pages.get(found);
   return page === undefined || page.anchors.has(anchor) ? [] : [`${target}: ${found} has no such heading`];
+}
+
+function tooLong(file: string, { words }: Page): string[] {
+  if (words <= mostWords || anyLength.some((path) => file.startsWith(path))) return [];
+  return [`the page has ${words} words, and the limit is ${mostWords}: split it`];
 }
 
 /** Script names by workspace; the root's under the empty name. */

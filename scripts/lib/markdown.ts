@@ -1,4 +1,4 @@
-/** What the documentation check needs of a Markdown page, read line by line: fences, links, headings. */
+/** What the documentation check needs of a Markdown page, read line by line: fences, links, headings, words. */
 
 export type Block = {
   /** The words after the opening fence: language first. */
@@ -15,6 +15,8 @@ export type Page = {
   readonly links: readonly Link[];
   /** Every anchor a link may name. */
   readonly anchors: ReadonlySet<string>;
+  /** Words outside fences. */
+  readonly words: number;
 };
 
 const fence = /^ {0,3}(`{3,}|~{3,})\s*(.*)$/;
@@ -26,6 +28,7 @@ export function readPage(source: string): Page {
   const blocks: Block[] = [];
   const links: Link[] = [];
   const anchors = new Set<string>();
+  let words = 0;
   let open: { mark: string; info: string[]; from: number } | null = null;
   const lines = source.split("\n");
   lines.forEach((text, index) => {
@@ -39,9 +42,15 @@ export function readPage(source: string): Page {
       open = { mark, info: rest.split(/\s+/), from: index + 1 };
     } else {
       readProse(text, index + 1, links, anchors);
+      words += wordsIn(text);
     }
   });
-  return { blocks, links, anchors };
+  return { blocks, links, anchors, words };
+}
+
+/** Marks of tables, lists and headings are not words. */
+function wordsIn(text: string): number {
+  return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
 }
 
 function readProse(text: string, line: number, links: Link[], anchors: Set<string>): void {

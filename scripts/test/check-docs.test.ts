@@ -110,6 +110,21 @@ describe("pages", () => {
       expect.stringMatching(/^docs\/errors.md:4 the code has no such message/),
     ]);
   });
+
+  it("D10: a page of more than 1,500 words, code and marks not counted", () => {
+    const full = `# A ${"word ".repeat(1_497)}\n\n| - |\n\`\`\`sh\n${"code ".repeat(2_000)}\n\`\`\`\n- two words`;
+    expect(check({ "docs/guides/b.md": full })).toEqual([]);
+    expect(check({ "docs/guides/b.md": `${full} more` })).toEqual([
+      "docs/guides/b.md:1 the page has 1501 words, and the limit is 1500: split it",
+    ]);
+  });
+
+  it("D10: pages that are searched, not read, may have any length", () => {
+    const long = "word ".repeat(1_501);
+    const free = ["docs/internals/b.md", "docs/decisions/0001-b.md", "docs/reference/b.md"];
+    expect(check(Object.fromEntries(free.map((file) => [file, long])))).toEqual([]);
+    expect(check({ "docs/errors.md": `${sound["docs/errors.md"]}\n${long}` })).toEqual([]);
+  });
 });
 
 describe("blocks", () => {

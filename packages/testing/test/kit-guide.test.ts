@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 
 const at = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-const guide = readFileSync(at("../../../docs/guides/testing.md"), "utf8");
+const guide = readFileSync(at("../../../docs/guides/test/testing-workflows.md"), "utf8");
 const block = (info: string, having: string): string =>
   guide
     .split(`\`\`\`${info}\n`)
