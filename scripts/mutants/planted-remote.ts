@@ -50,7 +50,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "remote/storage.ts",
     find: "    if (position === 0) await this.#family.register(head, reader);\n",
     replace: "",
-    why: "A parent is deleted for good although a fork reads it.",
+    why: "A parent is deleted permanently although a fork reads it.",
     seenBy: seenBy("remote-deletion"),
   },
   {
