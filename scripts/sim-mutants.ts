@@ -1,13 +1,13 @@
 /**
- * The test of the tests: core with a bug in it, simulated until somebody objects.
+ * The test of the tests: simulates core with a bug in it until an invariant is violated.
  *
  *     npm run sim:mutants                            every planted bug
  *     npm run sim:mutants -- --only no-mac-check     one of them, or all that break one law: --only "law 8"
  *     npm run sim:mutants -- --random 20 --draw 1    random mutants, drawn by a seed
  *     npm run sim:mutants -- --only no-mac-check --tests packages/core/test/journal/tokens.test.ts
  *
- * --seeds (2000) is how many simulations a bug must survive to be called a survivor; --markdown prints the table
- * for the docs. Ends with 1 when a planted bug survives, or when the simulator objects to the sound engine.
+ * --seeds (2000) is how many simulations a bug must pass to count as a survivor; --markdown prints the table of
+ * docs/simulation-mutants.md. Exits with 1 if a planted bug survives, or if the correct engine fails a seed.
  */
 import { parseArgs } from "node:util";
 import { seeded } from "../packages/testing/src/random.ts";
@@ -55,8 +55,8 @@ async function tried(name: string, patches: readonly Patch[], tests: readonly st
   return found;
 }
 
-function rowOf({ name, breaks, redundant }: PlantedBug, found: Found): Row {
-  return { name, breaks, found, excuse: redundant ?? null };
+function rowOf({ name, breaks, why, redundant }: PlantedBug, found: Found): Row {
+  return { name, breaks, why, found, excuse: redundant ?? null };
 }
 
 async function tryPlanted(bugs: readonly PlantedBug[], said: (row: Row) => void): Promise<void> {
@@ -71,7 +71,7 @@ async function tryPlanted(bugs: readonly PlantedBug[], said: (row: Row) => void)
   await Promise.all(Array.from({ length: atATime }, one));
 }
 
-/** Those that do not run at all make room for the next ones, in the order they were drawn. */
+/** A mutant that does not run at all is replaced by the next one, in the order they were drawn. */
 async function tryRandom(wanted: number, said: (row: Row) => void): Promise<void> {
   const drawn = drawMutants(seeded(Number(values.draw)));
   let fit = 0;
@@ -101,7 +101,7 @@ async function main(): Promise<void> {
   const bugs = planted.filter(
     ({ name, breaks }) => only.length === 0 || only.includes(name) || only.includes(breaks),
   );
-  if (bugs.length === 0) throw new Error(`no planted bug is called ${only.join(" or ")}`);
+  if (bugs.length === 0) throw new Error(`There is no planted bug named ${only.join(" or ")}.`);
   const rows: Row[] = [];
   const names =
     values.random === undefined ? bugs.map(({ name }) => name) : ["engine/engine.ts:000 negate a condition"];
@@ -117,7 +117,7 @@ async function main(): Promise<void> {
   if (process.stdout.isTTY) process.stdout.write("\r\x1b[K");
   const survivors = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse === null);
   for (const [seed, what] of alarms.false)
-    console.error(`sim:mutants: seed ${seed} objects to the sound engine: ${what}`);
+    console.error(`sim:mutants: the correct engine fails seed ${seed}: ${what}`);
   const left = survivors.length === 0 ? "" : `: ${survivors.map(({ name }) => name).join(", ")}`;
   const excused = rows.filter(({ found, excuse }) => found.kind !== "caught" && excuse !== null).length;
   console.log(

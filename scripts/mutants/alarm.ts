@@ -1,13 +1,13 @@
-/** Seeds that object to the sound engine as well: they have caught nothing, and are passed over. */
+/** Seeds that the correct engine fails, too: they prove nothing about a bug, and are skipped. */
 import { hunt, type Found } from "./hunt.ts";
 import type { Patch } from "./patch.ts";
 
 export class Alarms {
   readonly #known = new Map<number, Promise<string | null>>();
-  /** What the simulator has against the sound engine, by seed. */
+  /** The violations of the correct engine, by seed. */
   readonly false = new Map<number, string>();
 
-  /** Like `hunt`, past false alarms. */
+  /** Like `hunt`, but skips false alarms. */
   async hunt(
     patches: readonly Patch[],
     seeds: readonly number[],
@@ -22,7 +22,7 @@ export class Alarms {
     return later.kind === "unfit" ? later : { ...later, tookMs, tried: later.tried + from };
   }
 
-  /** What this seed has against the sound engine; asked once for all bugs. */
+  /** The violation of the correct engine on this seed; computed once for all bugs. */
   #sound(seed: number): Promise<string | null> {
     const known = this.#known.get(seed) ?? this.#ask(seed);
     this.#known.set(seed, known);

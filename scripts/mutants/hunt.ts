@@ -1,4 +1,4 @@
-/** One bug, one process: does any seed object to it? A process that crashes or hangs has objected, too. */
+/** One bug, one process: does any seed fail? A process that crashes or hangs counts as a failure, too. */
 import { fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Patch } from "./patch.ts";
@@ -19,17 +19,17 @@ export type Finding =
       readonly tried: number;
     }
   | { readonly kind: "survived"; readonly tried: number }
-  /** It does not parse, or fails when it is imported: no bug that anybody would ship. */
+  /** It does not parse, or fails when it is imported: not a bug that could be shipped. */
   | { readonly kind: "unfit"; readonly what: string };
 
 export type Found = Finding & { readonly tookMs: number };
 
-/** A seed takes some 20 ms; the longest ones, which use up the limit of events, a few seconds, and more where others work. */
+/** A seed takes about 20 ms; the longest ones, which reach the limit of events, take seconds, and more on a busy machine. */
 const longestSeedMs = 30_000;
 
 const life = fileURLToPath(new URL("life.ts", import.meta.url));
 
-/** Runs seeds with the patches in place until one of them objects; `began` hears of every seed. */
+/** Runs seeds with the patches in place until one of them fails; calls `began` for every seed. */
 export function hunt(job: Job, began: (seed: number) => void = () => {}): Promise<Found> {
   const start = performance.now();
   const child = fork(life, {

@@ -1,4 +1,4 @@
-/** A bug as data: a text of one source file of core, and what stands there instead. */
+/** A bug as data: a text in one source file of core, and its replacement. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "../lib/workspace.ts";
@@ -17,11 +17,11 @@ export interface PlantedBug extends Patch {
   readonly breaks: string;
   /** What goes wrong, in one sentence. */
   readonly why: string;
-  /** Further places, for a promise that is kept twice over. */
+  /** Further patches, for a promise that is kept in two places. */
   readonly also?: readonly Patch[];
-  /** The test file that sees it where no simulation can, and the reason it cannot. */
+  /** The test file that catches the bug if no simulation can, and the reason why none can. */
   readonly seenBy?: { readonly test: string; readonly because: string };
-  /** Why it changes nothing that anybody can see: the promise is kept in another place as well. */
+  /** Why the bug has no visible effect: the promise is also kept in another place. */
   readonly redundant?: string;
 }
 

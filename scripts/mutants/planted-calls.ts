@@ -1,4 +1,4 @@
-/** Bugs in what a workflow calls, and in what reaches a run from outside. */
+/** Bugs in the calls of a workflow, in answers from outside, and in workers. */
 import type { PlantedBug } from "./patch.ts";
 
 const groups: readonly PlantedBug[] = [
@@ -8,7 +8,7 @@ const groups: readonly PlantedBug[] = [
     file: "engine/calls/group.ts",
     find: "return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));",
     replace: 'return branches.map(() => scope.branch(key, "0"));',
-    why: "All branches of a group have one space of keys.",
+    why: "All branches of a group share one key scope.",
   },
   {
     name: "race-decided-by-time",
@@ -17,7 +17,7 @@ const groups: readonly PlantedBug[] = [
     find: "    void settledOf(group, index, branch).then((result) => {\n      branch.leave();\n      if (over) return;",
     replace:
       "    void settledOf(group, index, branch).then(async (result) => {\n      branch.leave();\n      await new Promise((resolve) => void engine.world.timer(engine.world.random() * 50, resolve));\n      if (over) return;",
-    why: "The winner of a race is whoever comes first by a clock, and nothing records it.",
+    why: "The winner of a race is the first by a clock, and the journal does not determine it.",
   },
   {
     name: "losers-go-on",
@@ -25,7 +25,7 @@ const groups: readonly PlantedBug[] = [
     file: "engine/calls/group.ts",
     find: '        close(engine, other, "abandoned");\n',
     replace: "",
-    why: "The scopes of those who lost a race stay open.",
+    why: "The scopes of branches that lost a race stay open.",
   },
   {
     name: "failed-group-goes-on",
@@ -33,7 +33,7 @@ const groups: readonly PlantedBug[] = [
     file: "engine/calls/group.ts",
     find: '          close(engine, other, "closed");\n',
     replace: "",
-    why: "When one branch of a parallel group has failed, the others go on as before.",
+    why: "When one branch of a parallel group has failed, the others continue.",
   },
 ];
 
@@ -44,7 +44,7 @@ const suspensions: readonly PlantedBug[] = [
     file: "engine/calls/suspend.ts",
     find: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));",
     replace: "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(name)));",
-    why: "A token that is read before the wait opens names the first wait of that name.",
+    why: "A token that is read before its wait opens names the first wait with that name.",
   },
   {
     name: "verdict-not-recorded",
@@ -52,7 +52,7 @@ const suspensions: readonly PlantedBug[] = [
     file: "engine/calls/suspend.ts",
     find: '      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });',
     replace: "      return this.outcome.resolve(decode(value, this.where));",
-    why: "An unchecked answer is handed to the code at once, and every replay judges it anew.",
+    why: "An unchecked answer is given to the code at once, and every replay checks it again.",
   },
   {
     name: "bad-answer-ends-the-wait",
@@ -60,7 +60,7 @@ const suspensions: readonly PlantedBug[] = [
     file: "engine/calls/suspend.ts",
     find: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });\n    this.#await();',
     replace: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });',
-    why: "After a bad answer nobody waits for a better one.",
+    why: "After an invalid answer the wait no longer waits for a valid one.",
   },
   {
     name: "bad-answer-accepted",
@@ -68,7 +68,7 @@ const suspensions: readonly PlantedBug[] = [
     file: "engine/calls/suspend.ts",
     find: "if (!result.ok) return result.issues;",
     replace: "if (!result.ok) return { value: encode(value, this.where) };",
-    why: "An answer that does not fit the schema is taken.",
+    why: "An answer that does not fit the schema is accepted.",
   },
 ];
 
@@ -79,7 +79,7 @@ const steps: readonly PlantedBug[] = [
     file: "engine/calls/step.ts",
     find: "this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));",
     replace: "this.outcome.resolve(settlement.value);",
-    why: "The code is given the written form of a value instead of the value.",
+    why: "The code gets the encoded form of a value instead of the value.",
     seenBy: {
       test: "packages/core/test/engine/calls/step.test.ts",
       because: "a replay gives the same wrong value, and passes are compared with each other",
@@ -91,7 +91,7 @@ const steps: readonly PlantedBug[] = [
     file: "engine/calls/step.ts",
     find: "return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;",
     replace: "return Math.max(1, Math.min(2, (this.engine.replay.record(this.key)?.failures ?? 0) + 1));",
-    why: "The third attempt and all later ones go under the number of the one before.",
+    why: "The third attempt and all later ones get the number 2.",
   },
   {
     name: "retry-not-recorded",
@@ -120,7 +120,7 @@ const answers: readonly PlantedBug[] = [
     file: "journal/tokens.ts",
     find: "if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;",
     replace: "",
-    why: "A token is believed whatever its signature says.",
+    why: "A token is accepted without a check of its signature.",
   },
   {
     name: "double-resume",
@@ -131,7 +131,7 @@ const answers: readonly PlantedBug[] = [
   if (settled !== null || journal.state.end !== null) return "expired";`,
     replace: `  if (journal.state.end !== null) return "expired";
   if (settled === "expired" || settled === "closed") return "expired";`,
-    why: "A wait that has its answer takes another one.",
+    why: "A wait that has an answer accepts another one.",
   },
   {
     name: "duplicate-read-as-expired",
@@ -139,7 +139,7 @@ const answers: readonly PlantedBug[] = [
     file: "runs/resume.ts",
     find: 'if (answer !== null || settled === "resolved")',
     replace: "if (answer !== null)",
-    why: "Whoever answers a wait that was answered is told that its time was over.",
+    why: "A second answer to a wait gets `expired` instead of `duplicate`.",
   },
   {
     name: "acknowledged-before-written",
@@ -147,7 +147,7 @@ const answers: readonly PlantedBug[] = [
     file: "runs/resume.ts",
     find: 'const appended = await journal.append([fact], { outside: true });\n    status = appended.kind === "landed" ? "accepted" : refusalOf(journal, answer, host.world.now());',
     replace: 'void journal.append([fact], { outside: true }).catch(() => {});\n    status = "accepted";',
-    why: "A delivered answer is acknowledged while its append is under way.",
+    why: "A delivered answer is acknowledged while its append is in flight.",
   },
   {
     name: "wake-before-write",
@@ -156,7 +156,7 @@ const answers: readonly PlantedBug[] = [
     find: "const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });",
     replace: `void journal.append([writeFact(fact, host.world.now())], { outside: true }).catch(() => {});
   const appended = { kind: "landed", entries: [] };`,
-    why: "The run is driven on before its answer is durable.",
+    why: "The run is driven before its answer is durable.",
   },
 ];
 
@@ -167,7 +167,7 @@ const worker: readonly PlantedBug[] = [
     file: "worker.ts",
     find: "const cancel = world.timer(this.#intervalMs, () => this.#signal.set());",
     replace: "const cancel = () => {};",
-    why: "A worker asks for due runs when it starts and when a run ends, and never otherwise.",
+    why: "A worker asks for due runs only when it starts and when a run ends.",
   },
   {
     name: "no-places",
@@ -175,7 +175,7 @@ const worker: readonly PlantedBug[] = [
     file: "worker.ts",
     find: "&& !this.#active.has(runId) && this.active < places)",
     replace: "&& !this.#active.has(runId))",
-    why: "A worker drives more runs at a time than it was told to.",
+    why: "A worker drives more runs at a time than its concurrency allows.",
   },
   {
     name: "stop-hands-nothing-on",
@@ -183,7 +183,7 @@ const worker: readonly PlantedBug[] = [
     file: "worker.ts",
     find: "        signal: this.#abort.signal,\n",
     replace: "",
-    why: "A worker that is asked to end drives its runs on.",
+    why: "A worker that was asked to end continues to drive its runs.",
   },
   {
     name: "killer-never-suspected",
@@ -191,7 +191,7 @@ const worker: readonly PlantedBug[] = [
     file: "worker.ts",
     find: "        maxStarts: allowed,\n",
     replace: "",
-    why: "A run that kills its worker every time is taken up for ever.",
+    why: "A run that kills its worker every time is tried forever.",
   },
   {
     name: "suspects-forgotten",
@@ -199,7 +199,7 @@ const worker: readonly PlantedBug[] = [
     file: "worker.ts",
     find: "    if (this.active === 0) {\n      this.#suspects.delete(suspect);",
     replace: "    if (this.active < 0) {\n      this.#suspects.delete(suspect);",
-    why: "Once a run is suspected the worker takes nothing any more.",
+    why: "Once a run is suspected, the worker takes no further runs.",
   },
 ];
 

@@ -17,7 +17,7 @@ const loop: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());",
     replace: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : Promise.resolve());",
-    why: "The next settlement is delivered while the code is still busy with the one before.",
+    why: "The next settlement is delivered while code that follows from the previous one is still running.",
   },
   {
     name: "work-starts-at-the-call",
@@ -25,7 +25,7 @@ const loop: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "    this.#fresh.push(call);\n",
     replace: "    if (this.replay.record(call.key)?.settled !== true) queueMicrotask(() => call.begin());\n",
-    why: "Work starts while recorded settlements that may close it are still to be delivered.",
+    why: "Work starts before recorded settlements that may close it are delivered.",
   },
   {
     name: "suspension-throws",
@@ -34,7 +34,7 @@ const loop: readonly PlantedBug[] = [
     find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  #changed",
     replace:
       '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  #changed',
-    why: "A driver that lets go rejects what it waits for, and the code's catch sees it.",
+    why: "When a driver stops, it rejects the pending calls, and a `catch` in the workflow sees it.",
   },
   {
     name: "parks-with-work-under-way",
@@ -42,7 +42,7 @@ const loop: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "if (this.inFlight.idle && !this.#outbox.appending) return this.#rest();",
     replace: "if (!this.#outbox.appending) return this.#rest();",
-    why: "The loop parks although a body is still running.",
+    why: "The loop parks the run while work is still running.",
   },
   {
     name: "blocked-run-writes",
@@ -57,7 +57,7 @@ const loop: readonly PlantedBug[] = [
         replace: "if (this.#stop !== null) return;",
       },
     ],
-    why: "What a blocked run had queued is written to its journal.",
+    why: "The queued entries of a blocked run are written to its journal.",
     seenBy: {
       test: "packages/core/test/engine/blocked.test.ts",
       because:
@@ -86,7 +86,7 @@ const replay: readonly PlantedBug[] = [
     file: "engine/replay.ts",
     find: "this.#queue.push(entry);",
     replace: "this.#queue.splice(this.#cursor, 0, entry);",
-    why: "Of what is not yet delivered, the highest position comes first.",
+    why: "Among undelivered settlements, the highest position is delivered first.",
   },
   {
     name: "settled-key-begins-again",
@@ -94,7 +94,7 @@ const replay: readonly PlantedBug[] = [
     file: "engine/replay.ts",
     find: "      record.settled = true;\n",
     replace: "",
-    why: "A key that has settled is not known as settled, and its work begins again.",
+    why: "A settled key is not recognized as settled, and its work runs again.",
   },
   {
     name: "second-settlement-counts",
@@ -112,7 +112,7 @@ const replay: readonly PlantedBug[] = [
     file: "engine/replay.ts",
     find: "if (settlement !== undefined) this.#held.set(settlement.key, settlement);",
     replace: "",
-    why: "A settlement that is ahead of its call is passed over and not kept.",
+    why: "A settlement that comes before its call is dropped.",
   },
 ];
 
@@ -123,7 +123,7 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);\n    else this.#queue = [];',
-    why: "What settled while an append was in flight is forgotten instead of riding the next one.",
+    why: "Outcomes that settle while an append is in flight are dropped instead of written with the next append.",
   },
   {
     name: "flushes-side-by-side",
@@ -139,7 +139,7 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: "const facts = [...this.#withNext, ...this.#take()];",
     replace: "const facts = [...this.#take(), ...this.#withNext];",
-    why: "A group's own entry comes after those of its branches.",
+    why: "The opening entry of a group comes after the entries of its branches.",
   },
   {
     name: "riders-dropped-by-a-conflict",
@@ -148,7 +148,7 @@ const outbox: readonly PlantedBug[] = [
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace:
       'if (appended.kind === "absorbed") this.#queue.unshift(...facts.filter(({ fact }) => !/parallel|race/.test(fact.kind)));',
-    why: "A rider whose batch met a conflict is never written.",
+    why: "The opening entry of a group is never written if its batch met a conflict.",
   },
   {
     name: "timers-overtake-verdicts",
@@ -156,7 +156,7 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: "this.#inFlight.judging",
     replace: "false",
-    why: "A timer is written while an answer that stands before it has no verdict.",
+    why: "A timer is written before the check of an earlier answer is recorded.",
   },
   {
     name: "lost-time-out-written",
@@ -164,7 +164,7 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: 'return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};',
     replace: "return {};",
-    why: "A time-out that lost against an answer is written after it.",
+    why: "A timeout that lost against an answer is still written after it.",
   },
   {
     name: "park-outlives-a-conflict",
@@ -172,7 +172,7 @@ const outbox: readonly PlantedBug[] = [
     file: "engine/outbox.ts",
     find: 'if (appended.kind === "absorbed") this.#queue.unshift(...facts);',
     replace: 'if (appended.kind === "absorbed") this.#queue.unshift(...batch);',
-    why: "A stop that met an answer is written after it all the same.",
+    why: "A park or an end that met an answer is still written after it.",
   },
 ];
 
@@ -184,7 +184,7 @@ const hold: readonly PlantedBug[] = [
     find: "if (gone || (kept?.batches.length ?? 0) !== position)",
     replace:
       "if (gone || ((kept?.batches.length ?? 0) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
-    why: "Whoever has the lease may append, wherever the journal stands.",
+    why: "A driver with the lease may append at any position.",
   },
   {
     name: "works-without-lease",
@@ -192,7 +192,7 @@ const hold: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "if (!lease.valid) return void (await lease.renew());",
     replace: "",
-    why: "Work starts under a lease that has run out.",
+    why: "Work starts under an expired lease.",
   },
   {
     name: "never-looks",
@@ -200,7 +200,7 @@ const hold: readonly PlantedBug[] = [
     file: "engine/lease.ts",
     find: "if (driving === null || this.#watching) return;",
     replace: "if (driving === null || !this.#watching) return;",
-    why: "A live driver hears nothing of what comes from outside.",
+    why: "A live driver never reads entries from outside.",
     seenBy: {
       test: "packages/core/test/runs/cancel.test.ts",
       because: "nothing goes wrong, it only takes longer: the next append meets what came",

@@ -1,4 +1,4 @@
-/** Bugs in what is written and how it adds up: storage, journal, entries, folds, lineage. */
+/** Bugs in writing and folding: storage, journal, entries, folds, lineage. */
 import type { PlantedBug } from "./patch.ts";
 
 const journal: readonly PlantedBug[] = [
@@ -9,7 +9,7 @@ const journal: readonly PlantedBug[] = [
     find: "return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
     replace:
       "return this.#alone(async () => { if (this.position > 0) { await this.#storage.read(this.locator, this.position); return []; } return (await this.#tail()).flatMap(({ entries }) => entries); });",
-    why: "A wake-up is looked at and what it brought stays out of memory.",
+    why: "After a wake-up the new entries are read, but not added to the journal in memory.",
   },
   {
     name: "stale-decision",
@@ -17,7 +17,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "if (this.position !== position)",
     replace: "if (this.position < 0)",
-    why: "A batch is written although a look took something in after its writer had decided.",
+    why: "A batch is written although new entries were read after its writer had decided.",
     seenBy: {
       test: "packages/core/test/engine/timers.test.ts",
       because:
@@ -30,7 +30,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "const result = this.#last === null ? work() : this.#last.then(work);",
     replace: "const result = work();",
-    why: "Reads and appends of one journal overlap, so a batch of ours may be taken in twice.",
+    why: "Reads and appends of one journal overlap, so its own batch may be added to it twice.",
   },
   {
     name: "free-slot-means-landed",
@@ -38,7 +38,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "if (tail.length === 0) return null;",
     replace: 'if (tail.length === 0) return { kind: "landed", entries: [] };',
-    why: "After an unknown outcome a free slot is taken for success, and the batch is lost.",
+    why: "After an unknown outcome a free position is taken for success, and the batch is lost.",
   },
   {
     name: "retry-under-a-new-id",
@@ -46,7 +46,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "await backOff(this.#world, tries);\n      }",
     replace: "await backOff(this.#world, tries);\n        return this.#append(facts, options);\n      }",
-    why: "An unknown outcome is tried again under a new write id, so a first try that lands late is not known as ours.",
+    why: "After an unknown outcome the append is retried under a new write id, so a first try that arrives late is not recognized.",
   },
   {
     name: "absorbs-other-drivers",
@@ -66,7 +66,7 @@ const journal: readonly PlantedBug[] = [
         replace: "events.moved(entries);",
       },
     ],
-    why: "A driver takes in what another driver wrote and goes on beside it.",
+    why: "A driver accepts the entries of another driver and continues beside it.",
   },
   {
     name: "lost-driver-writes",
@@ -74,7 +74,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: 'if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };',
     replace: "",
-    why: "A driver that has seen another one's batch, or the end, appends all the same.",
+    why: "A driver that has seen another driver's batch, or the end, still appends.",
     seenBy: {
       test: "packages/core/test/journal/journal.test.ts",
       because: "a look must bring the other's batch in the one turn between a decision and its append",
@@ -86,7 +86,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "if (this.position + batches.length !== length)",
     replace: "if (this.position < 0)",
-    why: "A reply that lacks its last batches is taken for the whole journal.",
+    why: "A reply without its last batches is taken for the whole journal.",
     seenBy: {
       test: "packages/core/test/engine/lying-storage.test.ts",
       because: "it is then as good as a stale read, and what was decided on one the compare-and-swap refuses",
@@ -98,7 +98,7 @@ const journal: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "if (length < this.position) throw regressed(this.runId, this.position);\n    if (this.position + batches.length !== length)",
     replace: "if (length >= this.position && this.position + batches.length !== length)",
-    why: "A journal that lost acknowledged batches is driven on as if nothing had happened.",
+    why: "A journal that lost acknowledged batches is driven as if nothing had happened.",
   },
 ];
 
@@ -109,7 +109,7 @@ const entries: readonly PlantedBug[] = [
     file: "journal/batch.ts",
     find: `\${outside ? ',"outside":true' : ""}`,
     replace: "",
-    why: "A batch no longer says that it came from outside.",
+    why: "A batch is not marked as written from outside.",
   },
   {
     name: "attempt-number-not-read",
@@ -117,7 +117,7 @@ const entries: readonly PlantedBug[] = [
     file: "journal/batch.ts",
     find: 'raw["attempt"] = typeof attempt === "number" ? attempt : 1;',
     replace: 'raw["attempt"] = 1;',
-    why: "The number of an attempt is written and not read back.",
+    why: "The number of an attempt is written but not read back.",
     seenBy: {
       test: "packages/core/test/journal/entry.test.ts",
       because: "steps count failures by themselves: streams and their readers alone go by the number",
@@ -129,7 +129,7 @@ const entries: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "const writeId = `${this.driver}.${++this.#writes}`;",
     replace: "const writeId = `${this.driver}.${Math.min(1, ++this.#writes)}`;",
-    why: "Two texts of one driver go under the same write id.",
+    why: "Two batches of one driver have the same write id.",
   },
   {
     name: "fork-counts-from-one",
@@ -137,7 +137,7 @@ const entries: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "this.#seq = forked.base;",
     replace: "",
-    why: "A fork numbers its own entries from 1, so that positions in inherited ones mean something else.",
+    why: "A fork numbers its own entries from 1, so positions in inherited entries get a different meaning.",
   },
 ];
 
@@ -149,7 +149,7 @@ const folds: readonly PlantedBug[] = [
     find: '  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n  summary.status = "running";',
     replace:
       '  if (fact.kind !== "suspend.answered") {\n    summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;\n    summary.status = "running";\n  }',
-    why: "A run that was answered without code still reads as parked, and nobody finds it.",
+    why: "A run that was answered without running its code still looks parked, and no worker finds it.",
   },
   {
     name: "cancel-is-no-end",
@@ -165,7 +165,7 @@ const folds: readonly PlantedBug[] = [
     file: "journal/fold.ts",
     find: "          state.answer = null;\n          state.answerId = null;",
     replace: "",
-    why: "An answer that did not stand still counts as the first, and its wait takes no other.",
+    why: "A rejected answer still counts as the first, and its wait accepts no other.",
   },
 ];
 
@@ -176,7 +176,7 @@ const lineage: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "batches: batches.slice(0, length),",
     replace: "batches,",
-    why: "A fork sees what its parent wrote after the fork was made.",
+    why: "A fork sees entries that its parent wrote after the fork was made.",
   },
   {
     name: "ancestors-on-two-lines",
@@ -184,7 +184,7 @@ const lineage: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "let seq = base;",
     replace: "let seq = 0;",
-    why: "Entries of an ancestor that is a fork itself are numbered from 1 again.",
+    why: "The entries of an ancestor that is itself a fork are numbered from 1 again.",
   },
   {
     name: "open-waits-inherited",
@@ -192,7 +192,7 @@ const lineage: readonly PlantedBug[] = [
     file: "journal/lineage.ts",
     find: '    case "child.opened":\n      return settled.has(entry.key);',
     replace: '    case "child.opened":\n      return true;',
-    why: "A fork takes its parent's open waits and failed attempts for its own.",
+    why: "A fork inherits the open waits and failed attempts of its parent.",
   },
 ];
 
@@ -204,7 +204,7 @@ const memory: readonly PlantedBug[] = [
     find: "    if (gone || (kept?.batches.length ?? 0) !== position)",
     replace:
       "    if (kept !== undefined) kept.head = head;\n    if (gone || (kept?.batches.length ?? 0) !== position)",
-    why: "An append that is refused has already replaced the head.",
+    why: "A refused append has already replaced the head.",
   },
   {
     name: "parent-deleted-under-its-fork",
@@ -212,7 +212,7 @@ const memory: readonly PlantedBug[] = [
     file: "adapters/memory.ts",
     find: "if (run?.deleted !== true || this.#readers.has(candidate)) continue;",
     replace: "if (run?.deleted !== true) continue;",
-    why: "The batches of a deleted run go while forks still read them.",
+    why: "The batches of a deleted run are removed while forks still read them.",
   },
   {
     name: "blobs-of-nobody",
@@ -220,7 +220,7 @@ const memory: readonly PlantedBug[] = [
     file: "adapters/memory.ts",
     find: "if (--blob.runs === 0) this.#blobs.delete(name);",
     replace: "blob.runs -= 1;",
-    why: "A blob stays although no run names it any more.",
+    why: "A blob stays although no run names it.",
     seenBy: {
       test: "packages/core/test/adapters/memory.test.ts",
       because: "nothing goes wrong, memory only fills up",
@@ -232,7 +232,7 @@ const memory: readonly PlantedBug[] = [
     file: "adapters/memory.ts",
     find: "if (--blob.runs === 0) this.#blobs.delete(name);",
     replace: "this.#blobs.delete(name);",
-    why: "A blob goes with the first run of those that name it.",
+    why: "A blob is deleted with the first of the runs that name it.",
     seenBy: {
       test: "packages/core/test/adapters/memory.test.ts",
       because: "simulated values are small, and stand in their batches",

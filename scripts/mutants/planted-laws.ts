@@ -1,4 +1,4 @@
-/** Bugs that break a law of the design outright, and the laws that no simulation can see. */
+/** Bugs that break a law of the design directly, including laws that no simulation can check. */
 import type { PlantedBug } from "./patch.ts";
 
 export const plantedInLaws: readonly PlantedBug[] = [
@@ -8,7 +8,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "adapters/memory.ts",
     find: "if (gone || (kept?.batches.length ?? 0) !== position)",
     replace: "if (gone || (kept?.batches.length ?? 0) < position)",
-    why: "An append lands at the end of the journal, whatever position its writer had seen.",
+    why: "An append is written at the end of the journal, whatever position its writer had seen.",
   },
   {
     name: "head-lags-behind",
@@ -16,7 +16,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "    for (const { fact, at } of facts) summarize(summary, fact, at);\n",
     replace: "",
-    why: "The head that goes with a batch is the fold of the journal before it.",
+    why: "The head that is written with a batch is the fold of the journal without that batch.",
   },
   {
     name: "acknowledged-one-append-early",
@@ -24,7 +24,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "        await this.#storage.append(request);\n",
     replace: "        void this.#storage.append(request).catch(nothing);\n",
-    why: "A batch counts as durable when it is sent.",
+    why: "A batch counts as durable as soon as it is sent.",
   },
   {
     name: "parked-delivery-order",
@@ -41,7 +41,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "engine/registry.ts",
     find: "      record !== undefined &&\n      (record.kind !== kind ||",
     replace: "      record === null &&\n      (record.kind !== kind ||",
-    why: "A record of another kind, or of another declared input, is used as if it fitted.",
+    why: "A record of another kind, or with another declared input, is used anyway.",
   },
   {
     name: "timer-key-reused",
@@ -49,7 +49,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "engine/calls/sleep.ts",
     find: "const recorded = this.engine.replay.record(this.key)?.until ?? null;",
     replace: "const recorded = this.engine.replay.record(this.parts.name)?.until ?? null;",
-    why: "The second sleep of a name takes the deadline of the first.",
+    why: "The second sleep with a name gets the deadline of the first.",
   },
   {
     name: "closed-call-throws",
@@ -57,7 +57,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "engine/promise.ts",
     find: "return new Promise<T>(() => {});",
     replace: 'return Promise.reject(new Error("closed"));',
-    why: "A call in a branch that is closed, or in a run that let go, is rejected instead of pending.",
+    why: "A call in a closed branch, or in a run that is no longer driven, is rejected instead of staying pending.",
   },
   {
     name: "early-answer-refused",
@@ -66,7 +66,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     find: 'return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;',
     replace:
       'return opened === null || (opened.expiresAt !== null && opened.expiresAt <= now) ? "expired" : null;',
-    why: "An answer that comes before its wait is turned away.",
+    why: "An answer that arrives before its wait opens is refused.",
   },
   {
     name: "parks-without-an-append",
@@ -74,7 +74,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "if (alone && isParked(this.journal, park)) return",
     replace: "if (alone) return",
-    why: "A driver lets go without saying so, and whoever answers cannot tell.",
+    why: "A driver stops without recording that the run is parked, so a later answer does not find it parked.",
   },
   {
     name: "own-batch-not-known",
@@ -82,7 +82,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "journal/journal.ts",
     find: "const ours = tail.some(({ batch }) => batch.writeId === writeId);",
     replace: "const ours = false;",
-    why: "A batch of ours that landed without a reply is written a second time.",
+    why: "A batch that was written but got no reply is written a second time.",
   },
   {
     name: "unknown-is-failure",
@@ -91,7 +91,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     find: "        const settled = await this.#settle(writeId, outside, error);\n",
     replace:
       '        if (!DurableError.is(error, "conflict")) throw error;\n        const settled = await this.#settle(writeId, outside, error);\n',
-    why: "An append without a reply ends the drive, whether it landed or not.",
+    why: "An append without a reply ends the drive, whether it was written or not.",
   },
   {
     name: "fork-keeps-what-it-cut",
@@ -107,7 +107,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "journal/lineage.ts",
     find: "entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "entry.after <= cut.at || areSiblings(entry.key, cut.key),",
-    why: "A fork keeps the results of what was called because of the step it cut.",
+    why: "A fork keeps the results of calls that depended on the step it cut.",
   },
   {
     name: "fork-drops-its-siblings",
@@ -115,7 +115,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "journal/lineage.ts",
     find: "entry.after < cut.at || areSiblings(entry.key, cut.key),",
     replace: "entry.after < cut.at,",
-    why: "Going back inside one branch runs the work of its sibling branches again.",
+    why: "A fork from inside one branch runs the work of its sibling branches again.",
   },
   {
     name: "one-idempotency-key-for-all-runs",
@@ -131,7 +131,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "journal/batch.ts",
     find: "({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),",
     replace: "({ text }) => (size += text.length) < 0,",
-    why: "A batch grows with whatever is queued.",
+    why: "A batch contains everything that is queued, without a limit.",
     seenBy: {
       test: "packages/core/test/engine/limits-run.test.ts",
       because: "workflows of a thousand steps would make every simulation slow",
@@ -155,7 +155,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "engine/calls/sleep.ts",
     find: "const until = recorded ?? deadline(input, this.engine.world.now());",
     replace: "const until = recorded ?? deadline(input, Date.now());",
-    why: "A deadline is taken from the system's clock.",
+    why: "A deadline is computed with the system clock.",
   },
   {
     name: "chance-past-the-door",
@@ -163,7 +163,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     file: "engine/calls/attempts.ts",
     find: "{ now, random: world.random() }",
     replace: "{ now, random: Math.random() }",
-    why: "Jitter comes from the system's chance, and a seed does not repeat.",
+    why: "Jitter comes from the system's random numbers, so a seed is not reproducible.",
   },
   {
     name: "code-without-a-page",
@@ -175,6 +175,6 @@ export const plantedInLaws: readonly PlantedBug[] = [
       test: "packages/core/test/values/errors.test.ts",
       because: "a name is seen by readers, not by runs",
     },
-    why: "There are two codes for one thing, and one of them is in no table.",
+    why: "There are two codes for one error, and one of them is not in the documentation.",
   },
 ];

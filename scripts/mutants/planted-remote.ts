@@ -1,7 +1,7 @@
-/** Bugs in journals of an object store. The simulations of a hunt stand on another storage, so tests must see them. */
+/** Bugs in journals in an object store. The simulations use another storage, so tests must catch them. */
 import type { PlantedBug } from "./patch.ts";
 
-const because = "a hunt simulates another storage";
+const because = "the simulations use another storage";
 
 function seenBy(test: string): { readonly test: string; readonly because: string } {
   return { test: `packages/core/test/${test}.test.ts`, because };
@@ -14,7 +14,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "adapters/remote/logs.ts",
     find: "const created = await this.#bucket.create(slotKey(place), writeObject(record));",
     replace: "const created = await this.#bucket.put(slotKey(place), writeObject(record)).then(() => true);",
-    why: "Two drivers write the same slot, and both are told that it is theirs.",
+    why: "Two drivers write the same slot, and both get success.",
     seenBy: seenBy("remote-fuzz"),
   },
   {
@@ -32,7 +32,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "adapters/remote/logs.ts",
     find: "        await this.#readOn(log);\n",
     replace: "",
-    why: "Who opens a run sees what it was when its snapshot was made.",
+    why: "A run is read as it was when its snapshot was made.",
     seenBy: seenBy("remote-faults"),
   },
   {
@@ -41,7 +41,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "adapters/remote/logs.ts",
     find: "return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);",
     replace: "return log.aliveAt >= 0 || believedMs > 0 || this.isAlive(log);",
-    why: "A driver that slept while its run was deleted writes into the hole, and is told that it landed.",
+    why: "A driver that was paused while its run was deleted writes into a deleted slot, and gets success.",
     seenBy: seenBy("remote-deletion"),
   },
   {
@@ -50,7 +50,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "adapters/remote/storage.ts",
     find: "    if (position === 0) await this.#family.register(head, reader);\n",
     replace: "",
-    why: "A parent is deleted for good though a fork reads it.",
+    why: "A parent is deleted permanently although a fork reads it.",
     seenBy: seenBy("remote-deletion"),
   },
   {
@@ -59,7 +59,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "adapters/remote/record.ts",
     find: "const closed = state.readers.length === 0;",
     replace: "const closed = state.readers.length >= 0;",
-    why: "Deleting a run takes its forks' work along.",
+    why: "Deleting a run also deletes records that its forks read.",
     seenBy: seenBy("remote-deletion"),
   },
   {
@@ -68,7 +68,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     file: "adapters/remote/family.ts",
     find: "    await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));\n",
     replace: "",
-    why: "The slots of a deleted run go, and its first one still says that it is there.",
+    why: "The slots of a deleted run are removed, but its first slot does not mark it as deleted.",
     seenBy: seenBy("remote-deletion"),
   },
 ];

@@ -1,4 +1,4 @@
-/** Bugs in streams, children, uncertain steps, journals without a workflow, and runs that stay warm. */
+/** Bugs in streams, children, uncertain steps, encryption, journals without a workflow, warm runs and plans. */
 import type { PlantedBug } from "./patch.ts";
 
 const streams: readonly PlantedBug[] = [
@@ -8,7 +8,7 @@ const streams: readonly PlantedBug[] = [
     file: "engine/calls/stream.ts",
     find: "return (this.engine.replay.record(this.key)?.attempt ?? 0) + 1;",
     replace: "return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;",
-    why: "A stream that begins anew after a crash goes under the number of the attempt that died.",
+    why: "After a crash the next attempt of a stream gets the number of the attempt that died.",
   },
   {
     name: "producer-never-waits",
@@ -28,7 +28,7 @@ const streams: readonly PlantedBug[] = [
     file: "engine/calls/stream.ts",
     find: "entry.chunks.map((chunk) => decode(chunk, where))",
     replace: "entry.chunks",
-    why: "The workflow is given the written form of chunks.",
+    why: "The workflow gets the encoded form of chunks.",
     seenBy: {
       test: "packages/core/test/journal/golden.test.ts",
       because: "simulated chunks are texts, whose written form is the text itself",
@@ -40,7 +40,7 @@ const streams: readonly PlantedBug[] = [
     file: "runs/reader.ts",
     find: "    if (from + i < place.next) continue;\n",
     replace: "",
-    why: "Whoever reads on from an index is given the chunks before it again.",
+    why: "A reader that continues from an index gets earlier chunks again.",
   },
   {
     name: "silence-is-the-end",
@@ -48,7 +48,7 @@ const streams: readonly PlantedBug[] = [
     file: "runs/reader.ts",
     find: "if (journal.state.end !== null) throw endedWithout(journal, name);",
     replace: "if (journal.state.end !== null) return;",
-    why: "A stream that was cut off reads as one that is complete.",
+    why: "A stream that was cut off looks complete to a reader.",
   },
   {
     name: "reader-takes-the-lead",
@@ -56,7 +56,7 @@ const streams: readonly PlantedBug[] = [
     file: "runs/reader.ts",
     find: "    await host.changed(journal, host.world.now() + host.leaseMs, signal);\n",
     replace: "    await host.world.turn();\n",
-    why: "A reader that waits asks the storage over and over.",
+    why: "A waiting reader queries the storage in a tight loop.",
   },
 ];
 
@@ -67,7 +67,7 @@ const children: readonly PlantedBug[] = [
     file: "engine/calls/child.ts",
     find: "    if (this.#opened) return this.#drive();\n",
     replace: "    this.#drive();\n    if (this.#opened) return;\n",
-    why: "A child begins while its parent's entry is under way.",
+    why: "A child begins while its parent's entry is still in flight.",
   },
   {
     name: "child-id-of-its-driver",
@@ -75,7 +75,7 @@ const children: readonly PlantedBug[] = [
     file: "engine/calls/child.ts",
     find: 'digest(26, "child", journal.runId, key)',
     replace: 'digest(26, "child", journal.runId, key, journal.driver)',
-    why: "Each life of a parent begins children of its own.",
+    why: "Each driver of a parent creates new children.",
   },
   {
     name: "child-ends-without-a-word",
@@ -83,7 +83,7 @@ const children: readonly PlantedBug[] = [
     file: "engine/engine.ts",
     find: "    await this.options.reportEnd(end);\n",
     replace: "",
-    why: "A child does not tell its parent that it ends, which then learns of it much later.",
+    why: "A child does not report its end to its parent, which learns of it much later.",
     seenBy: {
       test: "packages/core/test/engine/calls/child-told.test.ts",
       because: "parents look for their children, too: a word that is missing costs time alone",
@@ -95,7 +95,7 @@ const children: readonly PlantedBug[] = [
     file: "runs/cancel.ts",
     find: "      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });\n",
     replace: "",
-    why: "A run that is cancelled leaves its children alive.",
+    why: "The children of a cancelled run stay alive.",
   },
   {
     name: "unborn-child-left-alone",
@@ -115,7 +115,7 @@ const uncertain: readonly PlantedBug[] = [
     find: "    this.#announce(this.nextAttempt());\n",
     replace:
       "    this.#announce(this.nextAttempt());\n    this.#begun = this.#announced;\n    this.start(this.nextAttempt());\n",
-    why: "An effect happens before anybody could know that it may have.",
+    why: "An effect happens before its announcement is durable.",
   },
   {
     name: "repeated-without-asking",
@@ -123,7 +123,7 @@ const uncertain: readonly PlantedBug[] = [
     file: "engine/calls/step.ts",
     find: "    if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);\n",
     replace: "",
-    why: "A step whose end nobody knows is run again.",
+    why: "A step whose outcome is unknown runs again without asking.",
   },
   {
     name: "decision-not-recorded",
@@ -131,7 +131,7 @@ const uncertain: readonly PlantedBug[] = [
     file: "engine/calls/step.ts",
     find: "      this.engine.write(await this.#completed(attempted, resolution.value));",
     replace: "      this.outcome.resolve(resolution.value);",
-    why: "What was found out about a step is told to the workflow, and asked again by every replay.",
+    why: "The resolution of an uncertain step is given to the workflow without a record, so every replay asks again.",
   },
 ];
 
@@ -142,7 +142,7 @@ const values: readonly PlantedBug[] = [
     file: "journal/envelope.ts",
     find: "at: joinParts([spot.position, index, fact.kind, subject, field])",
     replace: 'at: joinParts(["", "", "", "", ""])',
-    why: "What was sealed in one place of a run opens in another.",
+    why: "A value that was encrypted for one position of a run decrypts at another.",
   },
   {
     name: "clear-text-taken",
@@ -150,7 +150,7 @@ const values: readonly PlantedBug[] = [
     file: "journal/envelope.ts",
     find: "    if (this.#cipher?.acceptsPlain ?? true) return value;",
     replace: "    if (this.#cipher !== undefined) return value;",
-    why: "Values that stand in clear are believed although encryption is on.",
+    why: "Unencrypted values are accepted although encryption is on.",
     seenBy: {
       test: "packages/core/test/journal/envelope.test.ts",
       because: "nobody in a simulation writes records of his own",
@@ -173,7 +173,7 @@ const values: readonly PlantedBug[] = [
     file: "journal/envelope.ts",
     find: "        if (text === body && plainName(text) !== name) continue;\n",
     replace: "",
-    why: "A blob that was changed is read as if it were what a record points at.",
+    why: "A changed blob is read without a check against its name.",
     seenBy: {
       test: "packages/core/test/journal/blobs-wrong.test.ts",
       because: "simulated disks change no blobs",
@@ -212,7 +212,7 @@ const direct: readonly PlantedBug[] = [
         replace: "",
       },
     ],
-    why: "Of two processes that record one key, the slower one wins.",
+    why: "If two processes record one key, the later record is used.",
   },
 ];
 
@@ -235,7 +235,7 @@ const warm: readonly PlantedBug[] = [
     file: "runs/parked.ts",
     find: "    this.#kept.delete(locator);\n    const { journal } = execution;",
     replace: "    const { journal } = execution;",
-    why: "Two callers drive one life of a function at a time.",
+    why: "Two callers drive the same parked run in memory at the same time.",
   },
   {
     name: "warm-life-missed-something",
@@ -243,7 +243,7 @@ const warm: readonly PlantedBug[] = [
     file: "runs/parked.ts",
     find: "if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;",
     replace: "if (!journal.deleted) return journal;",
-    why: "A warm run goes on although another driver has been there.",
+    why: "A run kept in memory continues although another driver has written.",
     seenBy: {
       test: "packages/core/test/runs/parked.test.ts",
       because: "the lease tells of other drivers as well",
@@ -260,7 +260,7 @@ const plans: readonly PlantedBug[] = [
     file: "runs/fork.ts",
     find: "append: () => Promise.resolve(),",
     replace: "append: (request) => storage.append(request),",
-    why: "Whoever only asks what a fork would do makes a run.",
+    why: "A plan of a fork creates a run.",
     seenBy: { test: "packages/core/test/runs/fork-edit.test.ts", because },
   },
   {
@@ -269,7 +269,7 @@ const plans: readonly PlantedBug[] = [
     file: "inspect/plan.ts",
     find: "new Set(fork.entries.filter(isSettlement)",
     replace: "new Set(parent.entries.filter(isSettlement)",
-    why: "All that the parent recorded is said to be reused.",
+    why: "A plan reports every record of the parent as reused.",
     seenBy: { test: "packages/core/test/inspect/plan.test.ts", because },
   },
   {
@@ -278,7 +278,7 @@ const plans: readonly PlantedBug[] = [
     file: "inspect/plan.ts",
     find: "new Map([...recorded, ...next])",
     replace: "recorded",
-    why: "What the fork would do first is left out when the parent never did it.",
+    why: "A plan leaves out the fork's first calls if the parent never made them.",
     seenBy: { test: "packages/core/test/runs/fork-edit.test.ts", because },
   },
 ];

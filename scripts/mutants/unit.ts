@@ -1,4 +1,4 @@
-/** What no simulation sees, a test of its own must: runs test files with a bug in place. */
+/** For bugs that no simulation can catch: runs test files with the bug in place. */
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,7 +9,7 @@ import type { Patch } from "./patch.ts";
 const config = fileURLToPath(new URL("vitest.config.ts", import.meta.url));
 const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
 
-/** Caught when a test of these files fails, by the first that does. */
+/** The bug is caught if a test of these files fails; the first failure counts. */
 export function tryTests(patches: readonly Patch[], files: readonly string[]): Promise<Found> {
   const start = performance.now();
   return new Promise((resolve) => {
