@@ -8,24 +8,25 @@
 import type { Json } from "./codec/tags.ts";
 import type { Usage } from "./usage.ts";
 
-/** What a fork keeps of one ancestor. */
+/** What a fork reads of one ancestor. */
 export interface Ancestor {
   readonly runId: string;
-  /** Batches of the ancestor that existed when the fork was made. */
+  /** How many batches the ancestor had when the fork was created. */
   readonly length: number;
   /** Its own entries are numbered from here on. */
   readonly base: number;
+  /** Which of its entries the fork does not see. */
   readonly cuts: readonly Cut[];
 }
 
-/** Drops what was called at or after `at`, siblings in other branches excepted; `keep` spares `key` itself. */
+/** Drops calls made at or after position `at`, except in sibling branches; `keep` keeps `key` itself. */
 export interface Cut {
   readonly key: string;
   readonly at: number;
   readonly keep: boolean;
 }
 
-/** A recorded output replaced in a fork. `open` says how a call that had not settled was made. */
+/** A recorded output that a fork replaces. `open` describes a call that had not settled in the parent. */
 export interface Edit<V> {
   readonly key: string;
   readonly value: V;
@@ -37,7 +38,10 @@ export interface Edit<V> {
   };
 }
 
-/** Facts every call's entries carry: `after` is the highest position delivered when the call was made. */
+/**
+ * Fields of every entry of a call: `after` is the highest position that the workflow had seen when it made
+ * the call.
+ */
 interface Called {
   readonly key: string;
   readonly after: number;
@@ -52,15 +56,15 @@ interface Attempted extends Called {
   readonly usage?: readonly Usage[];
 }
 
-/** Whose child a run is: where its end is told. */
+/** The parent of a child run, and the call there that receives its end. */
 export interface ChildOf {
   readonly runId: string;
   readonly key: string;
-  /** Of the call in the parent, for the entry that tells it. */
+  /** The `after` of the call in the parent, for the entry that reports the end. */
   readonly after: number;
 }
 
-/** One fact. `V` is how values are held: encoded inside the engine, decoded for users. */
+/** What an entry records. `V` is the type of values: encoded inside the engine, decoded for users. */
 export type Fact<V> =
   | {
       readonly kind: "run.started";
@@ -164,6 +168,7 @@ export type Fact<V> =
   | { readonly kind: "run.failed"; readonly error: V; readonly orphans?: readonly string[] }
   | { readonly kind: "run.cancelled"; readonly reason: V | null };
 
+/** The name of a fact: `step.completed`, `suspend.opened`, and so on. */
 export type FactKind = Fact<unknown>["kind"];
 
 export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";

@@ -40,6 +40,7 @@ interface Kept {
   deleted: boolean;
 }
 
+/** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
   readonly #runs = new Map<string, Kept>();
   readonly #readers = new Map<string, number>();
@@ -234,7 +235,7 @@ export function readCursor(cursor: string | undefined): readonly number[] | null
   );
 }
 
-/** What every storage answers when a journal has moved, or is only kept for the forks that read it. */
+/** The error of an append that came too late: the journal has moved, or the run was deleted. */
 export function conflict(runId: string, position: number, deleted = false): DurableError {
   const why = deleted
     ? `Run ${runId}, or one it reads, was deleted. Choose another id.`

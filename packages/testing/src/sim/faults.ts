@@ -3,6 +3,7 @@
 import type { Operation } from "../faults.ts";
 import type { Random } from "../random.ts";
 
+/** What can go wrong with a request in the simulator. */
 export type NetworkFault =
   /** Never arrives; the sender is told so late. */
   | "lose-request"
