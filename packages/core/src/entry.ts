@@ -33,7 +33,7 @@ export interface Edit<V> {
   readonly open?: {
     readonly after: number;
     readonly wait?: string;
-    /** What it is, where that is neither a step nor a suspend point. */
+    /** The kind of the call, if it is neither a step nor a suspend point. */
     readonly kind?: "stream" | "child";
   };
 }
@@ -52,7 +52,7 @@ interface Attempted extends Called {
   readonly attempt: number;
   /** Fingerprint of the declared input. */
   readonly input?: string;
-  /** What the attempt used, per model. */
+  /** Tokens that the attempt used, per model. */
   readonly usage?: readonly Usage[];
 }
 
@@ -69,7 +69,7 @@ export type Fact<V> =
   | {
       readonly kind: "run.started";
       readonly runId: string;
-      /** Empty for a journal that is written without a workflow. */
+      /** Empty for a journal without a workflow. */
       readonly workflow: string;
       readonly version: string | null;
       readonly input: V;
@@ -83,15 +83,15 @@ export type Fact<V> =
       readonly parent: string;
       readonly label: string | null;
       readonly ancestry: readonly Ancestor[];
-      /** Where the fork's own entries count on from. */
+      /** The entries of the fork are numbered from here on. */
       readonly base: number;
       readonly edits: readonly Edit<V>[];
-      /** Where it went back to. */
+      /** Where the fork went back to. */
       readonly cuts?: readonly Cut[];
-      /** Absent when the parent's input is kept. */
+      /** Missing when the parent's input is kept. */
       readonly input?: V;
     }
-  /** Written before the work begins, and only where its loss must be noticed. */
+  /** Written before the work begins, and only for steps with `onUncertain`. */
   | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)
   | ({ readonly kind: "step.completed"; readonly value: V } & Attempted)
   | ({ readonly kind: "step.failed"; readonly error: V } & Attempted)
@@ -99,22 +99,22 @@ export type Fact<V> =
       readonly kind: "attempt.failed";
       readonly error: V;
       readonly retryAt: number;
-      /** Of a stream, not of a step. */
+      /** Set when it was an attempt of a stream. */
       readonly stream?: true;
     } & Attempted)
-  /** Some chunks of one attempt: `from` is the index of the first, and indices are dense. */
+  /** Some chunks of one attempt: `from` is the index of the first; indices have no gaps. */
   | ({
       readonly kind: "stream.chunks";
       readonly attempt: number;
       readonly from: number;
       readonly chunks: readonly V[];
     } & Called)
-  /** `value` is there in a fork that replaced the chunks. */
+  /** `value` is present in a fork that replaced the chunks. */
   | ({
       readonly kind: "stream.completed";
       readonly count: number;
       readonly value?: V;
-      /** When its first chunk came. */
+      /** When the first chunk came. */
       readonly firstAt?: number;
     } & Attempted)
   | ({ readonly kind: "stream.failed"; readonly error: V } & Attempted)
@@ -145,7 +145,7 @@ export type Fact<V> =
   | ({
       readonly kind: "suspend.resolved";
       readonly wait: string;
-      /** Absent when `answer` points at the entry that holds it. */
+      /** Missing when `answer` is the position of the entry that holds it. */
       readonly value?: V;
       readonly answer?: number;
       readonly answerId?: string;
@@ -162,7 +162,7 @@ export type Fact<V> =
       readonly kind: "parallel.opened" | "race.opened";
       readonly branches: readonly string[] | number;
     } & Called)
-  /** `look` is when open children are looked at, should none of them have told its end. */
+  /** `look` is when open children are checked, if none of them has reported its end before. */
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | { readonly kind: "run.completed"; readonly output: V; readonly orphans?: readonly string[] }
   | { readonly kind: "run.failed"; readonly error: V; readonly orphans?: readonly string[] }
@@ -206,6 +206,6 @@ const runValues = ["input", "output", "error", "reason"];
 export type Entry<V = Json> = Fact<V> & {
   readonly at: number;
   readonly seq: number;
-  /** Written by anyone but a driver: an answer or a cancellation. */
+  /** True when it was not written by the driver of the run: an answer, a cancellation, the end of a child. */
   readonly outside: boolean;
 };

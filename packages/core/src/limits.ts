@@ -1,5 +1,3 @@
-/** The numbers behind law 10. Crossing one is a typed error that names the run and the step. */
-
 /** The limits of the library. Crossing one is an error with a code that names the run and the step. */
 export const limits = {
   /** Encoded size of one value: an input, the output of a step, an answer. */

@@ -55,17 +55,17 @@ export function countingBucket(bucket: Bucket): Bucket & { readonly counts: Buck
 export type BucketFault =
   /** Nothing was done, and the connection was lost. */
   | "lose-request"
-  /** It was done, and the connection was lost. */
+  /** It was done, and the reply was lost. */
   | "lose-reply"
-  /** The connection was lost, and it is done a while after. */
+  /** The connection was lost, and it is done later. */
   | "apply-late"
   /** Nothing was done: 409, 429, or 503. */
   | "busy"
   /** It was done, and the reply was 500. */
   | "busy-after"
-  /** It was done, sent again on the way, and refused then: 412 for one's own write. */
+  /** It was done, repeated on the way, and then refused: 412 for the caller's own write. */
   | "own-412"
-  /** A list in which the last keys to be created are not yet. */
+  /** A list without the newest keys. */
   | "stale-list"
   /** A list that ends early, and says so. */
   | "short-list";

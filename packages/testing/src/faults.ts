@@ -10,17 +10,17 @@ export type Operation = "append" | "read" | "list" | "lease" | "release" | "dele
 
 /** What can go wrong with an operation of a storage. */
 export type Fault =
-  /** Not applied, and the caller is told it failed. */
+  /** Not applied, and reported as failed. */
   | "lose-request"
-  /** Applied, and the caller is told it failed. */
+  /** Applied, and reported as failed. */
   | "lose-reply"
-  /** Not applied, and refused as if others had been first. */
+  /** Not applied, and refused as if another writer had been first. */
   | "conflict"
   /** The caller dies before it is applied. */
   | "crash-before"
-  /** It is applied, and the caller dies before it hears of it. */
+  /** It is applied, and the caller dies before it gets the reply. */
   | "crash-after"
-  /** The caller dies; the request is under way and is applied later. */
+  /** The caller dies; the request is on its way and is applied later. */
   | "crash-then-apply";
 
 /** Options of `faultyStorage`. */
