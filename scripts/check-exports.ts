@@ -5,12 +5,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { publicNames } from "./lib/public-names.ts";
-import { listPackages, type Package, root } from "./lib/workspace.ts";
+import { entryPoints, root } from "./lib/workspace.ts";
 
 const snapshot = join(root, "scripts", "exports.snapshot.txt");
-const entries = listPackages()
-  .filter(({ manifest }) => !manifest.private)
-  .flatMap(entryPoints);
+const entries = entryPoints();
 const lines = entries.flatMap(({ specifier, source }) => describe(specifier, source));
 
 if (process.argv.includes("--write")) {
@@ -18,14 +16,6 @@ if (process.argv.includes("--write")) {
   console.log(`exports: wrote ${lines.length} names of ${entries.length} entry points`);
 } else {
   compare();
-}
-
-function entryPoints({ dir, manifest }: Package): { specifier: string; source: string }[] {
-  return Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
-    const file = typeof target === "string" ? undefined : target["durable-source"];
-    if (typeof file !== "string") return [];
-    return [{ specifier: manifest.name + subpath.slice(1), source: join(dir, file) }];
-  });
 }
 
 function describe(specifier: string, source: string): string[] {

@@ -37,6 +37,21 @@ export function listPackages(base: string = root): Package[] {
     .toSorted((a, b) => a.manifest.name.localeCompare(b.manifest.name));
 }
 
+/** A specifier that users import, and the source file behind it. */
+export type EntryPoint = { readonly specifier: string; readonly source: string };
+
+/** The entry points of every package that is published. */
+export function entryPoints(base: string = root): EntryPoint[] {
+  const published = listPackages(base).filter(({ manifest }) => manifest.private !== true);
+  return published.flatMap(({ dir, manifest }) =>
+    Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
+      const file = typeof target === "string" ? undefined : target["durable-source"];
+      if (typeof file !== "string") return [];
+      return [{ specifier: manifest.name + subpath.slice(1), source: join(dir, file) }];
+    }),
+  );
+}
+
 /** Dependencies a user of the package gets or has to bring. */
 export function declaredDependencies(manifest: Manifest): string[] {
   return Object.keys({

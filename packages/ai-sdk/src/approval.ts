@@ -13,12 +13,13 @@ import {
 import { nameOf } from "./names.ts";
 import { plain } from "./plain.ts";
 
-/** What the person says: `true`, `false`, or with a reason that the model is told. */
+/** The answer of a person: `true`, `false`, or this object with a reason that the model is told. */
 export interface Approval {
   readonly approved: boolean;
   readonly reason?: string;
 }
 
+/** Options of an approval. */
 export interface ApprovalOptions {
   /** After this time the call counts as denied. */
   readonly timeout?: Duration | undefined;
@@ -46,8 +47,8 @@ export function askApproval(
 }
 
 /**
- * For `toolApproval` of the AI SDK 7: `toolApproval: { pay: durableApproval(ctx, "pay") }`. The model is told of a
- * denial in the SDK's own way.
+ * For `toolApproval` of the AI SDK 7: `toolApproval: { pay: durableApproval(ctx, "pay") }`. Waits for a
+ * person; the SDK tells the model about a denial.
  */
 export function durableApproval(
   ctx: Context,

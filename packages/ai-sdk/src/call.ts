@@ -9,19 +9,20 @@
 import { fingerprint, type RetryOptions } from "@durable/core";
 import { plain } from "./plain.ts";
 
+/** Options of `durableModel` and `durableMiddleware`. */
 export interface ModelOptions {
   /**
-   * How a call finds its record, unless it has a key of its own: by its content, or by its place among the calls of
-   * its kind. By place, calls must be made one after the other.
+   * How a call without a key of its own finds its record: by its content (the default), or by its position
+   * among calls of its kind. By position, calls must be made one after the other.
    */
   readonly match?: "content" | "position" | undefined;
-  /** Attempts of a call that failed. A provider's `retry-after` goes before the delay. */
+  /** When a failed call is repeated. A `retry-after` of the provider overrides the delay. */
   readonly retry?: RetryOptions | false | undefined;
-  /** How fast a recorded stream is given out; at once by default. */
+  /** How fast a recorded stream is replayed; at once by default. */
   readonly pace?: "instant" | "recorded" | undefined;
 }
 
-/** What is needed of any model of the AI SDK. */
+/** The part of a model that this package needs to know. */
 export interface ModelId {
   readonly provider?: unknown;
   readonly modelId?: unknown;

@@ -5,17 +5,18 @@
  * C2. A chunk says when it came, in milliseconds from the first, so that a replay can keep the pace.
  */
 
-/** A part of a stream of any version of the SDK. */
+/** A part of a stream, of any version of the SDK. */
 export interface Part {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
+/** A part as it is recorded: with its time, and with text deltas of one id packed into one chunk. */
 export type PartChunk =
   | readonly [at: number, part: Part]
   | readonly [at: number, type: string, id: string, deltas: readonly string[]];
 
-/** The parts a recorded chunk stands for. A fork may have put parts themselves in its place. */
+/** The parts that a recorded chunk contains. Parts that a fork put in its place are returned as they are. */
 export function partsOf(chunk: PartChunk | Part): readonly Part[] {
   if (!isChunk(chunk)) return [chunk];
   if (chunk.length === 2) return [chunk[1]];

@@ -26,7 +26,10 @@ interface Asked {
   readonly model: ModelId;
 }
 
-/** Records the calls of a model. Put it first: what stands after it then runs only when the provider is called. */
+/**
+ * Records the calls of a model, as a middleware. Put it first, so that middlewares after it run only when the
+ * provider is called.
+ */
 export function durableMiddleware(on: Context | Journal, options: ModelOptions = {}): DurableMiddleware {
   const recorder = recorderOf(on);
   const asides = new WeakMap<object, Aside>();

@@ -12,8 +12,9 @@ type Method = (params: Params) => PromiseLike<object>;
 const recorded: ReadonlySet<PropertyKey> = new Set(["doGenerate", "doEmbed", "doRerank"]);
 
 /**
- * The same model, recorded: inside a workflow each call is a step or a stream of its context, else a record of a
- * journal. Language, embedding, image, speech, transcription and reranking models of the AI SDK 5, 6 and 7.
+ * The same model, recorded: with a context each call is a step or a stream of the run, with a journal it is a
+ * record. Works for language, embedding, image, speech, transcription and reranking models of the AI SDK 5, 6
+ * and 7.
  */
 export function durableModel<M extends object>(
   on: Context | Journal,

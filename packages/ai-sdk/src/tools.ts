@@ -13,18 +13,23 @@ import { anySignal } from "./call.ts";
 import { nameOf } from "./names.ts";
 import { plain } from "./plain.ts";
 
+/** Options of one tool of `durableTools`. */
 export interface ToolOptions extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
-  /** Asks a person first: always, or when this says so of the arguments. */
+  /** Asks a person first: always, or when a function of the arguments returns true. */
   readonly approve?: boolean | ((input: unknown) => boolean) | ApprovalOptions | undefined;
   /**
-   * Its `execute` is workflow code, no step: it may wait through the context it is given, and runs again on replay.
+   * For a tool that waits by itself: its `execute` is workflow code and not a step. It gets a context, and
+   * runs again on replay.
    */
   readonly suspends?: boolean | undefined;
 }
 
-/** What `execute` finds in its options besides what the SDK puts there. */
+/** What `execute` finds in its options, besides what the SDK puts there. */
 export interface DurableCall {
-  /** Equal for every attempt of this call in this run, and nowhere else: hand it to the service you call. */
+  /**
+   * Equal for all attempts of this call in this run, and different everywhere else: pass it to the service
+   * you call.
+   */
   readonly idempotencyKey?: string;
   /** 1 for the first attempt. */
   readonly attempt?: number;
@@ -32,7 +37,7 @@ export interface DurableCall {
   readonly ctx?: Context;
 }
 
-/** What a durable tool is given besides, from the options of its `execute`. */
+/** Reads what `durableTools` added to the options of `execute`. */
 export function durableCall(options: object): DurableCall {
   return options;
 }
@@ -54,7 +59,7 @@ interface Called {
   readonly options: ToolOptions;
 }
 
-/** The same tools; those with an `execute` run as steps of this context. Options are given by tool. */
+/** The same tools; those with an `execute` run as steps of this context. Options are given per tool. */
 export function durableTools<T extends Readonly<Record<string, object>>>(
   ctx: Context,
   tools: T,

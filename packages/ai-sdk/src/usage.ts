@@ -2,24 +2,29 @@
 
 import { spendOf, type Entry, type Prices, type Spend, type Usage } from "@durable/core";
 
+/** Options of `usageOf`. */
 export interface UsageOptions {
-  /** What a million tokens cost, by model. Without it there are tokens, and no money. */
+  /** Prices of a million tokens, by model. Without them there are tokens and no costs. */
   readonly prices?: Prices | undefined;
-  /** How many entries there were when this process took the run up: what they hold was replayed, not paid for. */
+  /**
+   * How many entries there were when this process took over the run: what they hold was replayed, and not
+   * paid for again.
+   */
   readonly before?: number | undefined;
 }
 
 /** What one step or stream used, all attempts together. */
 export interface StepUsage extends Spend {
   readonly key: string;
-  /** It was recorded before, and came from the journal. */
+  /** True when it was recorded before, and came from the journal. */
   readonly replayed: boolean;
 }
 
+/** What a run used. */
 export interface RunUsage {
-  /** Those that used anything, in the order they ended. */
+  /** Steps that used tokens, in the order in which they ended. */
   readonly steps: readonly StepUsage[];
-  /** All there is. */
+  /** The sum of all steps. */
   readonly total: Spend;
   /** What was used since `before`. */
   readonly paid: Spend;
@@ -27,7 +32,7 @@ export interface RunUsage {
   readonly saved: Spend;
 }
 
-/** Tokens and money per step and for the whole run: `usageOf(await run.entries(), { prices })`. */
+/** Tokens and costs per step and for the whole run: `usageOf(await run.entries(), { prices })`. */
 export function usageOf(entries: readonly Entry[], { prices, before = 0 }: UsageOptions = {}): RunUsage {
   const used = new Map<string, { usage: Usage[]; replayed: boolean }>();
   const [paid, saved]: [Usage[], Usage[]] = [[], []];

@@ -5,15 +5,20 @@
 
 import type { Bucket } from "@durable/core";
 
+/** Options of `createBudget`. */
 export interface BudgetOptions {
-  /** Requests to the bucket after which nothing more is begun. Leave some: what is under way is still recorded. */
+  /**
+   * Requests to the bucket after which nothing more begins. Leave some, because work under way is still
+   * recorded.
+   */
   readonly operations?: number;
-  /** Milliseconds after which nothing more is begun. */
+  /** Milliseconds after which nothing more begins. */
   readonly ms?: number;
 }
 
+/** What one invocation of a Worker may spend. */
 export interface Budget {
-  /** Aborts when the budget is spent: `app.advance(runId, { signal })` then hands the run on. */
+  /** Aborts when the budget is spent: `app.advance(runId, { signal })` then hands over the run. */
   readonly signal: AbortSignal;
   /** Requests so far. */
   readonly operations: number;
@@ -21,7 +26,7 @@ export interface Budget {
   count(bucket: Bucket): Bucket;
 }
 
-/** One for each invocation: 40 requests and 10 minutes by default, which fits the free plan. */
+/** Creates the budget of one invocation: 40 requests and 10 minutes by default, which fits the free plan. */
 export function createBudget({ operations = 40, ms = 600_000 }: BudgetOptions = {}): Budget {
   const spent = new AbortController();
   const signal = AbortSignal.any([spent.signal, AbortSignal.timeout(ms)]);

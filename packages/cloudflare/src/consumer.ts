@@ -10,17 +10,17 @@
 import { DurableError, type App, type Outcome } from "@durable/core";
 import type { Budget } from "./budget.ts";
 
-/** What the queue carries: drive this run on; or, answer a suspend point and then drive its run on. */
+/** What the queue carries: advance this run, or answer a suspend point and advance its run. */
 export type RunMessage =
   | { readonly type: "advance"; readonly runId: string }
   | { readonly type: "resume"; readonly token: string; readonly value: unknown };
 
-/** What is used of a queue's binding. */
+/** The part of a queue binding that is used. */
 export interface QueueBinding {
   send(message: RunMessage, options?: { readonly delaySeconds?: number }): Promise<unknown>;
 }
 
-/** What is used of a message. */
+/** The part of a queue message that is used. */
 export interface QueueMessage {
   readonly id: string;
   readonly body: unknown;
@@ -30,18 +30,23 @@ export interface QueueMessage {
   retry(options?: { readonly delaySeconds?: number }): void;
 }
 
+/** Options of `createConsumer`. */
 export interface ConsumerOptions {
+  /** Where messages for further work are sent. */
   readonly queue: QueueBinding;
   /** What this invocation may spend; without one, runs are driven until they stop. */
   readonly budget?: Budget;
-  /** When to look again at a run that is driven elsewhere: as long as a lease, 30 s by default. */
+  /** When to check a run again that is driven elsewhere: as long as a lease, 30 s by default. */
   readonly lookAgainSeconds?: number;
 }
 
+/** The two handlers of a Worker that drives runs. */
 export interface Consumer {
-  /** For the Worker's `queue` handler. */
+  /** For the `queue` handler of the Worker. */
   queue(batch: { readonly messages: readonly QueueMessage[] }): Promise<void>;
-  /** For the Worker's `scheduled` handler: sends a message for every run that is due; returns how many. */
+  /**
+   * For the `scheduled` handler of the Worker: sends a message for every run that is due; returns how many.
+   */
   scheduled(): Promise<number>;
 }
 
@@ -51,6 +56,7 @@ const longestRetrySeconds = 300;
 /** Runs taken up so often without any progress kill whoever drives them. */
 const maxStarts = 50;
 
+/** Drives runs from a queue: fire and forget, with a sweep for messages that were lost. */
 export function createConsumer(app: App, options: ConsumerOptions): Consumer {
   const { queue, budget, lookAgainSeconds = 30 } = options;
   const advance = (runId: string): Promise<Outcome<unknown>> =>

@@ -2,7 +2,7 @@
 
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core";
 
-/** What is used of an R2 binding. */
+/** The part of an R2 binding that is used. */
 export interface R2Binding {
   get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>;
   put(key: string, value: Uint8Array, options?: { readonly onlyIf?: Headers }): Promise<unknown>;
@@ -19,8 +19,9 @@ export interface R2Binding {
   delete(keys: string[]): Promise<void>;
 }
 
+/** Options of `r2Bucket`. */
 export interface R2Options {
-  /** Goes before every key, so that several deployments can share a bucket: `orders/`. */
+  /** Put before every key, so that several deployments can share a bucket: `orders/`. */
   readonly prefix?: string;
 }
 
@@ -29,7 +30,7 @@ const utf8 = new TextEncoder();
 const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 const mostKeys = 1_000;
 
-/** Journals in R2: `new RemoteStorage(r2Bucket(env.JOURNAL))`. */
+/** A bucket in R2: `new RemoteStorage(r2Bucket(env.JOURNAL))`. */
 export function r2Bucket(binding: R2Binding, { prefix: before = "" }: R2Options = {}): Bucket {
   return {
     async get(key) {

@@ -13,47 +13,75 @@ import type { ListPage, ListQuery } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
+/** Options of `createApp`: the workflows, and those of the host. */
 export interface AppOptions extends HostOptions {
+  /**
+   * The workflows whose runs this app can drive. Runs of other workflows can be listed and read, but not
+   * advanced.
+   */
   readonly workflows: readonly AnyWorkflow[];
 }
 
+/** Options of `app.sweep`. */
 export interface SweepOptions {
-  /** Runs to advance at most; 1,000 by default. */
+  /** How many runs to advance at most; 1,000 by default. */
   readonly limit?: number;
-  /** How many at a time; 16 by default. */
+  /** How many runs to advance at the same time; 16 by default. */
   readonly concurrency?: number;
 }
 
-/** What a sweep found and did. */
+/** The result of a sweep. */
 export interface Sweep {
+  /** Where each advanced run stopped. */
   readonly outcomes: readonly Outcome<unknown>[];
-  /** Runs whose advance failed, with the reason; they stay due. */
+  /** Runs whose advance threw, with the reason; they stay due. */
   readonly failed: readonly { readonly runId: string; readonly error: unknown }[];
-  /** Due runs of workflows this app does not have: left for another. */
+  /** Due runs of workflows that this app does not have; they are left for another process. */
   readonly unknown: readonly string[];
 }
 
+/** Operations on the runs of several workflows. */
 export interface App {
-  /** Names of the workflows it has. */
+  /** Names of the workflows. */
   readonly workflows: readonly string[];
+  /** Clock, random source and timers of the app. */
   readonly world: World;
-  /** Records a run of one of its workflows, by name, and drives it in the background; with `drive: false`, leaves that to others. */
+  /**
+   * Records a run of one of the workflows, by name, and drives it in the background; with `drive: false` it
+   * only records the run.
+   */
   start(workflow: string, input?: unknown, options?: StartOptions): Promise<Run>;
-  /** Answers a suspend point and drives the run until it stops again. */
+  /** Answers a suspend point, and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
-  /** Appends the answer and nothing else: no workflow code runs. Advance the run, or let a sweep find it. */
+  /**
+   * Appends an answer without running workflow code. Advance the run afterwards, or let a worker or a sweep
+   * find it.
+   */
   deliver(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
-  /** Drives one run until it stops; harmless when there is nothing to do. */
+  /** Drives one run until it stops. Harmless when there is nothing to do. */
   advance(runId: string, options?: AdvanceOptions): Promise<Outcome<unknown>>;
+  /** A handle on a run. Reads nothing, so the run may be missing. */
   get(runId: string): Run;
+  /** Runs of the storage, newest first. */
   list(query?: ListQuery): Promise<ListPage>;
+  /** Ends a run and all its children. */
   cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
-  /** Hides a run at once; what its forks read stays until they have gone. */
+  /**
+   * Removes a run. It disappears from lists at once; batches that forks still read stay until the last of
+   * these forks is gone.
+   */
   delete(runId: string): Promise<void>;
-  /** Advances every run that is due and has no live driver. If every wake-up is lost, this still finds the work. */
+  /**
+   * Advances every run that is due and has no live driver. Finds the work even if every notification was
+   * lost.
+   */
   sweep(options?: SweepOptions): Promise<Sweep>;
 }
 
+/**
+ * Combines workflows, a storage and a secret: the object that answers, advances, lists and sweeps runs of any
+ * of them.
+ */
 export function createApp(options: AppOptions): App {
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {

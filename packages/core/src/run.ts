@@ -19,19 +19,26 @@ export interface Driven {
   readonly journal: RunJournal;
 }
 
+/** Options of `flow.run`. */
 export interface RunOptions {
-  /** With the id of a run that exists, that run is continued, or its recorded outcome returned. */
+  /**
+   * The id of the run; random by default. If a run of this id exists, it is continued, or its recorded
+   * outcome is returned.
+   */
   readonly id?: string | undefined;
 }
 
+/** Options of `start`. */
 export interface StartOptions extends RunOptions {
-  /** False only records the run: a worker, a sweep or an `advance` elsewhere drives it. True by default. */
+  /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
   readonly drive?: boolean;
 }
 
+/** A handle on one run. Creating one reads nothing. */
 export class Run<Output = unknown, Input = unknown> {
+  /** The id of the run. */
   readonly id: string;
-  /** True on the handle whose `start` recorded the run; false when there was one of this id. */
+  /** True on the handle whose `start` recorded the run; false when a run of this id existed. */
   readonly created: boolean;
   readonly #host: Host;
   /** The drive this process started, until somebody has heard how it stopped. */
@@ -44,15 +51,15 @@ export class Run<Output = unknown, Input = unknown> {
     this.#driving = parts.driving ?? null;
   }
 
-  /** Where the run stands, by its journal. */
+  /** Reads the journal and says where the run is. Does not drive it. */
   async outcome(): Promise<Outcome<Output>> {
     const journal = await openRun(this.#host, this.id);
     return (await outcomeWithChildren(this.#host, journal, true)) as Outcome<Output>;
   }
 
   /**
-   * Waits for the end and gives the output; drives the run when it is due and nobody else does.
-   * When only answers from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
+   * Waits for the end and gives the output; drives the run when it is due and no other process does. When
+   * only an answer from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
    */
   async result(options: { readonly wait?: boolean } = {}): Promise<Output> {
     for (;;) {
@@ -76,22 +83,23 @@ export class Run<Output = unknown, Input = unknown> {
     }
   }
 
+  /** Ends the run and all its children. */
   async cancel(reason?: string): Promise<Outcome<Output>> {
     return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
   }
 
-  /** Every fact the run can see, inherited ones included, with values decoded. */
+  /** All entries that the run can see, inherited ones included, with decoded values. */
   async entries(): Promise<RunEntry[]> {
     const journal = await openRun(this.#host, this.id);
     return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
   }
 
-  /** Reads a stream of the run along: what is recorded, then what comes, until its end. */
+  /** Reads a stream of the run: recorded chunks first, then new ones, until its end. */
   stream<T = unknown>(name: string, options?: ReadOptions): AsyncGenerator<StreamEvent<T>, void, undefined> {
     return readStream(this.#host, this.id, name, options) as AsyncGenerator<StreamEvent<T>, void, undefined>;
   }
 
-  /** A new run that begins with recorded work of this one, and is driven in the background. */
+  /** Creates a run that begins with recorded work of this one, and drives it in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
     const host = this.#host;
     const parent = await openRun(host, this.id);
@@ -105,7 +113,7 @@ export class Run<Output = unknown, Input = unknown> {
     return new Run(id, { host, driving });
   }
 
-  /** What a fork with these options would reuse, run and wait for. Nothing is written, and nothing runs but the body's own code. */
+  /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
     const parent = await openRun(this.#host, this.id);
     return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
@@ -160,7 +168,7 @@ export async function start(
   return new Run(journal.runId, { host, driving, created: leased.created });
 }
 
-/** `run.fork` as a function: goes back by name, keeps the work of sibling branches. */
+/** `run.fork` as a function. */
 export function fork<Output, Input>(
   run: Run<Output, Input>,
   options: ForkOptions<Input>,

@@ -15,6 +15,7 @@ import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import type { ListPage } from "./ports/storage.ts";
 
+/** Options of `createWorker`. */
 export interface WorkerOptions {
   /** Runs driven at the same time; 10 by default. */
   readonly concurrency?: number;
@@ -24,14 +25,18 @@ export interface WorkerOptions {
   readonly maxStarts?: number;
   /** How long `stop` waits for steps that are under way; 30 s by default. */
   readonly drain?: Duration;
-  /** Hears how each drive stopped: for logs and counts. */
+  /** Called with the outcome each time a run stops: for logs and counts. */
   readonly onStop?: (outcome: Outcome<unknown>) => void;
 }
 
+/** A running worker. */
 export interface Worker {
-  /** Runs being driven now. */
+  /** How many runs it drives now. */
   readonly active: number;
-  /** Takes no further run, hands on those under way, and settles when they are let go. SIGTERM does the same. */
+  /**
+   * Takes no further run, finishes the steps under way, releases its runs, then resolves. SIGTERM does the
+   * same.
+   */
   stop(): Promise<void>;
 }
 
@@ -43,6 +48,7 @@ const suspectStarts = 3;
 /** A suspect that has not killed its worker by then gets company again. */
 const aloneMs = 60_000;
 
+/** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");

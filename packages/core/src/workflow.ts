@@ -14,37 +14,51 @@ import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
+/** Options of `durable()`: those of the host, and a version. */
 export interface WorkflowOptions extends HostOptions {
-  /** Recorded when a run starts, and readable as `ctx.version` for the run's whole life. */
+  /** Recorded when a run starts, and readable as `ctx.version` for the whole life of the run. */
   readonly version?: string;
 }
 
+/** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
 export type RunArguments<Input> = Arguments<Input, RunOptions>;
 
-/** A workflow of any input and output, as apps and workers hold it. */
+/** A workflow of any input and output, as apps and workers take it. */
 export interface AnyWorkflow {
+  /** The name that journals record; it finds the code again after a restart. */
   readonly name: string;
+  /** What `durable()` was given. */
   readonly definition: Definition;
 }
 
+/** A workflow and the operations on its runs. */
 export interface Workflow<Input, Output> extends AnyWorkflow {
   readonly definition: Definition<Input, Output>;
-  /** Records the run and drives it here until it stops. */
+  /** Records the run and drives it in this process until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
-  /** Records the run and drives it in the background; with `drive: false`, leaves that to others. */
+  /** Records the run and drives it in the background; with `drive: false` it only records the run. */
   start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input>>;
-  /** Answers a suspend point, and drives until the run stops again. */
+  /** Answers a suspend point, and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
-  /** A new run that begins with recorded work of another, driven in the background. */
+  /** Creates a run that begins with recorded work of another one, and drives it in the background. */
   fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input>>;
+  /** A handle on a run. Reads nothing, so the run may be missing. */
   get(runId: string): Run<Output, Input>;
+  /** Runs of this workflow, newest first. */
   list(query?: Omit<ListQuery, "workflow">): Promise<ListPage>;
+  /** Ends a run and all its children. Rejects if the run belongs to another workflow. */
   cancel(runId: string, reason?: string): Promise<Outcome<Output>>;
-  /** The same workflow bound to other options: another storage, a secret from an edge environment, a test's clock. */
+  /**
+   * The same workflow with other options: another storage, a secret from an edge environment, the clock of a
+   * test.
+   */
   with(options: WorkflowOptions): Workflow<Input, Output>;
 }
 
-/** Makes a function durable: each `ctx.step` runs once, and its outcome is kept in the run's journal. */
+/**
+ * Defines a workflow: a named function whose steps are recorded, so that a run can stop anywhere and continue
+ * in another process.
+ */
 export function durable<S extends StandardSchema, Output>(
   name: string,
   body: (ctx: Context, input: SchemaOutput<S>) => Output,

@@ -27,14 +27,16 @@ export function assertType(request: Request, types: readonly string[]): string {
   });
 }
 
-/** Reads a body as JSON: its type must be `application/json`. An empty one is refused. */
+/**
+ * Reads a body as JSON, within the limits. Its type must be `application/json`, and an empty body is refused.
+ */
 export async function readJson(request: Request, given?: Partial<Limits>): Promise<unknown> {
   const limits = limitsOf(given);
   assertType(request, [jsonType]);
   return parseJson(await readBytes(request, limits), limits);
 }
 
-/** Reads a body as a form: its type must be `application/x-www-form-urlencoded`. */
+/** Reads a body as a form, within the limits. Its type must be `application/x-www-form-urlencoded`. */
 export async function readForm(request: Request, given?: Partial<Limits>): Promise<URLSearchParams> {
   const limits = limitsOf(given);
   assertType(request, [formType]);

@@ -9,7 +9,7 @@
 
 import { DurableError, type ErrorCode } from "@durable/core";
 
-/** What only this package says. The rest are codes of the library. */
+/** Codes of this package, besides those of `@durable/core`. */
 export type HttpErrorCode =
   | "forbidden"
   | "cross-site"
@@ -94,7 +94,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "storage-failed": 503,
 };
 
-/** A request that is refused. `message` is sent to whoever made it, `cause` is not. */
+/** A refused request. `message` is sent to the client, `cause` is not. */
 export class HttpError extends Error {
   readonly code: HttpErrorCode;
   readonly status: number;
@@ -122,7 +122,10 @@ export class HttpError extends Error {
 /** The HTTP status that goes with a code of the library. */
 export const statusOf = (code: string): number => (libraryStatus as Record<string, number>)[code] ?? 500;
 
-/** Any error as an answer; what is not the client's fault goes to `onError` as it is. */
+/**
+ * Turns any error into a JSON answer. Errors of the server (5xx) are passed to `onError` and answered with a
+ * general sentence.
+ */
 export function errorResponse(error: unknown, onError?: (error: unknown) => void): Response {
   const told = errorOf(error);
   if (told.status >= 500) onError?.(error);

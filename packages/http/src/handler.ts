@@ -5,7 +5,10 @@ import { errorResponse } from "./errors.ts";
 import { type Handler, type HandlerOptions, serviceOf } from "./options.ts";
 import { routeOf } from "./routes.ts";
 
-/** Start, read, list, stream, fork and cancel runs, and answer suspend points by token. */
+/**
+ * Creates one handler `(Request) => Promise<Response>` with routes to start, read, list, stream, fork and
+ * cancel runs, and to answer suspend points by token. It never throws.
+ */
 export function createHandler(app: App, options: HandlerOptions = {}): Handler {
   const service = serviceOf(app, options);
   return async (request) => {

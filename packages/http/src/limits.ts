@@ -1,8 +1,12 @@
 /** The numbers behind every request. Each is counted while it is read, and crossing one is a 4xx with a code. */
+
+/**
+ * Limits of a request. Each is counted while the body is read; crossing one is answered with 4xx and a code.
+ */
 export interface Limits {
   /** Bytes of a body; 1 MiB by default. */
   readonly bytes: number;
-  /** Milliseconds a body may take to arrive; 10 s by default. */
+  /** Milliseconds in which a body must arrive; 10 s by default. */
   readonly readMs: number;
   /** Nesting of JSON; 64 by default. */
   readonly depth: number;
@@ -14,6 +18,7 @@ export interface Limits {
   readonly streams: number;
 }
 
+/** The limits that apply where you set none. */
 export const defaultLimits: Limits = {
   bytes: 1024 * 1024,
   readMs: 10_000,

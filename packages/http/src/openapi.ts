@@ -4,7 +4,7 @@ import { schemas } from "./openapi-schemas.ts";
 
 type Part = Readonly<Record<string, unknown>>;
 
-/** Describes a handler that is mounted at `basePath`. */
+/** The OpenAPI 3.1 description of a handler that is mounted at `basePath`. */
 export function openApi({ basePath = "" }: { readonly basePath?: string } = {}): Part {
   return {
     openapi: "3.1.0",

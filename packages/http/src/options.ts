@@ -4,42 +4,50 @@ import { type App, DurableError } from "@durable/core";
 import { HttpError } from "./errors.ts";
 import { type Limits, limitsOf } from "./limits.ts";
 
+/** What a request wants to do, for `authorize`. */
 export type ActionType = "start" | "read" | "tokens" | "list" | "stream" | "fork" | "cancel" | "describe";
 
-/** What a request wants to do. */
+/** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** The workflow of `start`, and of a `list` that asks for one. */
+  /** Given for `start`, and for a `list` of one workflow. */
   readonly workflow?: string;
-  /** Of everything that is about one run. Checked for its shape, not for whether it exists. */
+  /** Given for every action on one run. Its characters are checked; whether the run exists is not. */
   readonly runId?: string;
 }
 
 /**
- * True lets the request through, false refuses it with 403, a Response is sent as it is. Look at headers only:
- * the body may have been read. `tokens` is asked beside `read`: may this reader see the tokens of open waits?
+ * Decides about a request: true allows it, false answers 403, a Response is sent as it is. Look at headers
+ * only, because the body may have been read. `tokens` is asked besides `read`, and decides whether the answer
+ * contains resume tokens.
  */
 export type Authorize = (
   request: Request,
   action: Action,
 ) => boolean | Response | Promise<boolean | Response>;
 
+/** Options of `createHandler`. */
 export interface HandlerOptions {
-  /** Where the handler is mounted: "/durable". "" by default. */
+  /** Where the handler is mounted, such as "/durable"; "" by default. */
   readonly basePath?: string;
-  /** Asked before everything but resume by token. Without it all the rest is refused. */
+  /** Called for every request except answers by token. Without it, all of these are refused. */
   readonly authorize?: Authorize;
+  /** Limits of requests; see `Limits` for the defaults. */
   readonly limits?: Partial<Limits>;
-  /** Hears what was answered with 5xx. By default it is a warning of the app's world. */
+  /** Called with errors that were answered with 5xx; by default they are printed as warnings. */
   readonly onError?: (error: unknown) => void;
-  /** Keeps an edge request alive for work that goes on after its answer. */
+  /** Keeps an edge request alive for work after its answer. */
   readonly waitUntil?: (work: Promise<unknown>) => void;
-  /** A resume is answered after this many milliseconds at the latest; the run is driven on behind it. 2,000 by default. */
+  /**
+   * A resume is answered after this many milliseconds at the latest, and the run continues in the background.
+   * 2,000 by default.
+   */
   readonly answerMs?: number;
   /** Milliseconds between the comments that keep a quiet stream open. 15,000 by default. */
   readonly keepAliveMs?: number;
 }
 
+/** A function that answers requests: for any server that uses the Fetch API. */
 export type Handler = (request: Request) => Promise<Response>;
 
 /** A handler's options with nothing left open. */

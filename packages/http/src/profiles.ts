@@ -11,29 +11,34 @@ import { HttpError } from "./errors.ts";
 import { fromBase64, fromHex, prefixed, sha256Hex, utf8, verifier } from "./hmac.ts";
 import type { Limits } from "./limits.ts";
 
+/** Options of a webhook profile. */
 export interface ProfileOptions {
-  /** One, or several while they are rotated: any of them may have signed. */
+  /** One secret, or several during a rotation: any of them may have signed. */
   readonly secrets: string | readonly string[];
-  /** Tells two senders of one profile apart, in run ids. The profile's own name by default. */
+  /** Distinguishes two senders with the same profile, in run ids. The name of the profile by default. */
   readonly name?: string;
-  /** Seconds a signed time may be away from now, either way; 300 by default. GitHub signs none. */
+  /** How many seconds the signed time may differ from now; 300 by default. GitHub signs no time. */
   readonly toleranceSeconds?: number;
 }
 
+/** Options of `standardWebhooks`. */
 export interface StandardWebhooksOptions extends ProfileOptions {
-  /** "webhook" by default: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`. Svix also sends "svix". */
+  /**
+   * "webhook" by default: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`. Svix also sends
+   * "svix".
+   */
   readonly prefix?: "webhook" | "svix";
 }
 
-/** What is known of a message once its signature holds. */
+/** What is known of a message after its signature was verified. */
 export interface Verified {
-  /** Made of signed parts only, equal in every delivery of one message. */
+  /** Made only from signed parts; equal for all deliveries of one message. */
   readonly id: string;
-  /** When it was signed, in milliseconds; `null` where that is not signed. */
+  /** When it was signed, in milliseconds; `null` where the time is not signed. */
   readonly at: number | null;
 }
 
-/** A message as it came. */
+/** A message as it arrived. */
 export interface Received {
   readonly headers: Headers;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -41,17 +46,21 @@ export interface Received {
   readonly limits: Limits;
 }
 
+/** How one sender signs its messages. Implement it for other senders. */
 export interface WebhookProfile {
   readonly name: string;
-  /** Media types it takes. */
+  /** Media types it accepts. */
   readonly types: readonly string[];
-  /** Rejects with `bad-signature` when the message is not the sender's. */
+  /** Rejects with `bad-signature` when the message does not come from the sender. */
   verify(received: Received): Promise<Verified>;
 }
 
 const mostSignatures = 16;
 
-/** https://www.standardwebhooks.com, symmetric signatures (`v1`). Secrets are base64, with or without `whsec_`. */
+/**
+ * https://www.standardwebhooks.com with symmetric signatures (`v1`). Secrets are base64, with or without
+ * `whsec_`.
+ */
 export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfile {
   const { prefix = "webhook" } = options;
   const { name, toleranceMs } = settings(options, "standard-webhooks");
@@ -73,7 +82,10 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfi
   };
 }
 
-/** `X-Hub-Signature-256`. Neither time nor delivery id are signed, so a message is named by its body. */
+/**
+ * Verifies `X-Hub-Signature-256`. GitHub signs neither the time nor the delivery id, so a message is
+ * identified by its body.
+ */
 export function github(options: Omit<ProfileOptions, "toleranceSeconds">): WebhookProfile {
   const { name } = settings(options, "github");
   const holds = verifier(secretsOf(options, name).map(utf8));
@@ -88,7 +100,7 @@ export function github(options: Omit<ProfileOptions, "toleranceSeconds">): Webho
   };
 }
 
-/** `Stripe-Signature: t=...,v1=...`. A message is named by the `id` of its event. */
+/** Verifies `Stripe-Signature: t=...,v1=...`. A message is identified by the `id` of its event. */
 export function stripe(options: ProfileOptions): WebhookProfile {
   const { name, toleranceMs } = settings(options, "stripe");
   const holds = verifier(secretsOf(options, name).map(utf8));
@@ -111,7 +123,10 @@ export function stripe(options: ProfileOptions): WebhookProfile {
   };
 }
 
-/** `X-Slack-Signature: v0=...`. Events are named by `event_id`, commands and clicks by their body. */
+/**
+ * Verifies `X-Slack-Signature: v0=...`. Events are identified by `event_id`, commands and clicks by their
+ * body.
+ */
 export function slack(options: ProfileOptions): WebhookProfile {
   const { name, toleranceMs } = settings(options, "slack");
   const holds = verifier(secretsOf(options, name).map(utf8));

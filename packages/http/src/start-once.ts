@@ -2,14 +2,15 @@
 
 import { type App, DurableError } from "@durable/core";
 
+/** The result of `startOnce`. */
 export interface StartedOnce {
   readonly status: "started" | "duplicate";
   readonly runId: string;
 }
 
 /**
- * Starts a run under an id that names its message. The second time it is a `duplicate`, also when the
- * sender changed something unimportant in between.
+ * Starts a run under an id that names its message. The second time it is a `duplicate`, also when the sender
+ * changed something unimportant in between.
  */
 export async function startOnce(
   app: Pick<App, "start">,

@@ -3,11 +3,16 @@
  * does not come back: send values in the form your workflow's schema takes.
  */
 
+/** A plain JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /** Shared parts are written out each time they are met: a value of many such parts is cut here. */
 const mostNodes = 1_000_000;
 
+/**
+ * Turns a value of a journal into plain JSON, for reading. What JSON cannot express is replaced by the
+ * nearest form, and cannot be turned back.
+ */
 export function toJson(value: unknown): Json {
   return new Converter().convert(value);
 }

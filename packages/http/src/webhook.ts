@@ -13,29 +13,38 @@ import type { Handler } from "./options.ts";
 import type { Verified, WebhookProfile } from "./profiles.ts";
 import { toJson } from "./to-json.ts";
 
+/** Options of `webhook` and `verifyWebhook`. */
 export interface WebhookOptions {
+  /** How the sender signs. */
   readonly profile: WebhookProfile;
   readonly limits?: Partial<Limits>;
-  /** Milliseconds since the epoch; the clock by default. */
+  /** Milliseconds since the epoch; the clock of the system by default. */
   readonly now?: () => number;
-  /** Hears what was answered with 5xx. */
+  /** Called with errors that were answered with 5xx. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A message whose signature holds. */
+/** A message whose signature is valid. */
 export interface Webhook extends Verified {
-  /** `webhookRunId` of it: start the run under this id, and a replay starts no second one. */
+  /**
+   * `webhookRunId` of the message: start the run under this id, and a repeated delivery starts no second run.
+   */
   readonly runId: string;
+  /** The body as it came. */
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** The body as text. */
   text(): string;
-  /** Parses within the limits; rejects what is no JSON with `invalid-json`. */
+  /** Parses the body within the limits; throws `invalid-json` if it is not JSON. */
   json(): unknown;
 }
 
-/** What a webhook does. What it gives is sent as JSON with 202; nothing is `{ "status": "accepted" }`. */
+/**
+ * What a webhook does with a message. A returned value is sent as JSON with 202; without one, `{ "status":
+ * "accepted" }` is sent.
+ */
 export type WebhookHandle = (event: Webhook, request: Request) => unknown;
 
-/** Reads and verifies a request. Rejects with an HttpError, which `errorResponse` turns into an answer. */
+/** Reads and verifies a message. Rejects with an `HttpError`, which `errorResponse` turns into an answer. */
 export async function verifyWebhook(request: Request, options: WebhookOptions): Promise<Webhook> {
   const { profile, now = Date.now } = options;
   const limits = limitsOf(options.limits);
@@ -53,7 +62,7 @@ export async function verifyWebhook(request: Request, options: WebhookOptions): 
   };
 }
 
-/** A handler of its own for one sender. */
+/** Creates a handler for the messages of one sender. */
 export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler {
   return async (request) => {
     try {
@@ -67,7 +76,7 @@ export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler
   };
 }
 
-/** A run id that is the same for every delivery of one message, and no other sender's. */
+/** A run id that is equal for all deliveries of one message, and for no other message. */
 export async function webhookRunId(name: string, id: string): Promise<string> {
   const hash = await sha256Hex(utf8(`durable webhook ${id}`));
   return `${name}-${hash.slice(0, 40)}`;

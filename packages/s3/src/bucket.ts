@@ -14,7 +14,7 @@ import { Requests, type Asked, type Reply } from "./request.ts";
 
 const deletesAtOnce = 6;
 
-/** Journals in an S3-compatible store: `new RemoteStorage(s3Bucket({ ... }))`. */
+/** A bucket in an S3-compatible store: `new RemoteStorage(s3Bucket({ ... }))`. */
 export function s3Bucket(options: S3Options): Bucket {
   return new S3Bucket(options);
 }

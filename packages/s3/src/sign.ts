@@ -3,21 +3,22 @@
  * the store, such as a queue, are signed for in the same way.
  */
 
+/** The keys of an AWS-compatible account. */
 export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
-  /** Of temporary credentials. */
+  /** Only for temporary credentials. */
   readonly sessionToken?: string;
 }
 
-/** What a signature is good for. */
+/** The service and region that a signature is valid for. */
 export interface SignerScope {
   readonly region: string;
   /** As AWS names it: `s3`, `sqs`. */
   readonly service: string;
 }
 
-/** A request, with all the headers it will have besides those of the signature; their names in lower case. */
+/** A request with all headers except those of the signature; header names in lower case. */
 export interface UnsignedRequest {
   readonly method: string;
   readonly url: URL;
@@ -50,7 +51,7 @@ export function encode(text: string): string {
   );
 }
 
-/** Signs requests to one service of one region. */
+/** Signs requests with Signature Version 4, on Web Crypto. Every header that is sent is signed. */
 export class Signer {
   readonly #credentials: Credentials;
   readonly #scope: SignerScope;

@@ -3,18 +3,20 @@
 import { DurableError, type Bucket, type BucketPage, type BucketQuery } from "@durable/core";
 import type { Random } from "./random.ts";
 
+/** How often each operation of a bucket was called. */
 export interface BucketCounts {
   gets: number;
-  /** Writes that were asked for, those that were refused included: object stores charge for both. */
+  /** Writes that were requested, refused ones included: object stores charge for both. */
   puts: number;
   lists: number;
   deletes: number;
   /** Characters that were written. */
   written: number;
-  /** Keys that were written, and how often each was. */
+  /** How often each key was written. */
   readonly writes: Map<string, number>;
 }
 
+/** Counts the requests to a bucket. */
 export function countingBucket(bucket: Bucket): Bucket & { readonly counts: BucketCounts } {
   const counts: BucketCounts = { gets: 0, puts: 0, lists: 0, deletes: 0, written: 0, writes: new Map() };
   const note = (key: string, text: string): void => {
@@ -49,20 +51,21 @@ export function countingBucket(bucket: Bucket): Bucket & { readonly counts: Buck
   };
 }
 
+/** What can go wrong with a request to a bucket. */
 export type BucketFault =
   /** Nothing was done, and the connection was lost. */
   | "lose-request"
-  /** It was done, and the connection was lost. */
+  /** It was done, and the reply was lost. */
   | "lose-reply"
-  /** The connection was lost, and it is done a while after. */
+  /** The connection was lost, and it is done later. */
   | "apply-late"
   /** Nothing was done: 409, 429, or 503. */
   | "busy"
   /** It was done, and the reply was 500. */
   | "busy-after"
-  /** It was done, sent again on the way, and refused then: 412 for one's own write. */
+  /** It was done, repeated on the way, and then refused: 412 for the caller's own write. */
   | "own-412"
-  /** A list in which the last keys to be created are not yet. */
+  /** A list without the newest keys. */
   | "stale-list"
   /** A list that ends early, and says so. */
   | "short-list";
@@ -70,20 +73,22 @@ export type BucketFault =
 const onWrites: readonly BucketFault[] = ["lose-request", "lose-reply", "apply-late", "busy", "busy-after"];
 const onLists: readonly BucketFault[] = ["lose-request", "busy", "stale-list", "short-list"];
 
+/** Options of `faultyBucket`. */
 export interface FaultyBucketOptions {
   readonly random: Random;
-  /** How likely each request meets a fault; 0.2 by default. */
+  /** How likely a request meets a fault; 0.2 by default. */
   readonly rate?: number;
-  /** What may happen; everything by default. */
+  /** Which faults may happen; all by default. */
   readonly faults?: readonly BucketFault[];
 }
 
+/** A bucket whose requests go wrong. */
 export interface FaultyBucket extends Bucket {
-  /** Faults that happened, and how often. */
+  /** Which faults happened, and how often. */
   readonly happened: ReadonlyMap<BucketFault, number>;
-  /** From now on lists show everything. */
+  /** From now on lists are complete. */
   settle(): void;
-  /** Settles when all that is done late is done: before the bucket behind it goes. */
+  /** Resolves when all late requests were applied. */
   quiet(): Promise<void>;
 }
 
@@ -110,6 +115,7 @@ function fate({ random, rate = 0.2, faults }: FaultyBucketOptions) {
   return { happened, draw };
 }
 
+/** Makes requests to a bucket go wrong at random. */
 export function faultyBucket(bucket: Bucket, options: FaultyBucketOptions): FaultyBucket {
   const { random } = options;
   const { happened, draw } = fate(options);

@@ -2,16 +2,18 @@
 
 import type { Storage } from "@durable/core";
 
+/** How often each operation of a storage was called. */
 export interface StorageCounts {
   appends: number;
   reads: number;
   leases: number;
   releases: number;
   lists: number;
-  /** Characters appended: batches, and the bodies of blobs that went with them. */
+  /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
 }
 
+/** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
   const counts: StorageCounts = { appends: 0, reads: 0, leases: 0, releases: 0, lists: 0, written: 0 };
   const wrapped: Storage = {

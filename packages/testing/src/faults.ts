@@ -5,37 +5,42 @@
 
 import { DurableError, type Storage, type World } from "@durable/core";
 
+/** The operations of a storage that can fail. */
 export type Operation = "append" | "read" | "list" | "lease" | "release" | "delete";
 
+/** What can go wrong with an operation of a storage. */
 export type Fault =
-  /** Not applied, and the caller is told it failed. */
+  /** Not applied, and reported as failed. */
   | "lose-request"
-  /** Applied, and the caller is told it failed. */
+  /** Applied, and reported as failed. */
   | "lose-reply"
-  /** Not applied, and refused as if others had been first. */
+  /** Not applied, and refused as if another writer had been first. */
   | "conflict"
   /** The caller dies before it is applied. */
   | "crash-before"
-  /** It is applied, and the caller dies before it hears of it. */
+  /** It is applied, and the caller dies before it gets the reply. */
   | "crash-after"
-  /** The caller dies; the request is under way and is applied later. */
+  /** The caller dies; the request is on its way and is applied later. */
   | "crash-then-apply";
 
+/** Options of `faultyStorage`. */
 export interface FaultOptions {
   readonly world: World;
-  /** What goes wrong with this operation, the `index`-th of its kind, from 1. */
+  /** What goes wrong with this operation, the `index`-th of its kind, from 1; `null` for nothing. */
   readonly plan?: (operation: Operation, index: number) => Fault | null;
   /** How long an operation takes, in virtual milliseconds; nothing by default. */
   readonly latency?: () => number;
 }
 
+/** A storage whose operations go wrong. */
 export interface FaultyStorage extends Storage {
-  /** Settles when the storage has died. */
+  /** Resolves when the storage has died. */
   readonly died: Promise<void>;
-  /** How often each operation was asked for. */
+  /** How often each operation was called. */
   readonly counts: Readonly<Record<Operation, number>>;
 }
 
+/** Makes operations of a storage go wrong, as a plan says. */
 export function faultyStorage(storage: Storage, options: FaultOptions): FaultyStorage {
   const { world, plan = () => null, latency } = options;
   const counts = { append: 0, read: 0, list: 0, lease: 0, release: 0, delete: 0 };

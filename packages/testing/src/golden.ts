@@ -9,14 +9,15 @@ import type { GoldenJournal } from "./golden/journal.ts";
 import { judge } from "./golden/replay.ts";
 import { GoldenError, reportOf, type GoldenReport, type GoldenResult } from "./golden/report.ts";
 
+/** Options of `replayGolden`. */
 export interface GoldenOptions {
-  /** Today's code: the workflow, or all that the journals belong to. */
+  /** The present code: the workflow, or all workflows that the journals belong to. */
   readonly against: AnyWorkflow | readonly AnyWorkflow[];
-  /** Gives the report back instead of throwing it when a journal does not replay. */
+  /** Returns the report instead of throwing it when a journal does not replay. */
   readonly report?: boolean;
-  /** For code that hands tokens on as declared input: the secret the journals were recorded with. */
+  /** For code that uses tokens as declared input: the secret of the recorded runs. */
   readonly secret?: Secret;
-  /** What the journals were recorded with, where they are encrypted. */
+  /** For encrypted journals: the cipher they were recorded with. */
   readonly encryption?: Cipher;
 }
 
@@ -26,8 +27,9 @@ interface Source {
 }
 
 /**
- * Replays recorded journals cold, without running any step: a run that ended must come to the same end, a parked one
- * to the same open waits. `journals` are journals, paths of JSON files, or globs. Throws when one does not replay.
+ * Replays recorded journals against the present code, without running any step. A run that has ended must
+ * reach the same end, a parked one the same open waits. `journals` are journals, paths of JSON files, or
+ * globs. Throws when one does not replay.
  */
 export async function replayGolden(
   journals: string | GoldenJournal | readonly (string | GoldenJournal)[],

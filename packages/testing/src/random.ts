@@ -1,5 +1,6 @@
 /** Chance that can be repeated: one seed, one sequence. */
 
+/** A random source with a seed: the same seed gives the same sequence. */
 export interface Random {
   /** Uniform in [0, 1). */
   next(): number;
@@ -7,10 +8,11 @@ export interface Random {
   between(low: number, high: number): number;
   /** True with probability `p`. */
   chance(p: number): boolean;
+  /** One element of the list. */
   pick<T>(list: readonly T[]): T;
 }
 
-/** Mulberry32: small, fast, and good enough to explore with. */
+/** Creates a random source (Mulberry32). */
 export function seeded(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

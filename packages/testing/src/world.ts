@@ -6,12 +6,13 @@
 import { systemWorld, type World } from "@durable/core";
 import { seeded } from "./random.ts";
 
+/** A world whose time passes only when a test lets it. */
 export interface VirtualWorld extends World {
   /** Lets virtual time pass until `work` settles. Rejects when nothing is left that could settle it. */
   run<T>(work: Promise<T> | (() => Promise<T>)): Promise<T>;
-  /** Moves the clock by hand, firing what falls due on the way. */
+  /** Moves the clock, and fires the timers that become due. */
   advance(ms: number): Promise<void>;
-  /** What was warned about. */
+  /** Warnings so far. */
   readonly warnings: readonly string[];
 }
 
@@ -21,12 +22,13 @@ interface Timer {
   readonly fire: () => void;
 }
 
+/** Options of `virtualWorld`. */
 export interface VirtualWorldOptions {
-  /** Ids and jitter come from it; 1 by default. */
+  /** For ids and jitter; 1 by default. */
   readonly seed?: number;
-  /** Time at the start; 2026-01-01 by default. */
+  /** The time at the start; 2026-01-01 by default. */
   readonly start?: number;
-  /** Asked before time passes: waits for work in real time, and says whether there was any. */
+  /** Called before time passes: waits for work in real time, and returns true if there was any. */
   readonly hold?: () => Promise<boolean>;
 }
 
@@ -102,6 +104,7 @@ class Clock {
   }
 }
 
+/** Creates a world with virtual time, for `durable(..., { world })`. */
 export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
   const { seed = 1, start = Date.UTC(2026, 0, 1), hold = () => Promise.resolve(false) } = options;
   const random = seeded(seed);

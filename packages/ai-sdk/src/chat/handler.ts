@@ -19,39 +19,50 @@ export interface ChatInput {
   /** The conversation, as UI messages of the SDK. */
   readonly messages: readonly unknown[];
   readonly trigger: string;
-  /** Whatever else the client's transport was told to send. */
+  /** Everything else that the transport of the client sends. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
+/** What a request wants to do, for `authorize`. */
 export interface ChatAction {
   readonly type: "send" | "watch" | "stop";
   readonly chatId: string;
 }
 
+/** Options of `createChatHandler`. */
 export interface ChatOptions {
   /** The name of the workflow that answers a message. */
   readonly workflow: string;
-  /** True lets the request through; a Response is sent as it is. Without it, everything is refused. */
+  /**
+   * Decides about a request: true allows it, a Response is sent as it is. Without it, every request is
+   * refused.
+   */
   readonly authorize?: (
     request: Request,
     action: ChatAction,
   ) => boolean | Response | Promise<boolean | Response>;
-  /** `/api/chat` by default. */
+  /** The path of the chat; `/api/chat` by default. */
   readonly api?: string | undefined;
-  /** Where the list of a chat's runs is kept: the storage of the app. */
+  /** Where the list of runs of a chat is kept: use the storage of the app. */
   readonly journal?: JournalOptions | undefined;
-  /** What is done when a run begins anew and a viewer has seen something else; `close` for clients before 7.0.169. */
+  /**
+   * What happens when a run begins its answer again after a viewer has seen a part of it; `close` for clients
+   * before 7.0.169.
+   */
   readonly onReset?: OnReset | undefined;
-  /** An answer is given out again for so long after its end, to clients that were cut off. 60 seconds by default. */
+  /** How long a finished answer is sent again to clients that reconnect; 60 seconds by default. */
   readonly graceMs?: number | undefined;
-  /** A quiet stream is kept open by a comment so often, and its run is looked after. 5 seconds by default. */
+  /**
+   * How often a quiet stream gets a comment that keeps it open, and its run is checked; 5 seconds by default.
+   */
   readonly keepAliveMs?: number | undefined;
-  /** Of a request's body; 4 MiB by default. */
+  /** Bytes of a request body; 4 MiB by default. */
   readonly bodyBytes?: number | undefined;
-  /** Hears what was answered with 500. */
+  /** Called with errors that were answered with 500. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
+/** Creates a handler for `useChat` that survives reloads, lost connections and dead servers. */
 export function createChatHandler(app: App, options: ChatOptions): (request: Request) => Promise<Response> {
   const { api = "/api/chat", onError = (error) => app.world.warn(`chat: ${String(error)}`) } = options;
   const chat = new Chat(app, options);

@@ -9,13 +9,15 @@
 import type { Context } from "@durable/core";
 import { Packer, type Part, type PartChunk } from "../chunks.ts";
 
-/** The stream's name in its run. */
+/** The name of that stream in its run. */
 export const chatStreamName = "chat";
 
 /** A viewer is so much behind the model, and as much again until what came is written. */
 const shownAfterMs = 30;
 
-/** Records what a chat's client is to see, to its end: `await chatStream(ctx, result.toUIMessageStream())`. */
+/**
+ * Records what the client of a chat sees, until its end: `await chatStream(ctx, result.toUIMessageStream())`.
+ */
 export async function chatStream(ctx: Context, stream: ReadableStream<object>): Promise<void> {
   const log = new Log();
   const recorded = ctx.stream(chatStreamName, () => log.chunks(), { retry: false });

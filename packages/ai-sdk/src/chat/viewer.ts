@@ -9,7 +9,10 @@
 import type { StreamEvent } from "@durable/core";
 import { partsOf, type Part, type PartChunk } from "../chunks.ts";
 
-/** `reset-step` is known to clients since 7.0.169. */
+/**
+ * `reset-step` tells the client to drop what it has seen of the step, which clients understand since 7.0.169;
+ * `close` ends the stream.
+ */
 export type OnReset = "reset-step" | "close";
 
 /** Parts for a viewer who has seen nothing yet; returns true at the end, and false where the viewer has to come back. */

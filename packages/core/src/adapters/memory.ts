@@ -39,6 +39,7 @@ interface Kept {
   deleted: boolean;
 }
 
+/** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
   readonly #runs = new Map<string, Kept>();
   readonly #readers = new Map<string, number>();

@@ -18,31 +18,40 @@ import { suspend, type SuspendOptions as AnySuspendOptions, type SuspendPromise 
 import { DurableError } from "../values/errors.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
-/** The engine's options; `schema` and `fallback` are told by the overloads, which infer from them. */
+/** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
 export type StepOptions = Omit<AnyStepOptions, "schema">;
+/**
+ * Options of `ctx.suspend`. A `schema` and a `fallback` are given in the same object and decide the type of
+ * the answer.
+ */
 export type SuspendOptions = Omit<AnySuspendOptions, "schema" | "fallback">;
 
+/** An option that all groups of calls have. */
 export interface GroupOptions {
-  /** Names the group in keys; `parallel` and `race` by default. */
+  /**
+   * The name in keys; the name of the method (`parallel`, `race`, `map`, `sleep`) or of the child workflow by
+   * default.
+   */
   readonly name?: string | undefined;
 }
 
+/** Options of `ctx.parallel`. */
 export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends GroupOptions {
-  /** How many branches run at a time; all by default. */
+  /** How many branches run at the same time; all by default. */
   readonly concurrency?: number | undefined;
-  /** `all` fails with the first failure; `settled` gives every branch's outcome. */
+  /** `all` rejects with the first failure; `settled` gives the outcome of every branch. */
   readonly mode?: M | undefined;
 }
 
-/** How the items of `ctx.map` are told apart, and how many are worked on at once. */
+/** Options of `ctx.map`. */
 export interface MapOptions<T> extends GroupOptions {
-  /** Names an item, so that its recorded work stays its own when items change places. */
+  /** Names an item, so that its recorded work still belongs to it after the items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;
-  /** How many items are worked on at a time; all by default. */
+  /** How many items are processed at the same time; all by default. */
   readonly concurrency?: number | undefined;
 }
 
-/** A function that is one branch: it gets a context with keys of its own. */
+/** A function that is one branch. It gets a context with keys of its own. */
 export type Branch<T = unknown> = (ctx: Context) => T;
 type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
 
@@ -55,26 +64,31 @@ export type ParallelResult<B extends Branches, M extends "all" | "settled"> = {
     : never;
 };
 
-/** The winner of a race, told apart by its name. */
+/** The winner of a race: the name of its branch, and its value. */
 export type RaceResult<B extends Readonly<Record<string, Branch>>> = {
   [K in keyof B & string]: { readonly name: K; readonly value: Awaited<ReturnType<B[K]>> };
 }[keyof B & string];
 
-/** What a workflow does its work through. Everything awaited in a workflow comes from here. */
+/** The first argument of a workflow. Everything that the workflow awaits comes from here. */
 export interface Context {
+  /** The id of the run. */
   readonly runId: string;
-  /** The version recorded when the run began. */
+  /** The version that was recorded when the run started. */
   readonly version: string | null;
-  /** Aborts when the run is cancelled, or when this branch loses a race. */
+  /** Aborts when the run is cancelled, or when this branch has lost a race. */
   readonly signal: AbortSignal;
-  /** Runs `work` once and keeps its outcome; on replay the recorded outcome comes back. */
+  /**
+   * Runs `work` and records its outcome; on replay the recorded outcome is returned and `work` does not run.
+   */
   step<S extends StandardSchema>(
     name: string,
     work: (info: StepInfo) => unknown,
     options: StepOptions & { readonly schema: S },
   ): Promise<SchemaOutput<S>>;
   step<T>(name: string, work: (info: StepInfo) => T, options?: StepOptions): Promise<Awaited<T>>;
-  /** Waits for an answer from outside. The token answers it, before or after it is awaited. */
+  /**
+   * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
+   */
   suspend<S extends StandardSchema, F>(
     name: string,
     options: SuspendOptions & { readonly schema: S; readonly fallback: F },
@@ -88,7 +102,7 @@ export interface Context {
     options: SuspendOptions & { readonly fallback: F },
   ): SuspendPromise<T | F>;
   suspend<T = unknown>(name: string, options?: SuspendOptions): SuspendPromise<T>;
-  /** Runs branches side by side, named or numbered. */
+  /** Runs branches concurrently. Named branches give a record, a list gives a tuple. */
   parallel<const B extends Branches>(
     branches: B,
     options: ParallelOptions<"settled"> & { readonly mode: "settled" },
@@ -97,38 +111,41 @@ export interface Context {
     branches: B,
     options?: ParallelOptions<"all">,
   ): Promise<ParallelResult<B, "all">>;
-  /** The first branch to settle decides; the others are closed. */
+  /** The first branch to settle wins; the others are aborted. */
   race<const B extends Readonly<Record<string, Branch>>>(
     branches: B,
     options?: GroupOptions,
   ): Promise<RaceResult<B>>;
   /**
-   * Records what a producer gives, chunk by chunk, while it comes; `run.stream(name)` reads along.
-   * Settles with all chunks at its end; on replay the recorded ones come back.
+   * Records what a producer yields, chunk by chunk; `run.stream(name)` reads along. Resolves with all chunks
+   * at the end, and on replay with the recorded ones.
    */
   stream<T>(
     name: string,
     producer: (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>,
     options?: StreamOptions,
   ): Promise<T[]>;
-  /** Runs another workflow as a run of its own, and waits for its output. Its waits are waits of this run, too. */
+  /**
+   * Runs another workflow as a run of its own, and waits for its output. Open waits of the child are shown as
+   * waits of this run, too.
+   */
   child<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
     ...args: Arguments<Input, GroupOptions>
   ): Promise<Output>;
-  /** Runs a function over items side by side, each in a branch named by its key, or by its place. */
+  /** Runs a function over items concurrently, each in a branch named by its key or by its index. */
   map<T, R>(
     items: readonly T[],
     fn: (ctx: Context, item: T, index: number) => R,
     options?: MapOptions<T>,
   ): Promise<Awaited<R>[]>;
-  /** Waits for a length of time, or until a moment: seconds or years. */
+  /** Waits for a duration, or until a date: seconds or years. */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
-  /** The run's own clock: the time of the latest thing it has seen. Equal on replay. */
+  /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
-  /** Chance in [0, 1), equal on replay. */
+  /** A random number in [0, 1), equal on replay. */
   random(name?: string): number;
-  /** A UUID, equal on replay. */
+  /** A random UUID, equal on replay. */
   uuid(name?: string): string;
 }
 

@@ -2,12 +2,16 @@
 
 import type { StandardSchema } from "../values/schema.ts";
 
+/** What `durable()` was given: name, function, input schema and version. */
 export interface Definition<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly body: (ctx: never, input: never) => unknown;
   readonly input: StandardSchema | null;
   readonly version: string | null;
-  /** For types alone: what it takes and gives. A method, so that `Workflow<never, unknown>` still takes any. */
+  /**
+   * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
+   * workflow.
+   */
   types?(input: Input): Output;
 }
 

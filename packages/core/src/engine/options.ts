@@ -64,11 +64,17 @@ export function abortReason({ runId, state }: RunJournal, stop: Stop, idle: bool
   return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
 }
 
+/** Options of `app.advance`. */
 export interface AdvanceOptions {
-  /** Sleeps and retries within this time are sat out; the app's own patience by default. */
+  /**
+   * Waits shorter than this are held in memory; longer ones park the run. The app's own patience by default.
+   */
   readonly patience?: Duration;
-  /** On abort the run is handed on: work that is under way is recorded, nothing more begins. */
+  /** On abort the run is handed over: work under way is finished and recorded, nothing more begins. */
   readonly signal?: AbortSignal;
-  /** A run taken up more often than this without any progress is `blocked` as `poison`; no limit by default. */
+  /**
+   * A run that was started more often than this without progress is `blocked` as `poison`; no limit by
+   * default.
+   */
   readonly maxStarts?: number;
 }

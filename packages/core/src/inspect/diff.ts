@@ -4,31 +4,32 @@ import { encode } from "../values/codec/encode.ts";
 import { isSettlement, materialize, type Settlement as Settled } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
 
-/** How the outcome of one call in the second journal relates to the first. */
+/** How one call differs between two runs. */
 export interface CallDiff {
   readonly key: string;
   /**
-   * `same`: one record, in both journals. `edited`: that record with another value. `re-run`: two records.
-   * `new` and `gone`: settled in the second alone, or in the first alone.
+   * `same`: one record that both runs see. `edited`: the same record with another value. `re-run`: two
+   * records. `new` and `gone`: settled only in the second run, or only in the first.
    */
   readonly change: "same" | "edited" | "re-run" | "new" | "gone";
-  /** The outcomes are equal, whoever made them. */
+  /** True when both outcomes are equal, wherever they were recorded. */
   readonly equal: boolean;
   readonly before: Given | null;
   readonly after: Given | null;
 }
 
-/** What a call gave. */
+/** The outcome of a call: a value or an error. */
 export type Given = { readonly value: unknown } | { readonly error: unknown };
 
+/** The result of `diff`. */
 export interface Diff {
-  /** In the order in which the calls settled, the first journal's before the second's. */
+  /** In the order in which the calls settled; those of the first run come first. */
   readonly calls: readonly CallDiff[];
-  /** What became of the two runs; `null` for one that has not ended. */
+  /** The ends of the two runs; `null` for a run that has not ended. */
   readonly end: { readonly equal: boolean; readonly before: Given | null; readonly after: Given | null };
 }
 
-/** Compares what calls of two runs gave: of a fork and its parent, say. Takes what `run.entries()` gives. */
+/** Compares the entries of two runs, such as a fork and its parent, call by call. */
 export function diff(before: readonly RunEntry[], after: readonly RunEntry[]): Diff {
   const [left, right] = [settlements(before), settlements(after)];
   const edited = new Set(
@@ -101,18 +102,23 @@ function isEqual(a: Given | null, b: Given | null): boolean {
 /** Where a run comes from. */
 export interface Lineage {
   readonly runId: string;
-  /** `null` for a run that was started. */
+  /** The run that was forked; `null` for a run that was started. */
   readonly parent: string | null;
   readonly label: string | null;
-  /** Where the fork went back to: it kept, or ran again, each of these keys, and ran what depends on them. */
+  /** Keys that the fork went back to: they ran again, and what depends on them. */
   readonly from: readonly string[];
+  /** Keys that the fork kept, while what depends on them ran again. */
   readonly after: readonly string[];
+  /** Keys whose output was replaced. */
   readonly edited: readonly string[];
-  /** Whose recorded work it can see, the oldest first. */
+  /** Runs whose recorded work it can see, oldest first. */
   readonly ancestors: readonly string[];
 }
 
-/** Reads where a run comes from out of its own entries. Takes what `run.entries()` gives. */
+/**
+ * Reads from the entries of a run which run it was forked from, and where. `null` if the entries lack the
+ * first one.
+ */
 export function lineage(entries: readonly RunEntry[]): Lineage | null {
   const first = entries.find((entry) => entry.kind === "run.started" || entry.kind === "run.forked");
   if (first === undefined) return null;

@@ -17,32 +17,41 @@ import { stepAsked } from "../journal/keys.ts";
 import { isSettlement } from "../journal/lineage.ts";
 import { spendOf, type Prices, type Spend, type Usage } from "../journal/usage.ts";
 
+/** What a fork would do, worked out by replay without running any step. */
 export interface ForkPlan {
   /** The run that would be forked. */
   readonly parent: string;
-  /** In the order of the parent's journal; then what it has not come to, and the fork would do at once. */
+  /**
+   * In the order of the parent's journal; then calls that the parent has not made and the fork would make at
+   * once.
+   */
   readonly calls: readonly PlannedCall[];
-  /** What the reused work took, and need not be spent again. */
+  /** What the reused work used, and need not be spent again. */
   readonly saved: Spend;
-  /** What the work took that would run again. */
+  /** What the work used that would run again. */
   readonly atStake: Spend;
-  /** Why the fork could not go on with the code at hand; `null` when it can. */
+  /** Why the fork could not continue with the present code; `null` when it can. */
   readonly blocked: DurableError | null;
 }
 
+/** One call of a planned fork. */
 export interface PlannedCall {
   readonly key: string;
   readonly kind: "step" | "stream" | "child" | "sleep" | "suspend";
-  /** `reused` and `edited` come from the journal; `runs` is work; `waits` is for time, or for the outside, under a new token. */
+  /**
+   * `reused` and `edited` come from the journal; `runs` is work; `waits` is a sleep, or a suspend point with
+   * a new token.
+   */
   readonly what: "reused" | "edited" | "runs" | "waits";
-  /** It is what the fork would do first; other work and waits come after that, as they did in the parent. */
+  /** True for what the fork would do first; other work and waits follow, as they did in the parent. */
   readonly next: boolean;
-  /** What the parent's attempts used. */
+  /** What the attempts of the parent used. */
   readonly usage: readonly Usage[];
 }
 
+/** Options of `run.plan`, besides those of `fork`. */
 export interface PlanOptions {
-  /** To say what is saved, and what is at stake, in money. */
+  /** Adds costs to `saved` and `atStake`. */
   readonly prices?: Prices | undefined;
 }
 

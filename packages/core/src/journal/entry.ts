@@ -8,36 +8,40 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Usage } from "./usage.ts";
 
-/** What a fork keeps of one ancestor. */
+/** What a fork reads of one ancestor. */
 export interface Ancestor {
   readonly runId: string;
-  /** Batches of the ancestor that existed when the fork was made. */
+  /** How many batches the ancestor had when the fork was created. */
   readonly length: number;
   /** Its own entries are numbered from here on. */
   readonly base: number;
+  /** Which of its entries the fork does not see. */
   readonly cuts: readonly Cut[];
 }
 
-/** Drops what was called at or after `at`, siblings in other branches excepted; `keep` spares `key` itself. */
+/** Drops calls made at or after position `at`, except in sibling branches; `keep` keeps `key` itself. */
 export interface Cut {
   readonly key: string;
   readonly at: number;
   readonly keep: boolean;
 }
 
-/** A recorded output replaced in a fork. `open` says how a call that had not settled was made. */
+/** A recorded output that a fork replaces. `open` describes a call that had not settled in the parent. */
 export interface Edit<V> {
   readonly key: string;
   readonly value: V;
   readonly open?: {
     readonly after: number;
     readonly wait?: string;
-    /** What it is, where that is neither a step nor a suspend point. */
+    /** The kind of the call, if it is neither a step nor a suspend point. */
     readonly kind?: "stream" | "child";
   };
 }
 
-/** Facts every call's entries carry: `after` is the highest position delivered when the call was made. */
+/**
+ * Fields of every entry of a call: `after` is the highest position that the workflow had seen when it made
+ * the call.
+ */
 interface Called {
   readonly key: string;
   readonly after: number;
@@ -48,24 +52,24 @@ interface Attempted extends Called {
   readonly attempt: number;
   /** Fingerprint of the declared input. */
   readonly input?: string;
-  /** What the attempt used, per model. */
+  /** Tokens that the attempt used, per model. */
   readonly usage?: readonly Usage[];
 }
 
-/** Whose child a run is: where its end is told. */
+/** The parent of a child run, and the call there that receives its end. */
 export interface ChildOf {
   readonly runId: string;
   readonly key: string;
-  /** Of the call in the parent, for the entry that tells it. */
+  /** The `after` of the call in the parent, for the entry that reports the end. */
   readonly after: number;
 }
 
-/** One fact. `V` is how values are held: encoded inside the engine, decoded for users. */
+/** What an entry records. `V` is the type of values: encoded inside the engine, decoded for users. */
 export type Fact<V> =
   | {
       readonly kind: "run.started";
       readonly runId: string;
-      /** Empty for a journal that is written without a workflow. */
+      /** Empty for a journal without a workflow. */
       readonly workflow: string;
       readonly version: string | null;
       readonly input: V;
@@ -79,15 +83,15 @@ export type Fact<V> =
       readonly parent: string;
       readonly label: string | null;
       readonly ancestry: readonly Ancestor[];
-      /** Where the fork's own entries count on from. */
+      /** The entries of the fork are numbered from here on. */
       readonly base: number;
       readonly edits: readonly Edit<V>[];
-      /** Where it went back to. */
+      /** Where the fork went back to. */
       readonly cuts?: readonly Cut[];
-      /** Absent when the parent's input is kept. */
+      /** Missing when the parent's input is kept. */
       readonly input?: V;
     }
-  /** Written before the work begins, and only where its loss must be noticed. */
+  /** Written before the work begins, and only for steps with `onUncertain`. */
   | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)
   | ({ readonly kind: "step.completed"; readonly value: V } & Attempted)
   | ({ readonly kind: "step.failed"; readonly error: V } & Attempted)
@@ -95,22 +99,22 @@ export type Fact<V> =
       readonly kind: "attempt.failed";
       readonly error: V;
       readonly retryAt: number;
-      /** Of a stream, not of a step. */
+      /** Set when it was an attempt of a stream. */
       readonly stream?: true;
     } & Attempted)
-  /** Some chunks of one attempt: `from` is the index of the first, and indices are dense. */
+  /** Some chunks of one attempt: `from` is the index of the first; indices have no gaps. */
   | ({
       readonly kind: "stream.chunks";
       readonly attempt: number;
       readonly from: number;
       readonly chunks: readonly V[];
     } & Called)
-  /** `value` is there in a fork that replaced the chunks. */
+  /** `value` is present in a fork that replaced the chunks. */
   | ({
       readonly kind: "stream.completed";
       readonly count: number;
       readonly value?: V;
-      /** When its first chunk came. */
+      /** When the first chunk came. */
       readonly firstAt?: number;
     } & Attempted)
   | ({ readonly kind: "stream.failed"; readonly error: V } & Attempted)
@@ -141,7 +145,7 @@ export type Fact<V> =
   | ({
       readonly kind: "suspend.resolved";
       readonly wait: string;
-      /** Absent when `answer` points at the entry that holds it. */
+      /** Missing when `answer` is the position of the entry that holds it. */
       readonly value?: V;
       readonly answer?: number;
       readonly answerId?: string;
@@ -158,12 +162,13 @@ export type Fact<V> =
       readonly kind: "parallel.opened" | "race.opened";
       readonly branches: readonly string[] | number;
     } & Called)
-  /** `look` is when open children are looked at, should none of them have told its end. */
+  /** `look` is when open children are checked, if none of them has reported its end before. */
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | { readonly kind: "run.completed"; readonly output: V; readonly orphans?: readonly string[] }
   | { readonly kind: "run.failed"; readonly error: V; readonly orphans?: readonly string[] }
   | { readonly kind: "run.cancelled"; readonly reason: V | null };
 
+/** The name of a fact: `step.completed`, `suspend.opened`, and so on. */
 export type FactKind = Fact<unknown>["kind"];
 
 export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
@@ -201,6 +206,6 @@ const runValues = ["input", "output", "error", "reason"];
 export type Entry<V = Json> = Fact<V> & {
   readonly at: number;
   readonly seq: number;
-  /** Written by anyone but a driver: an answer or a cancellation. */
+  /** True when it was not written by the driver of the run: an answer, a cancellation, the end of a child. */
   readonly outside: boolean;
 };

@@ -6,21 +6,29 @@ import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
 import type { Keyring } from "./tokens.ts";
 
-/** Where a run waits for the outside. */
+/** A suspend point that is open: what is asked, and the token that answers it. */
 export interface SuspendPoint {
+  /** The key of the wait in its run. */
   readonly key: string;
+  /** The last name of the key. */
   readonly name: string;
   /** Answers exactly this wait: `flow.resume(token, value)`. */
   readonly token: string;
+  /** The `note` that `ctx.suspend` was given. */
   readonly note: unknown;
-  /** JSON Schema of the answer, where the wait's schema can say it. */
+  /** JSON Schema of the answer, if the library of the schema can produce it. */
   readonly schema: unknown;
+  /** The deadline in milliseconds since the epoch; `null` without a timeout. */
   readonly expiresAt: number | null;
 }
 
+/**
+ * Where a run is: ended (`completed`, `failed`, `cancelled`), parked (`suspended`), driven elsewhere or due
+ * (`running`), or unable to continue (`blocked`).
+ */
 export type Outcome<T> = {
   readonly runId: string;
-  /** True when the run was over before this call: nothing ran, all came from the journal. */
+  /** True when the run had ended before this call, so that nothing ran. */
   readonly recorded: boolean;
 } & (
   | { readonly status: "completed"; readonly output: T }

@@ -4,7 +4,10 @@ import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { valueFields, type Entry } from "./entry.ts";
 
-/** One fact of a run's journal, its values decoded. */
+/**
+ * One entry of a journal, with decoded values: a fact, its time, its position, and whether it came from
+ * outside.
+ */
 export type RunEntry<V = unknown> = Entry<V>;
 
 export function decodeEntry(entry: Entry, runId: string): RunEntry {

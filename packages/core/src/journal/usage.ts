@@ -2,15 +2,16 @@
 
 import { DurableError } from "../values/errors.ts";
 
+/** The tokens that an attempt used, as the provider counts them. Stored unencrypted beside the outcome. */
 export interface Usage {
-  /** As the provider names it: `gpt-6-luna`. */
+  /** The model as the provider names it: `gpt-6-luna`. */
   readonly model: string;
   readonly provider?: string | undefined;
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** Of the input tokens, those that were read from the provider's cache. */
+  /** Input tokens that were read from the cache of the provider. */
   readonly cachedInputTokens?: number | undefined;
-  /** Of the output tokens, those that nobody sees. */
+  /** Output tokens that are not part of the visible answer. */
   readonly reasoningTokens?: number | undefined;
 }
 
@@ -20,22 +21,22 @@ const longestName = 200;
 const counts = ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const;
 type Count = (typeof counts)[number];
 
-/** What a million tokens cost, by the name of the model. */
+/** Prices of a million tokens, by the name of the model. */
 export type Prices = Readonly<
   Record<string, { readonly input: number; readonly output: number; readonly cachedInput?: number }>
 >;
 
-/** What some work took. */
+/** A sum of usage, with its cost. */
 export interface Spend {
   /** One sum per model. */
   readonly usage: readonly Usage[];
   readonly inputTokens: number;
   readonly outputTokens: number;
-  /** In the currency of the prices; `null` without prices, or when a model that was used has none. */
+  /** In the currency of the prices; `null` without prices, or when a model has no price. */
   readonly cost: number | null;
 }
 
-/** Adds up what was used, and what that costs. */
+/** Adds up usage, and its cost where prices are given. */
 export function spendOf(usages: readonly Usage[], prices?: Prices): Spend {
   const usage = sumUsage(usages);
   const total = (count: Count): number => usage.reduce((sum, used) => sum + (used[count] ?? 0), 0);

@@ -1,6 +1,6 @@
 /** Keeps what runs record from whoever can read the storage. `aesGcm` of @durable/core/encryption is one. */
 
-/** Where a sealed text stands. It opens there and nowhere else. */
+/** Where an encrypted text belongs. It can be decrypted only there. */
 export interface Place {
   /** The run it belongs to; empty for blobs, which runs share. */
   readonly runId: string;
@@ -8,13 +8,17 @@ export interface Place {
   readonly at: string;
 }
 
-/** Seals texts before they are stored, and opens them where they stand. */
+/** Encrypts texts before they are stored, each bound to its place. */
 export interface Cipher {
+  /** Encrypts a text for this place. */
   seal(text: string, place: Place): Promise<string>;
-  /** Rejects with `no-key` when the key is not at hand, and with `tampered` when this is not what was sealed here. */
+  /**
+   * Decrypts. Rejects with `no-key` when the key is missing, and with `tampered` when this text was not
+   * encrypted for this place.
+   */
   open(sealed: string, place: Place): Promise<string>;
-  /** A name for content that tells nothing of it to those without the key. Equal content, equal name. */
+  /** A name for content that reveals nothing without the key. Equal content has equal names. */
   nameOf(content: string): string;
-  /** True while journals from before there was a cipher may still be read. */
+  /** True while unencrypted journals may still be read. */
   readonly acceptsPlain: boolean;
 }

@@ -18,7 +18,7 @@ export function readCursor(cursor: string | undefined): readonly number[] | null
   );
 }
 
-/** What every storage answers when a journal has moved, or is only kept for the forks that read it. */
+/** The error of an append that came too late: the journal has moved, or the run was deleted. */
 export function conflict(runId: string, position: number, deleted = false): DurableError {
   const why = deleted
     ? `Run ${runId}, or one it reads, was deleted. Choose another id.`

@@ -6,21 +6,26 @@
 import { base32 } from "../values/hash.ts";
 import { scrub } from "../values/scrub.ts";
 
+/**
+ * Clock, random source, timers and event loop, as the engine sees them. Tests and the simulator pass their
+ * own.
+ */
 export interface World {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** A fresh random id: 26 base32 characters, 130 bits. */
+  /** A new random id: 26 base32 characters, 130 bits. */
   id(): string;
-  /** Uniform in [0, 1): for jitter only, never for what a workflow sees. */
+  /** A random number in [0, 1): only for jitter, never for values that a workflow sees. */
   random(): number;
-  /** Calls `fire` once after `ms`, however long that is; returns the way to call it off. */
+  /** Calls `fire` once after `ms`, however long that is; returns a function that cancels it. */
   timer(ms: number, fire: () => void): () => void;
-  /** Settles when every microtask that is queued now, and all they queue, have run. */
+  /** Resolves when all queued microtasks, and those they queue, have run. */
   drain(): Promise<void>;
-  /** Settles in a later turn of the event loop, so that what ends in this turn is gathered first. */
+  /** Resolves in a later turn of the event loop. */
   turn(): Promise<void>;
+  /** Prints a warning. */
   warn(message: string): void;
-  /** Calls `stop` once when the process is asked to end; returns the way to call that off. */
+  /** Calls `stop` once when the process is asked to end; returns a function that cancels it. */
   onTerminate(stop: () => void): () => void;
 }
 
@@ -67,6 +72,7 @@ const drain = nextTick
       new Promise((resolve) => queueMicrotask(() => nextTick(() => queueMicrotask(() => nextTick(resolve)))))
   : turn;
 
+/** The real clock, random source and timers. */
 export const systemWorld: World = {
   now: () => Date.now(),
   id: () => base32(crypto.getRandomValues(new Uint8Array(17)), 26),

@@ -19,7 +19,7 @@ export interface Edited {
   readonly cut: readonly Cut[];
 }
 
-/** Where to go back to. Each key may be a bare name where that is unique. */
+/** Where a fork goes back to. A name is enough where it is unique; otherwise give the key. */
 export interface Places {
   /** Runs this step again, and what depends on it. */
   readonly from?: string | readonly string[];

@@ -19,12 +19,17 @@ import { isKept } from "../journal/lineage.ts";
 import { scrub } from "../values/scrub.ts";
 import type { Storage } from "../ports/storage.ts";
 
+/** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
   /** Recorded outputs to replace, by key; what depends on them runs again. */
   readonly edit?: Readonly<Record<string, unknown>>;
+  /** Another input for the fork; that of the parent by default. */
   readonly input?: Input;
-  /** A few words that tell this fork from its siblings. */
+  /** A short text that distinguishes this fork from others, for lists. */
   readonly label?: string;
+  /**
+   * The id of the fork; random by default. If a fork of the same parent has this id, that one is returned.
+   */
   readonly id?: string;
 }
 

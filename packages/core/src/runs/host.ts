@@ -11,25 +11,26 @@ import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
 
+/** Options that workflows and apps share. */
 export interface HostOptions {
-  /** Where journals live. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
+  /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
   readonly storage?: Storage;
-  /** Signs resume tokens. With SQLite one is made beside the journal by default. */
+  /** Signs resume tokens. SQLite creates one beside its file by default; other storages need one. */
   readonly secret?: Secret;
-  /** Seals what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. In clear by default. */
+  /** Encrypts what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. Off by default. */
   readonly encryption?: Cipher;
-  /** Sleeps and retries that end within this time are sat out; for longer ones the run is parked. 60 s by default. */
+  /** Waits shorter than this are held in memory; longer ones park the run. 60 s by default. */
   readonly patience?: Duration;
-  /** How long a driver that went silent is believed to be alive on another host. 30 s by default. */
+  /** How long a silent driver on another host counts as alive. 30 s by default. */
   readonly lease?: Duration;
   /** Keeps an edge request alive for work in the background. */
   readonly waitUntil?: (work: Promise<unknown>) => void;
   /**
-   * How many parked runs stay in memory, so that what comes for them here costs no replay. 100 by default on
-   * Node, Bun and Deno; none on the edge, where no promise outlives its request, nor with a `world` of one's own.
+   * How many parked runs stay in memory, so that an answer to them needs no replay. 100 by default on Node,
+   * Bun and Deno; 0 on the edge, where no promise outlives its request, and with a `world` of your own.
    */
   readonly warm?: number;
-  /** Clock, chance and timers: for tests and simulation. */
+  /** Clock, random source and timers: for tests and simulation. */
   readonly world?: World;
 }
 

@@ -15,16 +15,18 @@ import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
 import { notFound, openRun } from "./lookup.ts";
 
-/** What a reader sees: chunks, and a reset where a further attempt begins anew and earlier chunks count no more. */
+/**
+ * What a reader of a stream gets: chunks, and a reset when a new attempt begins and earlier chunks are void.
+ */
 export type StreamEvent<T = unknown> =
   | { readonly type: "chunk"; readonly attempt: number; readonly index: number; readonly value: T }
   | { readonly type: "reset"; readonly attempt: number };
 
-/** Where the reading of a stream begins, and what ends it. */
+/** Options of `run.stream`: where to begin, and what ends the reading. */
 export interface ReadOptions {
-  /** The index to begin at: one more than that of the last chunk seen. 0 by default. */
+  /** The index to begin at, which is one more than that of the last chunk seen; 0 by default. */
   readonly from?: number | undefined;
-  /** The attempt that index belongs to; 1 by default. If there is a later one, a reset comes first. */
+  /** The attempt that `from` belongs to; 1 by default. If there is a later attempt, a reset comes first. */
   readonly attempt?: number | undefined;
   /** Ends the reading. */
   readonly signal?: AbortSignal | undefined;

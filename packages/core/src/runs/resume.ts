@@ -22,18 +22,24 @@ import { definitionOf, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
 
+/**
+ * `accepted`: recorded. `duplicate`: answered before. `expired`: too late. `invalid`: does not fit the
+ * schema, and the wait stays open. `unknown`: not a valid token, or no such run.
+ */
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
+/** What happened to an answer. */
 export interface ResumeResult<T = unknown> {
   readonly status: ResumeStatus;
-  /** Where the run stands now; absent for `unknown`. */
+  /** Where the run is now; missing for `unknown`. */
   readonly outcome?: Outcome<T>;
-  /** What is wrong with an `invalid` answer. */
+  /** Why an `invalid` answer does not fit. */
   readonly issues?: string;
 }
 
+/** Options of `resume` and `deliver`. */
 export interface ResumeOptions {
-  /** Names this answer: sent again with the same id, it is `accepted` again and counts once. */
+  /** Names this answer. Sent again with the same id, it is `accepted` again and counts once. */
   readonly id?: string | undefined;
 }
 

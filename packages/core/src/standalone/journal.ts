@@ -26,14 +26,14 @@ import { decodeEntry, type RunEntry } from "../journal/run-entry.ts";
 import { Meter } from "../journal/usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
 
-/** Where a journal is kept, and how it is sealed. */
+/** Options of `Journal.open`: where the journal is stored, and how it is encrypted. */
 export type JournalOptions = Pick<HostOptions, "storage" | "encryption" | "world">;
 
-/** What one record of a journal is bound to. */
+/** Options of `journal.record` and `journal.recordStream`. */
 export interface RecordOptions {
-  /** What the outcome depends on. A record made with another input is an error, not reused. */
+  /** What the value depends on. A record that was made with another input is an error, and is not reused. */
   readonly input?: unknown;
-  /** Handed to the work. */
+  /** Passed on to the work. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -51,7 +51,11 @@ interface Working {
 type Kind = "step" | "stream";
 type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
 
+/**
+ * A journal without a workflow: records single calls by key, for programs that have their own control flow.
+ */
 export class Journal {
+  /** The id it was opened with. */
   readonly id: string;
   readonly #host: Host;
   readonly #journal: RunJournal;
@@ -69,7 +73,7 @@ export class Journal {
     this.#learn(journal.entries);
   }
 
-  /** Opens the journal of this id; it comes to be with its first record. */
+  /** Opens the journal of this id. It is created with its first record. */
   static async open(id: string, options: JournalOptions = {}): Promise<Journal> {
     assertRunId(id);
     const host = new Host(options, () => null);
@@ -80,12 +84,12 @@ export class Journal {
     return direct;
   }
 
-  /** True when the key has a record: `record` would not run its work. */
+  /** True when the key has a record, so that `record` would not run its work. */
   has(key: string): boolean {
     return this.#settled.has(key);
   }
 
-  /** The recorded outcome of a key, or that of the work, which is then recorded. */
+  /** Returns the recorded value of a key; if there is none, runs the work and records its value. */
   record<S extends StandardSchema>(
     key: string,
     work: (info: StepInfo) => unknown,
@@ -113,8 +117,9 @@ export class Journal {
   }
 
   /**
-   * The recorded chunks of a key, or those of a producer, handed on as they come and recorded.
-   * Its end is withheld until it is durable. Recording goes on when the reader leaves.
+   * Returns the recorded chunks of a key; if there are none, passes on the chunks of a producer as they come,
+   * and records them. The end is held back until everything is durable. Recording goes on when the reader
+   * leaves.
    */
   recordStream<T>(
     key: string,
@@ -144,12 +149,12 @@ export class Journal {
     return recording.read() as RecordedStream<T>;
   }
 
-  /** Every fact in the journal, with values decoded. */
+  /** All entries of the journal, with decoded values. */
   entries(): RunEntry[] {
     return this.#journal.entries.map((entry) => decodeEntry(entry, this.id));
   }
 
-  /** Says that nothing more will be recorded: lists show the journal as completed. */
+  /** Marks the journal as completed. Further records are refused. */
   async end(): Promise<void> {
     if (this.#journal.state.end === null) await this.#append({ kind: "run.completed", output: null });
   }

@@ -12,7 +12,7 @@ import { DurableError } from "../values/errors.ts";
 import type { Meter } from "../journal/usage.ts";
 import type { World } from "../ports/world.ts";
 
-/** What a reader of a recorded stream gets; it may be read with `for await`, too, where streams can. */
+/** The chunks of a recorded stream, for `getReader()` or `for await`. */
 export type RecordedStream<T> = ReadableStream<T>;
 
 interface Place {

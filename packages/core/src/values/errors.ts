@@ -44,12 +44,14 @@ export const errorCodes = [
   "storage-failed",
 ] as const;
 
+/** The codes of `DurableError`. The table of errors explains each. */
 export type ErrorCode = (typeof errorCodes)[number];
 
-/** What every failure of this library is. Match with `DurableError.is(error, "code")`. */
+/** Every error of this library. Match it with `DurableError.is(error, "code")`. */
 export class DurableError extends Error {
+  /** Says what happened, and is the anchor of its section in the table of errors. */
   readonly code: ErrorCode;
-  /** Facts that go with the code: the list of waits for `suspended`, the path for `not-serializable`. */
+  /** Data that belongs to the code: the open waits for `suspended`, the path for `not-serializable`. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(
@@ -63,7 +65,10 @@ export class DurableError extends Error {
     this.details = options.details ?? {};
   }
 
-  /** Survives two copies of this package and a trip through a journal: it looks at the name, not the class. */
+  /**
+   * True for an error of this library, of this code if one is given. Compares names, so it also works across
+   * two copies of the package and after replay.
+   */
   static is<C extends ErrorCode = ErrorCode>(error: unknown, code?: C): error is DurableError & { code: C } {
     if (!(error instanceof Error) || error.name !== "DurableError") return false;
     const found = (error as Partial<DurableError>).code;
@@ -71,7 +76,7 @@ export class DurableError extends Error {
   }
 }
 
-/** Thrown by a step's work: stop at once, a further attempt cannot help. */
+/** Throw it in a step to fail at once, without further attempts. */
 export class FatalError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -79,7 +84,7 @@ export class FatalError extends Error {
   }
 }
 
-/** Thrown by a step's work: try again, and not before `after` ("30s", milliseconds or a Date). */
+/** Throw it in a step to be tried again not before `after`: "30s", milliseconds or a Date. */
 export class RetryError extends Error {
   readonly after: string | number | Date;
   constructor(message: string, options: { after: string | number | Date; cause?: unknown }) {

@@ -1,29 +1,39 @@
-/** The numbers behind law 10. Crossing one is a typed error that names the run and the step. */
+/** The limits of the library. Crossing one is an error with a code that names the run and the step. */
 export const limits = {
-  /** Encoded size of one value: an input, a step's output, an answer. */
+  /** Encoded size of one value: an input, the output of a step, an answer. */
   valueBytes: 32 * 1024 * 1024,
-  /** Nesting of one value. JSON.stringify itself gives up from about 10,000. */
+  /** Nesting of one value. `JSON.stringify` itself fails from about 10,000. */
   valueDepth: 256,
-  /** Entries gathered into one append; what is over waits for the next one. */
+  /** Entries of one append; the rest waits for the next one. */
   batchEntries: 1_000,
-  /** Encoded size at which a batch is closed; a single larger entry still goes alone. */
+  /** Encoded size at which a batch is closed. A single larger entry is still written, alone. */
   batchBytes: 16 * 1024 * 1024,
-  /** Chunks of one stream that go into one entry, and what they may weigh. */
+  /** Chunks at which one entry of a stream is closed. */
   chunksPerEntry: 256,
+  /** Encoded size of chunks at which one entry of a stream is closed. */
   chunkBytes: 64 * 1024,
-  /** Chunks of one attempt of a stream, and what they may weigh in all. */
+  /** Chunks of one attempt of a stream. */
   streamChunks: 1_000_000,
+  /** Encoded size of all chunks of one attempt of a stream. */
   streamBytes: 64 * 1024 * 1024,
+  /** Characters of the name of a workflow, step, wait, group or branch. */
   nameLength: 128,
+  /** Characters of a key. */
   keyLength: 1_024,
-  /** Suspend points open at one time in one run, answers that came early included. */
+  /** Suspend points open at the same time in one run. A larger number fails the call. */
   openWaits: 10_000,
+  /** Branches of one group, and items of one `ctx.map`. */
   branches: 10_000,
+  /** Attempts of one step or stream. */
   attempts: 1_000,
+  /** Encoded size of the note of a suspend point. */
   noteBytes: 64 * 1024,
-  /** A user's stack trace is kept up to this length. */
+  /** Characters of a stack trace that are kept. */
   stackLength: 8_192,
+  /** Nested causes of an error that are kept; a text stands for the rest. */
   causeDepth: 16,
+  /** Runs on one page of a list; a larger `limit` counts as this one. */
   listPage: 1_000,
+  /** Characters of the label of a fork. */
   labelLength: 256,
 } as const;

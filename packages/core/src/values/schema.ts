@@ -2,6 +2,10 @@
 
 import { scrub } from "./scrub.ts";
 
+/**
+ * Standard Schema (zod, valibot, arktype and others): validation, types, and JSON Schema where the library
+ * has it.
+ */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
@@ -12,16 +16,20 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
+/** The result of a validation: the value, or the issues. */
 export type SchemaResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
+/** One reason why a value does not fit a schema. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+/** The type that a schema accepts. */
 export type SchemaInput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["input"];
+/** The type that a schema produces. */
 export type SchemaOutput<S extends StandardSchema> = NonNullable<S["~standard"]["types"]>["output"];
 
 /** Runs a schema, if there is one; `issues` is a readable list such as "amount: expected number". */

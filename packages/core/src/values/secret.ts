@@ -6,8 +6,9 @@ import { labelOf, register, scrub, unnamed, valueOf } from "./scrub.ts";
 const shortest = 8;
 const inspect: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
-/** A secret. It prints as `[secret NAME]`, and so it is written; only `reveal` gives the value. */
+/** A secret. It prints and is recorded as `[secret NAME]`; only `reveal` gives the value. */
 export class SecretValue {
+  /** The name that stands for it. */
   readonly name: string;
   readonly #value: string | null;
 
@@ -17,6 +18,7 @@ export class SecretValue {
     this.#value = value;
   }
 
+  /** The value. Throws `no-key` if this process has not called `secret` with this name. */
   reveal(): string {
     const value = this.#value ?? valueOf(this.name);
     if (typeof value === "string") return value;
@@ -43,8 +45,8 @@ export class SecretValue {
 }
 
 /**
- * Makes a secret of a text, and has it taken out of everything that is recorded or said from now on.
- * The name stands for it in journals: the same in every process, and no two secrets with one name.
+ * Marks a text as secret: from now on it is removed from everything that is recorded or printed by this
+ * library. The name stands for it in journals; use the same name in every process, and one name per secret.
  */
 export function secret(value: string, name: string = unnamed): SecretValue {
   if (!isSecretName(name))

@@ -11,31 +11,36 @@ import { type Incoming, send, toRequest } from "./message.ts";
 /** Any fetch handler: ours, or a framework's. */
 type FetchHandler = (request: Request) => Promise<Response> | Response;
 
+/** Options of `serve`. */
 export interface ServeOptions {
-  /** 0, a free one, by default. */
+  /** A free port by default. */
   readonly port?: number;
-  /** "127.0.0.1" by default: nobody outside this machine. */
+  /** "127.0.0.1" by default: not reachable from other machines. */
   readonly hostname?: string;
   /** Connections at the same time; 1,000 by default. */
   readonly maxConnections?: number;
-  /** Milliseconds a request may take to arrive, its body included; 30,000 by default. */
+  /** Milliseconds in which a request must arrive, its body included; 30,000 by default. */
   readonly requestMs?: number;
-  /** Milliseconds `close` waits for requests under way; 10,000 by default. */
+  /** Milliseconds that `close` waits for requests under way; 10,000 by default. */
   readonly closeMs?: number;
-  /** Hears of handlers that threw. By default it is written to stderr. */
+  /** Called with what a handler threw; by default it is written to stderr. */
   readonly onError?: (error: unknown) => void;
 }
 
+/** A running server. */
 export interface Server {
   readonly port: number;
   readonly hostname: string;
   /** "http://127.0.0.1:8000" */
   readonly url: string;
-  /** Takes no more requests, lets those under way end, and cuts streams: their clients connect again elsewhere. */
+  /**
+   * Accepts no more requests, finishes those under way, and closes streams: their clients connect again
+   * elsewhere.
+   */
   close(): Promise<void>;
 }
 
-/** Serves until it is closed. */
+/** Serves a handler with Node's HTTP server until it is closed. */
 export async function serve(handler: FetchHandler, options: ServeOptions = {}): Promise<Server> {
   const { port = 0, hostname = "127.0.0.1", requestMs = 30_000, onError = console.error } = options;
   const open = new Set<Exchange>();
@@ -76,7 +81,7 @@ export async function serve(handler: FetchHandler, options: ServeOptions = {}): 
   return { port: bound, hostname, url: origin, close };
 }
 
-/** The handler for what speaks Node's own requests: `http.createServer`, Express, Fastify's `raw`. */
+/** Adapts a handler to Node's own requests: for `http.createServer`, Express, and `raw` of Fastify. */
 export function nodeListener(
   handler: FetchHandler,
   { onError = console.error }: Pick<ServeOptions, "onError"> = {},

@@ -6,19 +6,21 @@ import { faultyBucket, type BucketFault, type FaultyBucket } from "../buckets.ts
 import { seeded } from "../random.ts";
 import { storageConformance } from "./suite.ts";
 
+/** A bucket for one test. */
 export interface BucketHandle {
   readonly bucket: Bucket;
   /** Removes what the test has written. */
   close(): Promise<void>;
 }
 
-/** Gives a fresh, empty bucket. */
+/** Opens a fresh, empty bucket. */
 export type OpenBucket = () => Promise<BucketHandle>;
 
+/** Options of the tests of buckets. */
 export interface BucketConformanceOptions {
-  /** With faults in the way, of these kinds or of all; none by default. */
+  /** Lets requests go wrong, in these ways or in all; none by default. */
   readonly faults?: readonly BucketFault[] | "all";
-  /** Leaves out the tests that ask for hundreds of objects, for buckets behind a network. */
+  /** Leaves out tests with hundreds of objects, for buckets behind a network. */
   readonly brief?: boolean;
 }
 
@@ -103,7 +105,7 @@ export function remoteConformance(
   );
 }
 
-/** Registers every test of the port for one bucket. */
+/** Registers every test of the bucket contract for one bucket. */
 export function bucketConformance(
   name: string,
   open: OpenBucket,

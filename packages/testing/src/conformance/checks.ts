@@ -13,6 +13,7 @@ import { leaseChecks } from "./leases.ts";
 import { readChecks } from "./read.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
+/** What `open` of an adapter gets. */
 export interface OpenOptions {
   /** The clock of leases and quiet times; the suite moves it. */
   readonly now: () => number;

@@ -3,14 +3,17 @@
 import type { AppendRequest, ListPage, ListQuery, RunHead, Storage } from "@durable/core";
 import { expect } from "vitest";
 
-/** What an adapter's `open` gives to each test. */
+/** What `open` of an adapter returns to each test. */
 export interface ConformanceHandle {
   readonly storage: Storage;
-  /** A second handle on the same data, as another process would have. Without it, tests of two handles are skipped. */
+  /**
+   * A second handle on the same data, as another process would have. Without it, tests of two handles are
+   * skipped.
+   */
   reopen?(): Promise<Storage>;
-  /** For storages whose lists lag behind: settles once they show all that was appended. */
+  /** For storages whose lists lag: resolves when they show everything that was appended. */
   settled?(): Promise<void>;
-  /** Closes every handle that was given out, and removes the data. */
+  /** Closes all handles, and removes the data. */
   close(): Promise<void>;
 }
 

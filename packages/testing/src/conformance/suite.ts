@@ -10,12 +10,13 @@
 import { describe, it } from "vitest";
 import { checks, runCheck, type Open } from "./checks.ts";
 
+/** Options of `storageConformance`. */
 export interface ConformanceOptions {
-  /** Tests this storage does not pass, by their names, each with the reason, which is printed. */
+  /** Tests that this storage does not pass, by name, each with a reason, which is printed. */
   readonly skip?: readonly { readonly test: string; readonly reason: string }[];
 }
 
-/** Registers every test of the contract for one storage; each opens a fresh, empty one. */
+/** Registers every test of the storage contract for one storage; each test opens a fresh, empty one. */
 export function storageConformance(name: string, open: Open, { skip = [] }: ConformanceOptions = {}): void {
   const skipped = new Map(skip.map(({ test, reason }) => [test, reason]));
   for (const test of skipped.keys()) if (!checks.has(test)) throw unknownTest(name, test);

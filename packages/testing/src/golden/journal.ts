@@ -16,28 +16,30 @@ import { loadJournal } from "../load.ts";
 /** The frame below; batches carry a format version of their own. 2 brought blobs and children. */
 export const goldenFormat = 2;
 
-/** One batch, as an object for people to read; a text that is no plain JSON is kept as it is. */
+/** One batch as a readable object; a text that is not plain JSON is kept as it is. */
 export type GoldenBatch = string | { readonly [field: string]: unknown };
 
-/** The batches of a run that goes with another: one that a fork reads, or a child. */
+/** The batches of a run that belongs to another: one that a fork reads, or a child. */
 export interface GoldenAncestor {
   readonly runId: string;
   readonly batches: readonly GoldenBatch[];
-  /** What the batches point at, by name. */
+  /** The blobs that the batches refer to, by name. */
   readonly blobs?: Readonly<Record<string, string>>;
 }
 
+/** A recorded journal with everything that its replay needs. */
 export interface GoldenJournal extends GoldenAncestor {
   readonly format: number;
   readonly workflow: string;
-  /** For a fork: what it has from its ancestors, oldest first. */
+  /** For a fork: its ancestors, oldest first. */
   readonly ancestors?: readonly GoldenAncestor[];
-  /** Children it waits for, and theirs: a run is parked where they are. */
+  /** Children it waits for, and theirs. */
   readonly children?: readonly GoldenAncestor[];
 }
 
+/** Options of `recordGolden`. */
 export interface RecordGoldenOptions {
-  /** What the run was recorded with. Sealed values stay sealed in what is returned. */
+  /** The cipher of the run. Encrypted values stay encrypted in the result. */
   readonly encryption?: Cipher;
 }
 
@@ -50,8 +52,8 @@ interface RawEntry {
 }
 
 /**
- * Records a run's journal for `replayGolden`. What it returns is plain JSON: write it to a file.
- * It holds what the run's steps returned: look at it before you commit it.
+ * Reads the journal of a run for `replayGolden`. The result is plain JSON: write it to a file. It contains
+ * what the steps returned, so look at it before you commit it.
  */
 export async function recordGolden(
   storage: Storage,

@@ -28,7 +28,7 @@ import {
   type GoldenJournal,
 } from "./journal.ts";
 
-/** What today's code makes of a journal. */
+/** What the present code does with a journal. */
 export type GoldenVerdict =
   | "replays"
   | "diverged"

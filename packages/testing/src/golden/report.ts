@@ -2,18 +2,20 @@
 
 import type { GoldenVerdict, Judged } from "./replay.ts";
 
+/** The verdict on one journal. */
 export interface GoldenResult extends Judged {
-  /** The file it came from, or its place in the list. */
+  /** The file it came from, or its index in the list. */
   readonly source: string;
   readonly runId: string;
   readonly workflow: string;
 }
 
+/** What `replayGolden` found. */
 export interface GoldenReport {
   readonly journals: readonly GoldenResult[];
   /** True when every journal replays. */
   readonly ok: boolean;
-  /** The report as text, coloured where the output is a terminal. */
+  /** The report as text, in colour on a terminal. */
   toString(): string;
 }
 

@@ -11,6 +11,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import nodeCrypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 
+/** Clocks and random sources that replay cannot see. */
 export type AmbientName =
   | "Date.now"
   | "new Date"

@@ -3,8 +3,8 @@
 import type { SuspendPoint } from "@durable/core";
 
 /**
- * The answer to the suspend points of one name: a value; a function of the suspend point; or a list, for a name
- * that comes up several times. An answer that is itself a list stands in a list: `[[1, 2]]`.
+ * The answer to suspend points of one name: a value, a function of the suspend point, or a list for a name
+ * that occurs several times. An answer that is itself a list is put into a list: `[[1, 2]]`.
  */
 export type Answer =
   | ((point: SuspendPoint) => unknown)
@@ -16,6 +16,7 @@ export type Answer =
   | boolean
   | null;
 
+/** Answers by the name of the suspend point. */
 export type Answers = Readonly<Record<string, Answer>>;
 
 export class AnswerBook {

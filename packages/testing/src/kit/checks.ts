@@ -16,7 +16,7 @@ import { coldReplay, type History, type Setup } from "./history.ts";
 import type { Notes, Pass } from "./life.ts";
 import type { Ending } from "./to-the-end.ts";
 
-/** What went wrong in one history. `word` fits into a cell of a table. */
+/** What went wrong in one history. `word` is short enough for a table. */
 export interface Problem {
   readonly check: "outcome" | "output" | "journal" | "replay" | "order" | "effect";
   readonly word: string;

@@ -25,8 +25,8 @@ import {
 import { CrashError, crashReport, type CrashReport } from "./report.ts";
 
 /**
- * Runs the workflow in calm, then once for every I/O and every way to be hurt there, and compares. Rejects with
- * the report when a history went otherwise, so that awaiting it is the whole test.
+ * Runs a workflow once without faults, then once for every read and write and every kind of fault there, and
+ * compares the results. Rejects with the report when one differs, so that awaiting it is the whole test.
  */
 export async function crashEverywhere<Input, Output>(
   subject: CrashSubject<Input, Output>,

@@ -8,17 +8,21 @@
 
 import { inspect } from "node:util";
 
-/** One effect on the outside. */
+/** One effect on the outside world. */
 export interface Effect {
   /** What was done: `send`, `charge`. */
   readonly name: string;
-  /** The idempotency key the service was given; `null` if it was given none. */
+  /** The idempotency key that the service got; `null` if it got none. */
   readonly key: string | null;
   readonly payload: unknown;
 }
 
+/** Notes the effects of fake services. */
 export interface Recorder {
-  /** Notes an effect. True when the same key has not done the same before: a service with idempotency acts only then. */
+  /**
+   * Notes an effect. True when the same key has not done the same before; a service with idempotency acts
+   * only then.
+   */
   record(
     name: string,
     effect?: { readonly key?: string | null | undefined; readonly payload?: unknown },
@@ -28,7 +32,7 @@ export interface Recorder {
   reset(): void;
 }
 
-/** Notes the effects of fake services. Pass it to `crashEverywhere` as `effects`. */
+/** Creates a recorder. Pass it to `crashEverywhere` as `effects`. */
 export function recorder(): Recorder {
   const effects: Effect[] = [];
   return {

@@ -7,43 +7,45 @@ import type { Problem } from "./checks.ts";
 import type { EffectFinding } from "./effects.ts";
 import type { Point } from "./points.ts";
 
-/** One history that was hurt. */
+/** One history with a fault. */
 export interface CrashCase<Output = unknown> {
   readonly point: Point;
   readonly fault: Fault;
-  /** Where the run stands at the end; `null` when it never came to one. */
+  /** Where the run was at the end; `null` when it never ended. */
   readonly outcome: Outcome<Output> | null;
-  /** False when the run took another path and never came to the point. */
+  /** False when the run took another path and never reached the point of the fault. */
   readonly hit: boolean;
-  /** Processes it took. */
+  /** How many processes it took. */
   readonly lives: number;
-  /** How often each body was called, by key: of steps, of streams, and of children below the child's key. */
+  /** How often each step and stream ran, by key; those of children below the key of the child. */
   readonly ran: Readonly<Record<string, number>>;
   readonly problems: readonly Problem[];
 }
 
-/** An effect that some histories had differently, and how many. */
+/** An effect that differed in some histories. */
 export interface EffectReport extends EffectFinding {
+  /** In how many histories. */
   readonly cases: number;
   /** The first of them: `append 9, dies before`. */
   readonly where: string;
 }
 
-/** Clock or chance that workflow code read outside of a step. */
+/** A clock or random source that workflow code read outside of a step. */
 export interface AmbientReport {
   readonly name: AmbientName;
   /** `src/refund.ts:12` */
   readonly at: string;
 }
 
-/** A step or a stream whose body ran more often than in calm. */
+/** A step or stream that ran more often than without faults. */
 export interface RepeatedBody {
   readonly key: string;
   readonly cases: number;
-  /** True when its body asked for the idempotency key. */
+  /** True when its work used the idempotency key. */
   readonly keyed: boolean;
 }
 
+/** Sums over all histories. */
 export interface CrashTotals {
   readonly boundaries: number;
   readonly cases: number;
@@ -51,11 +53,11 @@ export interface CrashTotals {
   readonly wrong: number;
   /** Cases whose point was never reached. */
   readonly missed: number;
-  /** Calls of bodies beyond those of the calm run, over all cases. */
+  /** How often steps ran beyond the run without faults, over all cases. */
   readonly again: number;
-  /** Real time, all in all. */
+  /** Real time in all. */
   readonly ms: number;
-  /** Virtual time of the calm run. */
+  /** Virtual time of the run without faults. */
   readonly virtualMs: number;
 }
 
@@ -70,10 +72,10 @@ export interface CrashFindings<Output = unknown> {
   readonly boundaries: readonly Point[];
   readonly cases: readonly CrashCase<Output>[];
   readonly repeated: readonly RepeatedBody[];
-  /** Effects that differ from calm; `null` when none were watched. */
+  /** Effects that differ from the run without faults; `null` when none were recorded. */
   readonly effects: readonly EffectReport[] | null;
   readonly ambient: readonly AmbientReport[];
-  /** What the engine warned about, and what the test itself seems to have wrong. */
+  /** Warnings of the engine, and mistakes that the test itself seems to have. */
   readonly warnings: readonly string[];
   readonly totals: CrashTotals;
 }

@@ -2,7 +2,7 @@
 
 import type { ModelContent, ModelMessage, ModelResult, ModelStreamPart } from "./model-types.ts";
 
-/** One turn that says something, calls tools, or both. */
+/** A turn with text, tool calls, or both. */
 export interface SpokenTurn {
   readonly text?: string | undefined;
   readonly reasoning?: string | undefined;

@@ -3,7 +3,7 @@
  * this package depends on no version of the SDK, and its models fit where the SDK's own do.
  */
 
-/** One part of a message: which fields it has depends on its type. */
+/** A part of a message; its fields depend on its type. */
 export interface ModelPart {
   readonly type: string;
   readonly text?: string;
@@ -13,6 +13,7 @@ export interface ModelPart {
   readonly output?: unknown;
 }
 
+/** A message of a prompt. */
 export interface ModelMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content: string | readonly ModelPart[];

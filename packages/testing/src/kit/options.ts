@@ -7,16 +7,19 @@ import type { AmbientName } from "./ambient.ts";
 import type { Answers } from "./answers.ts";
 import type { Recorder } from "./effects.ts";
 
-/** What one life of the process has, for whatever else is to live in it. */
+/** What one process of a history has: use it for services that the workflow needs. */
 export interface CrashLife {
   readonly storage: Storage;
   readonly world: VirtualWorld;
   readonly secret: string;
-  /** 1 for the first life of a history. */
+  /** 1 for the first process of a history. */
   readonly number: number;
 }
 
-/** A workflow; or what a process does as it starts, called in every life, so that nothing outlives a crash. */
+/**
+ * A workflow, or a function that each process calls when it starts, so that nothing in memory survives a
+ * crash.
+ */
 export type CrashSubject<Input, Output> =
   | Workflow<Input, Output>
   | ((life: CrashLife) => Workflow<Input, Output> | Promise<Workflow<Input, Output>>);
@@ -25,31 +28,34 @@ export type CrashSubject<Input, Output> =
 export type Resettable = (() => unknown) | { reset(): unknown };
 
 export interface CrashSettings<Output> {
-  /** Answers to suspend points, by name: those of children as well, and `uncertain` for steps that ask somebody. */
+  /**
+   * Answers to suspend points by name, those of children included; `uncertain` answers steps that ask about
+   * an uncertain attempt.
+   */
   readonly resume?: Answers | undefined;
   /** Where fake services note what they were asked to do. */
   readonly effects?: Recorder | readonly Recorder[] | undefined;
-  /** Fakes that are put back to their start before each history. */
+  /** Fakes that are reset before each history: functions, or objects with a `reset` method. */
   readonly reset?: Resettable | readonly Resettable[] | undefined;
-  /** False when outputs may differ from history to history, because steps return something new each time. */
+  /** False when outputs may differ between histories, because steps return something new each time. */
   readonly compare?: boolean | undefined;
-  /** When two outputs are the same; deep equality by default. */
+  /** Whether two outputs are equal; deep equality by default. */
   readonly same?: ((calm: Output, other: Output) => boolean) | undefined;
-  /** How the run is meant to end; `completed` by default. */
+  /** How the run is expected to end; `completed` by default. */
   readonly ends?: "completed" | "failed" | "cancelled" | undefined;
-  /** Clock and chance that workflow code may read: for a logger, say. */
+  /** Clocks and random sources that workflow code may read outside of steps, for example in a logger. */
   readonly allow?: readonly AmbientName[] | undefined;
-  /** What is tried at every point; five ways by default. */
+  /** Which faults are tried at every point; five by default. */
   readonly faults?: readonly Fault[] | undefined;
-  /** With a seed, storage is slow by random amounts, which finds what instant storage hides. */
+  /** With a seed, the storage is slow by random amounts, which finds faults that an instant storage hides. */
   readonly slowSeed?: number | undefined;
-  /** How long virtual time waits for a body, in real milliseconds; 1,000 by default. */
+  /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;
-  /** False to get the report of a failure instead of an error. */
+  /** False to return the report of a failure instead of throwing it. */
   readonly throws?: boolean | undefined;
 }
 
-/** The input may be left out where the workflow takes none. */
+/** Options of `crashEverywhere`. The input may be left out where the workflow takes none. */
 export type CrashOptions<Input, Output> = CrashSettings<Output> &
   (unknown extends Input
     ? { readonly input?: Input }

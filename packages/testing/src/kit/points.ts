@@ -3,11 +3,11 @@
 import type { AppendRequest, Storage } from "@durable/core";
 import type { Operation } from "../faults.ts";
 
-/** One I/O of the calm run: the `index`-th of its kind, from 1. */
+/** One read or write of the run without faults: the `index`-th of its kind, from 1. */
 export interface Point {
   readonly operation: Operation;
   readonly index: number;
-  /** What was written, or asked for: `step.completed draft`. */
+  /** What was written or asked for: `step.completed draft`. */
   readonly what: string;
 }
 

@@ -3,12 +3,16 @@
 import type { CrashFindings } from "./findings.ts";
 import { reportText } from "./report-text.ts";
 
+/** What `crashEverywhere` found. */
 export interface CrashReport<Output = unknown> extends CrashFindings<Output> {
-  /** Every history went as in calm, and nothing was found that could go otherwise another time. */
+  /**
+   * True when every history had the result of the run without faults, and nothing was found that could differ
+   * another time.
+   */
   readonly ok: boolean;
-  /** The text, with colours or without. */
+  /** The report as text, with or without colours. */
   readonly text: (options?: { readonly colour?: boolean }) => string;
-  /** The text, coloured where somebody looks at a screen. */
+  /** The report as text, in colour on a terminal. */
   toString(): string;
 }
 

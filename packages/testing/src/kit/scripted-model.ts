@@ -18,20 +18,20 @@ export interface FailedTurn {
   readonly retryAfter?: number | undefined;
 }
 
-/** A text is a turn that says it. */
+/** One answer of the model: a text, a turn with tool calls, or a failure. */
 export type ModelTurn = string | SpokenTurn | FailedTurn | Error;
 
-/** One call of the model, as a script sees it and tests read it afterwards. */
+/** One call of a scripted model, for the script and for tests. */
 export interface ModelCall {
-  /** Number of the call, from 1. */
+  /** The number of the call, from 1. */
   readonly number: number;
-  /** Turn of the conversation: one more than the model has spoken in the prompt. */
+  /** The turn of the conversation: one more than the answers of the model in the prompt. */
   readonly turn: number;
-  /** How often this very prompt has been sent, this time included. */
+  /** How often this prompt was sent, this time included. */
   readonly attempt: number;
   readonly stream: boolean;
   readonly prompt: readonly ModelMessage[];
-  /** What the user said last. */
+  /** The last text of the user. */
   readonly question: string;
   /** Tool results of the conversation so far, in order. */
   readonly toolResults: readonly { readonly tool: string; readonly value: unknown }[];
@@ -39,11 +39,12 @@ export interface ModelCall {
   readonly tools: readonly string[];
 }
 
+/** A list of turns, or a function that chooses the next one. */
 export type ModelScript =
   | readonly ModelTurn[]
   | ((prompt: readonly ModelMessage[], call: ModelCall) => ModelTurn | Promise<ModelTurn>);
 
-/** Fits where the AI SDK (ai 7) wants a language model. */
+/** A language model that follows a script. It fits where the AI SDK 7 expects a model. */
 export interface ScriptedModel {
   readonly specificationVersion: "v4";
   readonly provider: string;
@@ -53,10 +54,11 @@ export interface ScriptedModel {
   doStream(options: ModelCallOptions): Promise<{ stream: ReadableStream<ModelStreamPart> }>;
   /** Every call since the last reset. */
   readonly calls: readonly ModelCall[];
-  /** Forgets all calls and starts the script over. */
+  /** Forgets all calls and starts the script from its beginning. */
   reset(): void;
 }
 
+/** Creates a language model that needs no key and answers by a script. */
 export function scriptedModel(
   script: ModelScript,
   { modelId = "scripted" }: { readonly modelId?: string | undefined } = {},

@@ -4,11 +4,12 @@ import { befalls, type NetworkFault } from "./faults.ts";
 import type { Plan } from "./plan.ts";
 import { simulate, type Simulation } from "./simulate.ts";
 
+/** The result of `exhaust`. */
 export interface Exhausted {
-  /** Requests of the quiet history. */
+  /** Requests of the history without faults. */
   readonly points: number;
   readonly cases: number;
-  /** The first that broke an invariant. */
+  /** The first simulation that broke an invariant; `null` if none did. */
   readonly failed: Simulation | null;
 }
 
@@ -21,7 +22,7 @@ export const singleFaults: readonly NetworkFault[] = [
   "lose-request",
 ];
 
-/** The plan without faults and actions first, then one fault at each of its requests. */
+/** Simulates a plan without faults and actions, then with one fault at each of its requests. */
 export async function exhaust(
   plan: Plan,
   faults: readonly NetworkFault[] = singleFaults,

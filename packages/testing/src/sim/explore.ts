@@ -13,22 +13,23 @@ import { shrink } from "./shrink.ts";
 import { simulate, type Simulation } from "./simulate.ts";
 import { describeViolations, eventTable } from "./table.ts";
 
+/** Options of `explore`, besides the input. */
 export interface ExploreSettings<Output> {
   /** How many seeds; 200 by default. */
   readonly seeds?: number | undefined;
-  /** The first of them; 1 by default. */
+  /** The first seed; 1 by default. */
   readonly from?: number | undefined;
   /** Answers to suspend points, by name. */
   readonly resume?: Answers | undefined;
-  /** Throws when an output is not what it may be: called for every run that completes. */
+  /** Called with the output of every run that completes; throws when the output is wrong. */
   readonly expect?: ((output: Output) => void) | undefined;
-  /** How long virtual time waits for a body, in real milliseconds; 1,000 by default. */
+  /** How long virtual time waits for the work of a step, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;
-  /** Hears of each seed: for a progress line. */
+  /** Called after each seed: for a progress line. */
   readonly progress?: ((seeds: number) => void) | undefined;
 }
 
-/** The input may be left out where the workflow takes none. */
+/** Options of `explore`. The input may be left out where the workflow takes none. */
 export type ExploreOptions<Input, Output> = ExploreSettings<Output> &
   (undefined extends Input ? { readonly input?: Input } : { readonly input: Input });
 
@@ -36,17 +37,21 @@ export type ExploreArguments<Input, Output> = undefined extends Input
   ? [options?: ExploreOptions<Input, Output>]
   : [options: ExploreOptions<Input, Output>];
 
+/** What `explore` did. */
 export interface Exploration {
   readonly seeds: number;
   readonly runs: number;
   readonly bodies: number;
   readonly faults: number;
   readonly events: number;
-  /** What was met on the way, and how often. */
+  /** Which situations occurred, and how often. */
   readonly met: ReadonlyMap<string, number>;
 }
 
-/** Runs a workflow under every seed; rejects with the shortest history of the first that fails. */
+/**
+ * Simulates a workflow with several workers, random schedules and many faults, once for every seed. Rejects
+ * with the shortest history of the first seed that fails.
+ */
 export async function explore<Input, Output>(
   flow: Workflow<Input, Output>,
   ...[options = {} as ExploreOptions<Input, Output>]: ExploreArguments<Input, Output>

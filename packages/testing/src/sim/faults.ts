@@ -3,28 +3,29 @@
 import type { Operation } from "../faults.ts";
 import type { Random } from "../random.ts";
 
+/** What can go wrong with a request in the simulator. */
 export type NetworkFault =
-  /** Never arrives; the sender is told so late. */
+  /** Never arrives; the sender learns it late. */
   | "lose-request"
-  /** Applied; the sender is told that it failed. */
+  /** Applied, and reported as failed. */
   | "lose-reply"
-  /** The sender is told that it failed, and it is applied long after. */
+  /** Reported as failed, and applied long after. */
   | "apply-late"
   /** Arrives twice. */
   | "duplicate"
   /** Takes longer than any lease. */
   | "stall"
-  /** Refused as if others had been first. */
+  /** Refused as if another writer had been first. */
   | "fence"
   /** Refused: too many requests. */
   | "throttle"
-  /** The sender dies: before it is sent, after it was applied, or while it is under way. */
+  /** The sender dies: before the request is sent, after it was applied, or while it is on its way. */
   | "crash-before"
   | "crash-after"
   | "crash-then-apply"
-  /** The sender is asked to end while it is under way, and ended a while later. */
+  /** The sender is asked to end while the request is on its way, and killed a while later. */
   | "ask-to-end"
-  /** A read that lacks its last batches and says so, or a list that lacks runs. */
+  /** A read without its last batches, which says so, or a list without some runs. */
   | "cut-short"
   /** A read of the journal as it was a moment ago. */
   | "stale"

@@ -71,11 +71,13 @@ export interface ForkNote {
   readonly how: "from" | "after" | "edit";
 }
 
+/** An invariant that was broken. */
 export interface Violation {
   readonly invariant: string;
   readonly message: string;
 }
 
+/** One event of a simulation. */
 export interface TraceLine {
   readonly at: number;
   readonly who: string;

@@ -1,6 +1,6 @@
 /** What is promised, in words. */
 
-/** What each invariant says, for those who meet it in a failure. */
+/** What each invariant of the simulator says, by its id. */
 export const invariants: Readonly<Record<string, string>> = {
   I1: "one value per key, the same in every pass",
   I2: "a cold start reproduces the end and does no work",

@@ -47,9 +47,12 @@ export interface Action {
   readonly ms: number;
 }
 
+/** Everything that a simulation does, drawn from a seed. */
 export interface Plan {
   readonly seed: number;
-  /** Nothing in the workflows depends on time or order: their output can be told beforehand. */
+  /**
+   * True when nothing in the workflows depends on time or order, so that their output is known beforehand.
+   */
   readonly calm: boolean;
   readonly flows: readonly FlowPlan[];
   readonly runs: readonly RunPlan[];
@@ -60,35 +63,38 @@ export interface Plan {
   readonly concurrency: number;
   readonly leaseMs: number;
   readonly patienceMs: number;
-  /** The storage tells of changes; otherwise drivers poll. */
+  /** True when the storage reports changes; otherwise drivers poll. */
   readonly notifies: boolean;
-  /** Chance decides who goes first, or priorities that change a few times. */
+  /** Who goes first: chosen at random, or by priorities that change a few times. */
   readonly schedule: "random" | "priorities";
-  /** Longest way of a message, in milliseconds. */
+  /** The longest time that a message takes, in milliseconds. */
   readonly latencyMs: number;
-  /** How far the clock of each process is off. */
+  /** By how much the clock of each process is wrong. */
   readonly skews: readonly number[];
   readonly rates: Rates;
   readonly actions: readonly Action[];
   readonly healAt: number;
-  /** The code that was deployed stays when faults end; runs it cannot go on with stay blocked. */
+  /** The deployed code stays when faults end; runs that do not fit it stay blocked. */
   readonly keepsCode: boolean;
-  /** What runs record is sealed; in clear when absent. */
+  /** True when runs are encrypted. */
   readonly encrypted?: boolean;
-  /** How many parked runs a process keeps in memory; none when absent. */
+  /** How many parked runs a process keeps in memory; none if missing. */
   readonly warm?: number;
-  /** Processes that read streams along; none when absent. */
+  /** Processes that read streams; none if missing. */
   readonly readers?: number;
-  /** Keys of a journal without a workflow, into which two processes record; no such journal when absent. */
+  /** Keys of a journal without a workflow, into which two processes record; no such journal if missing. */
   readonly records?: number;
-  /** Apps do not have the workflows of children: those who drive their parents drive them. */
+  /**
+   * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
+   */
   readonly privateChildren?: boolean;
-  /** Only these network faults happen, by the names a run gave them; all that are drawn when absent. */
+  /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
 
 const minute = 60_000;
 
+/** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);

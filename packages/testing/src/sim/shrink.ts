@@ -7,19 +7,23 @@ import type { Plan } from "./plan.ts";
 import { simulate, type SimulateOptions, type Simulation } from "./simulate.ts";
 import { childrenOf, withChild, type Tree } from "./tree.ts";
 
+/** Options of `shrink`. */
 export interface ShrinkOptions extends Pick<SimulateOptions, "programs" | "settled"> {
-  /** Time for it, in milliseconds; a minute by default. */
+  /** How long to search, in milliseconds; a minute by default. */
   readonly budgetMs?: number;
   readonly progress?: (tries: number, plan: Plan) => void;
 }
 
+/** The result of `shrink`. */
 export interface Shrunk {
+  /** The smallest plan found that still fails. */
   readonly plan: Plan;
   /** The last simulation of it, with its trace. */
   readonly simulation: Simulation;
   readonly tries: number;
 }
 
+/** Makes the plan of a failed simulation smaller, while it still fails. */
 export async function shrink(failed: Simulation, options: ShrinkOptions = {}): Promise<Shrunk> {
   const { budgetMs = 60_000, progress, ...around } = options;
   const until = performance.now() + budgetMs;

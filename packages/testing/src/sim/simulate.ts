@@ -19,31 +19,34 @@ import { areRecorded } from "./recorders.ts";
 import { Scheduler } from "./scheduler.ts";
 import { startOfTime, Town } from "./town.ts";
 
+/** Options of `simulate`. */
 export interface SimulateOptions {
   readonly seed?: number;
-  /** A plan that was written down: wins over the seed. */
+  /** A plan to use instead of one drawn from the seed. */
   readonly plan?: Plan;
-  /** Workflows to run in place of the plan's own. */
+  /** Workflows to run instead of those of the plan. */
   readonly programs?: readonly Program[];
-  /** Settles when nothing outside of virtual time is under way; asked after every event. */
+  /** Resolves when nothing outside of virtual time is under way; called after every event. */
   readonly settled?: () => Promise<unknown>;
-  /** Keeps every event for the table. */
+  /** True keeps every event for `eventTable`. */
   readonly trace?: boolean;
   /**
-   * Handles on one storage to run on, which must settle everything in the turn it is asked in; requests go to one
-   * after the other. A `MemoryStorage` by default.
+   * Handles on one storage, which must settle every request in the turn it comes in; requests go to the
+   * handles in turn. A `MemoryStorage` by default.
    */
   readonly open?: (now: () => number) => readonly Storage[];
 }
 
+/** The result of a simulation. */
 export interface Simulation {
   readonly plan: Plan;
+  /** Invariants that were broken; empty when all held. */
   readonly violations: readonly Violation[];
-  /** What was met on the way, and how often. */
+  /** Which situations occurred, and how often. */
   readonly met: ReadonlyMap<string, number>;
   /** Network faults that happened, by name. */
   readonly faults: readonly string[];
-  /** Requests to the storage before faults end, by name: where a fault may be put. */
+  /** Requests to the storage before faults end, by name: where a fault can be put. */
   readonly requests: readonly string[];
   readonly events: number;
   readonly runs: number;
@@ -56,6 +59,10 @@ const patienceMs = 4 * 3_600_000;
 const sliceMs = 2 * 60_000;
 const mostEvents = 400_000;
 
+/**
+ * Simulates one history: generated workflows, several processes, faults and crashes in virtual time, checked
+ * against invariants.
+ */
 export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const plan = options.plan ?? planOf(options.seed ?? 1);
   const random = seeded(plan.seed ^ 0x5bd1e995);

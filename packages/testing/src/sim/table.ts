@@ -9,7 +9,7 @@ import { childrenOf, type Tree } from "./tree.ts";
 /** Requests that went well and changed nothing say little. */
 const quiet = new Set(["list", "read", "lease", "release", "append"]);
 
-/** What happened, one line an event; of a long history, its beginning and its end. */
+/** The events of a simulation as text, one line per event; of a long history, the beginning and the end. */
 export function eventTable({ trace }: Simulation, most = 300): string {
   // When faults end everybody begins anew, and at the end everybody ends: that is so in every history.
   const healed = trace.findIndex(({ what }) => what === "faults end");
@@ -27,7 +27,7 @@ export function eventTable({ trace }: Simulation, most = 300): string {
   return (left > 0 ? [...cut, ...lines.slice(third - most)] : cut).join("\n");
 }
 
-/** Violations with what they mean. */
+/** Broken invariants as text, with what each invariant says. */
 export function describeViolations(violations: readonly Violation[], most = 3): string {
   return violations
     .slice(0, most)
@@ -39,7 +39,7 @@ function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(3)} s`;
 }
 
-/** A workflow as code would say it. */
+/** Prints a generated workflow as code. */
 export function describeTree(tree: Tree, indent = ""): string {
   const inner = childrenOf(tree).map((node) => describeTree(node, `${indent}  `));
   return [`${indent}${describeNode(tree)}`, ...inner].join("\n");

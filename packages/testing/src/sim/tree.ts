@@ -2,6 +2,7 @@
 
 import type { Random } from "../random.ts";
 
+/** A generated workflow of the simulator, as data. */
 export type Tree =
   | {
       readonly kind: "step";

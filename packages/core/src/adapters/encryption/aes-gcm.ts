@@ -24,7 +24,7 @@ const utf8 = new TextEncoder();
 // What looks like a byte order mark is a character like any other.
 const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Seals under the key `current`; opens what any of the `keys` sealed. */
+/** Encrypts journals with AES-256-GCM: new values with the key `current`; any of `keys` decrypts. */
 export function aesGcm(options: AesGcmOptions): Cipher {
   const { current, keys } = masterKeys(options);
   const keyOf = runKeys(keys);

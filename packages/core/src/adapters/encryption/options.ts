@@ -4,16 +4,16 @@ import { fromBase64 } from "../../values/base64.ts";
 import { DurableError } from "../../values/errors.ts";
 import { toBase64Url } from "./base64url.ts";
 
-/** The keys that journals are sealed and opened with. */
+/** The keys of `aesGcm`. */
 export interface AesGcmOptions {
-  /** The id of the key that seals. */
+  /** The id of the key that encrypts. */
   readonly current: string;
   /**
    * Keys of 32 bytes, as bytes or as base64 text, by ids of 1 to 32 letters, digits, "_" and "-". All of them
-   * open: keep a retired key here for as long as anything it sealed is kept.
+   * decrypt: keep a retired key here as long as anything it encrypted is kept.
    */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
-  /** True to go on reading journals from before there was a cipher. Set it back when they are gone. */
+  /** True to read journals from before encryption was on. Remove it when they are gone. */
   readonly acceptPlain?: boolean;
 }
 

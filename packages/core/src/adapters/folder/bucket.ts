@@ -15,12 +15,18 @@ const pageSize = 1_000;
 const suffix = ".txt";
 const underWay = ".writing";
 
+/** Options of `FolderBucket`. */
 export interface FolderOptions {
-  /** False leaves it to the system when files reach the disk: they outlive the process, and perhaps not the machine. */
+  /**
+   * False lets the operating system decide when files reach the disk: they survive the process, but perhaps
+   * not the machine. True by default.
+   */
   readonly sync?: boolean;
 }
 
+/** A bucket in a local folder: one file per key. */
 export class FolderBucket implements Bucket {
+  /** The folder. */
   readonly path: string;
   readonly #sync: boolean;
 

@@ -4,6 +4,7 @@ import type { Bucket, BucketPage, BucketQuery } from "../../ports/bucket.ts";
 
 const pageSize = 1_000;
 
+/** A bucket in memory, for tests. */
 export class MemoryBucket implements Bucket {
   readonly #texts = new Map<string, string>();
   /** Keys in order, made when somebody lists after a change. */

@@ -9,12 +9,13 @@ import { markersOf, readMarker, runsPrefix, timersPrefix } from "./layout.ts";
 import { keysOf } from "./listing.ts";
 import type { Logs } from "./logs.ts";
 
+/** The result of `RemoteStorage.rebuild`. */
 export interface Rebuilt {
-  /** Runs that are there. */
+  /** How many runs there are. */
   readonly runs: number;
   /** Index objects that were missing. */
   readonly added: number;
-  /** Objects that nobody needs any more. */
+  /** Objects that were no longer needed. */
   readonly removed: number;
 }
 

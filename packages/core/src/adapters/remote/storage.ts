@@ -27,14 +27,16 @@ import { rebuild, type Rebuilt } from "./rebuild.ts";
 import { grown, hidden, isHeld, leased, released, type KeptBlob, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
 
+/** Options of `RemoteStorage`. */
 export interface RemoteOptions {
-  /** Clock, chance and timers; the system's by default. */
+  /** Clock, random source and timers; those of the system by default. */
   readonly world?: World;
 }
 
 /** How often a write goes after those that were first, before it is given up for now. */
 const mostTries = 50;
 
+/** Keeps journals in an object store, through a `Bucket`: for several hosts, and for isolates. */
 export class RemoteStorage implements Storage {
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
@@ -225,7 +227,10 @@ export class RemoteStorage implements Storage {
     return this.#listing.list(query);
   }
 
-  /** Makes the index anew from the logs, and clears away what interrupted deletions left behind. Reads everything. */
+  /**
+   * Builds the index of runs again from the logs, and removes what interrupted deletions left. Reads
+   * everything.
+   */
   rebuild(): Promise<Rebuilt> {
     return rebuild({ bucket: this.#bucket, logs: this.#logs, family: this.#family });
   }

@@ -29,16 +29,19 @@ import { headOf, listText, type Row, type Statements, type Value } from "./state
 import { batchSum, checkPart, checkRun, headSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
+/** Options of `SqliteStorage`. */
 export interface SqliteOptions {
-  /** The database file; its folder is made if need be. */
+  /** The database file; missing folders are created. */
   readonly path: string;
-  /** Clock of leases and due lists; the system's by default. */
+  /** Clock of leases and due lists; that of the system by default. */
   readonly now?: () => number;
   /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
   readonly busyMs?: number;
 }
 
+/** Keeps journals in one SQLite file, for any number of processes on one host. Needs `node:sqlite`. */
 export class SqliteStorage implements Storage {
+  /** The database file. */
   readonly path: string;
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
@@ -68,11 +71,12 @@ export class SqliteStorage implements Storage {
     );
   }
 
+  /** True after `close`. */
   get closed(): boolean {
     return this.#closing !== null;
   }
 
-  /** Commits made by this connection: what an fsync was paid for. */
+  /** Commits of this connection; each one waited for the disk. */
   get commits(): number {
     return this.#commits.count;
   }

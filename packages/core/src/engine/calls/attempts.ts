@@ -18,17 +18,22 @@ import { deferred } from "../promise.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 
-/** What a step's work is given. */
+/** What the work of a step or stream gets. */
 export interface StepInfo {
-  /** The step's key in its run: `draft#2`, `parallel[credit]/pull`. */
+  /** The key in the run: `draft#2`, `parallel[credit]/pull`. */
   readonly key: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Aborts on time-out, on cancellation, and when a race is lost. */
+  /** Aborts on timeout, on cancellation, and when a race is lost. */
   readonly signal: AbortSignal;
-  /** Equal across the attempts of this step in this run, and nowhere else: hand it to the service you call. */
+  /**
+   * Equal for all attempts of this step in this run, and different everywhere else: pass it to the service
+   * you call.
+   */
   readonly idempotencyKey: string;
-  /** Notes the tokens that a model call took. They are kept beside the outcome, also of an attempt that fails. */
+  /**
+   * Notes the tokens that a model call used. They are recorded with the outcome, also when the attempt fails.
+   */
   readonly meter: (usage: Usage) => void;
 }
 

@@ -7,7 +7,7 @@ import { DurableError } from "../../values/errors.ts";
 import { limits } from "../../values/limits.ts";
 import type { World } from "../../ports/world.ts";
 
-/** What gives chunks: an async generator, a ReadableStream, or any other list. */
+/** What a producer may return: an async generator, a `ReadableStream`, or any iterable. */
 export type Chunks<T> = AsyncIterable<T> | Iterable<T>;
 
 /** Where entries go, and the clock they are gathered by. */

@@ -27,6 +27,7 @@ export interface Group {
   readonly mode: "all" | "settled";
 }
 
+/** The outcome of one branch of `ctx.parallel` with `mode: "settled"`. */
 export type Settled<T> =
   | { readonly status: "fulfilled"; readonly value: T }
   | { readonly status: "rejected"; readonly reason: unknown };

@@ -4,16 +4,24 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import { DurableError, FatalError, RetryError, show } from "../../values/errors.ts";
 import { limits } from "../../values/limits.ts";
 
+/**
+ * How often and when a failed attempt is repeated: 3 attempts, delays of 1 s doubling up to 60 s, full jitter
+ * by default.
+ */
 export interface RetryOptions {
-  /** Attempts in all, the first included. */
+  /** Attempts in all, the first included; 3 by default. */
   readonly attempts?: number | undefined;
+  /** Delay after the first failure; 1 s by default. */
   readonly delay?: Duration | undefined;
+  /** How much each delay grows; 2 by default. */
   readonly factor?: number | undefined;
+  /** The longest delay; 60 s by default. */
   readonly maxDelay?: Duration | undefined;
-  /** Full jitter: a delay is drawn between 0 and its bound. */
+  /** Draws each delay between 0 and its bound (full jitter); true by default. */
   readonly jitter?: boolean | undefined;
 }
 
+/** Retry options with all defaults filled in, in milliseconds. */
 export interface RetryPolicy {
   readonly attempts: number;
   readonly delay: number;
@@ -22,6 +30,7 @@ export interface RetryPolicy {
   readonly jitter: boolean;
 }
 
+/** Checks retry options and fills in the defaults. `where` is used in the error message. */
 export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
   const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
   const count = options === false ? 1 : attempts;
@@ -41,7 +50,10 @@ export function retryPolicy(options: RetryOptions | false | undefined, where: st
   };
 }
 
-/** The time of the next attempt, or `null` when this failure is final. */
+/**
+ * The time of the next attempt, or `null` when the failure is final. A `RetryError` and a `retry-after`
+ * header override the policy's delay.
+ */
 export function nextAttemptAt(
   policy: RetryPolicy,
   failure: { readonly error: unknown; readonly attempt: number },

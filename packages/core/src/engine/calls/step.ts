@@ -25,16 +25,23 @@ import {
 } from "./uncertain.ts";
 
 export interface StepOptions {
+  /** When a failed attempt is repeated; `false` means one attempt. */
   readonly retry?: RetryOptions | false | undefined;
-  /** For each attempt. */
+  /** For each attempt. When it passes, `signal` aborts and the attempt has failed. */
   readonly timeout?: Duration | undefined;
-  /** What the result depends on. A record made with another input stops the run instead of being reused. */
+  /**
+   * What the result depends on. If the recorded input differs, the run is blocked instead of reusing the
+   * result.
+   */
   readonly input?: unknown;
   /** Checks, and may transform, what the work returns. */
   readonly schema?: StandardSchema | undefined;
-  /** The step's name in an earlier version of the code: its recorded result is kept. */
+  /** The name of the step in an earlier version of the code: its recorded result is kept. */
   readonly was?: string | undefined;
-  /** For effects that must not be repeated blindly: what to do when an attempt began and nobody knows how it ended. */
+  /**
+   * For effects that must not be repeated blindly: what to do when an attempt began and its end was not
+   * recorded.
+   */
   readonly onUncertain?: OnUncertain | undefined;
 }
 

@@ -24,14 +24,15 @@ import type { Scope } from "../scope.ts";
 
 export type Producer<T = unknown> = (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>;
 
-/** How a stream is attempted, and what its record is bound to. */
+/** Options of `ctx.stream`. */
 export interface StreamOptions {
+  /** When a failed attempt is repeated; `false` means one attempt. */
   readonly retry?: RetryOptions | false | undefined;
   /** For each attempt, from its start to its last chunk. */
   readonly timeout?: Duration | undefined;
-  /** What the chunks depend on. A record made with another input stops the run instead of being reused. */
+  /** What the chunks depend on. If the recorded input differs, the run is blocked instead of reusing them. */
   readonly input?: unknown;
-  /** The stream's name in an earlier version of the code: what it recorded is kept. */
+  /** The name of the stream in an earlier version of the code: what it recorded is kept. */
   readonly was?: string | undefined;
 }
 

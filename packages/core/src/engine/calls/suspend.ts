@@ -23,15 +23,17 @@ import type { Settlement } from "../replay.ts";
 import type { Scope } from "../scope.ts";
 
 export interface SuspendOptions {
+  /** Checks, and may transform, the answer. */
   readonly schema?: StandardSchema | undefined;
+  /** How long to wait. The deadline is recorded when the wait opens. */
   readonly timeout?: Duration | undefined;
-  /** What the wait gives when its time is over; without it, it fails with `suspend-expired`. */
+  /** The value of the wait after the timeout; without it the wait fails with `suspend-expired`. */
   readonly fallback?: unknown;
-  /** Shown to whoever answers. */
+  /** Data for the person or program that answers. */
   readonly note?: unknown;
 }
 
-/** A promise that also knows the token which answers it. */
+/** The promise of a suspend point. It has the token that answers it. */
 export type SuspendPromise<T> = Promise<T> & { readonly token: string; readonly key: string };
 
 /** Where a suspend point stands; `own` when the engine asks, and not the workflow's code. */

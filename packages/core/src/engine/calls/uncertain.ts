@@ -15,7 +15,7 @@ import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";
 
-/** What is known of an attempt that began. */
+/** What is known about an attempt that began and whose end was not recorded. */
 export class Uncertain {
   readonly key: string;
   readonly attempt: number;
@@ -30,7 +30,7 @@ export class Uncertain {
     this.#info = info;
   }
 
-  /** What the work handed to the service it called: the way to ask that service. */
+  /** The key that the work passed to the service: use it to ask that service. */
   get idempotencyKey(): string {
     return this.#info.idempotencyKey;
   }
@@ -40,15 +40,17 @@ export class Uncertain {
   }
 }
 
-/** How an uncertain attempt turned out, or what is to be done. */
+/**
+ * The answer about an uncertain attempt: it completed with this value, it is to be repeated, or it failed.
+ */
 export type Resolution =
   | { readonly status: "completed"; readonly value?: unknown }
   | { readonly status: "retry" }
   | { readonly status: "failed"; readonly message: string };
 
 /**
- * After a crash: `retry` runs the work again, `suspend` asks a person (the answer is a `Resolution`),
- * a function finds out by itself.
+ * After a crash in the middle of an attempt: `retry` runs the work again, `suspend` asks a person (the answer
+ * is a `Resolution`), a function finds out by itself.
  */
 export type OnUncertain = "retry" | "suspend" | ((uncertain: Uncertain) => Resolution | Promise<Resolution>);
 

@@ -5,6 +5,10 @@ import { decode } from "./decode.ts";
 import { encodeSorted } from "./encode.ts";
 import type { Json, Where } from "./tags.ts";
 
+/**
+ * A short hash of a value. Equal values have equal fingerprints, whatever the order of their fields. `where`
+ * is used in error messages.
+ */
 export function fingerprint(value: unknown, where: Where = "value"): string {
   return digest(16, JSON.stringify(encodeSorted(value, where)));
 }

@@ -1,0 +1,16 @@
+/** Writes the parts of docs/reference that are made from the sources. `npm run docs:check` says when they are stale. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readPages } from "./lib/docs-pages.ts";
+import { readReference, referencePages } from "./lib/reference-inputs.ts";
+import { render, stale } from "./lib/reference.ts";
+import { root } from "./lib/workspace.ts";
+
+const pages = referencePages(readPages(root));
+const { api, numbers } = await readReference(join(root, "dist", "reference"));
+const { pages: rendered, problems } = render(pages, api, numbers);
+for (const { file, line, message } of problems) console.error(`${file}:${line}  ${message}`);
+const changed = stale(pages, rendered);
+for (const { file } of changed) writeFileSync(join(root, file), rendered.get(file) ?? "");
+console.log(`reference: ${rendered.size} pages, ${changed.length} written`);
+process.exitCode = problems.length === 0 ? 0 : 1;
