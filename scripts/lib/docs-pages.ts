@@ -97,7 +97,8 @@ function unknownScripts(text: string, scripts: ReadonlyMap<string, ReadonlySet<s
 function errorProblems(base: string, { source, blocks }: Page & { readonly source: string }): Problem[] {
   const file = "docs/errors.md";
   const core = join(base, "packages", "core", "src");
-  const list = /errorCodes = \[([^\]]*)\]/.exec(readFileSync(join(core, "errors.ts"), "utf8"))?.[1] ?? "";
+  const list =
+    /errorCodes = \[([^\]]*)\]/.exec(readFileSync(join(core, "values", "errors.ts"), "utf8"))?.[1] ?? "";
   const known = [...list.matchAll(/"([^"]+)"/g)].map(([, code = ""]) => code);
   const said = globSync("**/*.ts", { cwd: core }).flatMap((name) =>
     messagesIn(readFileSync(join(core, name), "utf8")),

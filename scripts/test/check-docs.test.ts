@@ -32,7 +32,7 @@ function tree(files: Record<string, string>): string {
 const sound: Record<string, string> = {
   "package.json": JSON.stringify({ name: "all", scripts: { test: "", size: "" } }),
   "packages/core/package.json": JSON.stringify({ name: "@durable/core", scripts: { demo: "" } }),
-  "packages/core/src/errors.ts": 'export const errorCodes = [\n  "conflict",\n] as const;\n',
+  "packages/core/src/values/errors.ts": 'export const errorCodes = [\n  "conflict",\n] as const;\n',
   "packages/core/src/say.ts": 'export const say = (id: string) => `Run ${id} has moved on; try "again".`;\n',
   "README.md": [
     "# Read me",

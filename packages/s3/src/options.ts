@@ -1,17 +1,19 @@
-/** Where a bucket is, and how it is asked. */
+/** The options of a bucket. */
 
 import type { Credentials } from "./sign.ts";
 
+/** Where the bucket is, and who may use it. */
 export interface S3Options extends Credentials {
+  /** The name of the bucket. */
   readonly bucket: string;
-  /** `auto` for R2; `us-east-1` by default. */
+  /** `us-east-1` by default; `auto` for R2. */
   readonly region?: string;
-  /** Where the store is, without the bucket; AWS by default. */
+  /** The address of the store, without the bucket; AWS by default. */
   readonly endpoint?: string;
-  /** Goes before every key, so that several deployments can share a bucket: `orders/`. */
+  /** Put before every key, so that several deployments can share a bucket: `orders/`. */
   readonly prefix?: string;
   /** How long one request may take; 30 s by default. */
   readonly timeoutMs?: number;
-  /** What sends requests; the system's by default. */
+  /** Sends the requests; the `fetch` of the system by default. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
