@@ -10,7 +10,8 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import { isAttempt, type Entry, type Fact } from "../journal/entry.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
+import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
@@ -97,7 +98,7 @@ export class Engine implements ReplayEnd {
 
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
-    if (this.#stop !== null || (this.#blocked !== null && !isAttempt(fact))) return;
+    if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;
     this.#outbox.push(fact);
     this.wake();
   }

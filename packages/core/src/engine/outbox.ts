@@ -10,7 +10,8 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
-import { isAttempt, type Entry, type Fact } from "../journal/entry.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
+import { traitsOf } from "../journal/kinds.ts";
 import type { WaitState } from "../journal/fold.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
@@ -64,16 +65,13 @@ export class Outbox {
 
   /** Something queued lets the workflow go on once it is durable: no time to stop. */
   get settles(): boolean {
-    return this.#queue.some(
-      ({ fact }) =>
-        !/^(sleep|suspend)\.opened|rejected|closed|chunks/.test(fact.kind) && !this.#wait(fact).settled,
-    );
+    return this.#queue.some(({ fact }) => traitsOf(fact).quiet !== true && !this.#wait(fact).settled);
   }
 
   /** The run is blocked: only work that was already paid for is still recorded. */
   keepAttempts(): void {
     this.#withNext = [];
-    this.#queue = this.#queue.filter(({ fact }) => isAttempt(fact));
+    this.#queue = this.#queue.filter(({ fact }) => traitsOf(fact).paid);
   }
 
   /** Appends in the background, after a turn in which what settles together is gathered. */
@@ -122,8 +120,8 @@ export class Outbox {
     const fresh = this.#queue.filter(({ fact }) => !this.#wait(fact).settled);
     const timers = this.#inFlight.judging
       ? []
-      : fresh.filter(({ fact }) => isTimer(fact) && !this.#wait(fact).answer);
-    return [...fresh.filter(({ fact }) => !isTimer(fact)), ...timers];
+      : fresh.filter(({ fact }) => traitsOf(fact).timer && !this.#wait(fact).answer);
+    return [...fresh.filter(({ fact }) => !traitsOf(fact).timer), ...timers];
   }
 
   #take(): WrittenFact[] {
@@ -141,8 +139,4 @@ export class Outbox {
       return state.children.get(fact.key)?.over === true ? { settled: "closed" } : {};
     return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};
   }
-}
-
-function isTimer({ kind }: Fact<Json>): boolean {
-  return /fired|expired/.test(kind);
 }

@@ -7,13 +7,13 @@
  *     reported as uncalled, and held only when the engine says so.
  */
 
+import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { callKind, type CallKind, type Entry } from "../journal/entry.ts";
+import type { CallKind, Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { isSettlement, type Settlement } from "../journal/lineage.ts";
 
 export type { CallKind } from "../journal/entry.ts";
-export type { Settlement } from "../journal/lineage.ts";
+export type { Settlement } from "../journal/kinds.ts";
 
 /** What is recorded of one key. */
 export interface KeyRecord {

@@ -1,7 +1,8 @@
 /** Two journals side by side, and one journal's place in its family: pure functions of their entries. */
 
+import { isSettlement, type Settlement as Settled } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
-import { isSettlement, materialize, type Settlement as Settled } from "../journal/lineage.ts";
+import { materialize } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
 
 /** How one call differs between two runs. */

@@ -6,15 +6,15 @@
  * plan.3. Beyond the edge the plan goes by what the parent recorded: code that takes another way does other things.
  */
 
+import { callKind, isSettlement } from "../journal/kinds.ts";
 import type { Definition } from "../engine/definition.ts";
 import { replay } from "../runs/drive.ts";
-import { callKind, type Entry } from "../journal/entry.ts";
+import type { Entry } from "../journal/entry.ts";
 import type { DurableError } from "../values/errors.ts";
 import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
-import { isSettlement } from "../journal/lineage.ts";
 import { spendOf, type Prices, type Spend, type Usage } from "../journal/usage.ts";
 
 /** What a fork would do, worked out by replay without running any step. */

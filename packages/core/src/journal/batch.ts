@@ -6,76 +6,30 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import { isAttempt, type Fact, type FactKind } from "./entry.ts";
+import type { Fact } from "./entry.ts";
+import { isKind, traitsOf } from "./kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 
 /** The newest there is. */
 export const formatVersion = 2;
 
-const kinds: ReadonlySet<unknown> = new Set<FactKind>([
-  "run.started",
-  "run.forked",
-  "step.started",
-  "step.completed",
-  "step.failed",
-  "attempt.failed",
-  "stream.chunks",
-  "stream.completed",
-  "stream.failed",
-  "child.opened",
-  "child.completed",
-  "child.failed",
-  "child.closed",
-  "sleep.opened",
-  "sleep.fired",
-  "suspend.opened",
-  "suspend.answered",
-  "suspend.resolved",
-  "suspend.rejected",
-  "suspend.expired",
-  "suspend.closed",
-  "parallel.opened",
-  "race.opened",
-  "run.suspended",
-  "run.completed",
-  "run.failed",
-  "run.cancelled",
-]);
-
 /** Fields by their sort, which is the same in every kind: one of another sort was not written by us. */
 const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "count", "look", "firstAt"];
 const texts = ["key", "wait", "runId", "workflow", "parent", "child"];
 const lists = ["ancestry", "edits", "cuts", "usage"];
 
-/** The value without which a fact says nothing. */
-const needed: Readonly<Record<string, string>> = {
-  "run.started": "input",
-  "run.completed": "output",
-  "run.failed": "error",
-  "step.completed": "value",
-  "step.failed": "error",
-  "attempt.failed": "error",
-  "stream.chunks": "chunks",
-  "stream.failed": "error",
-  "child.completed": "value",
-  "child.failed": "error",
-  "suspend.opened": "note",
-  "suspend.answered": "value",
-  "suspend.rejected": "issues",
-};
-
 function fits(raw: Raw): boolean {
   const are = (names: readonly string[], check: (field: unknown) => boolean): boolean =>
     names.every((name) => raw[name] === undefined || check(raw[name]));
   const { kind, at, key, after, until, branches } = raw;
-  const called = !/^run\.|^suspend\.answered$/.test(kind as string);
+  if (!isKind(kind)) return false;
+  const { call, value, optional } = traitsOf({ kind });
   return (
-    kinds.has(kind) &&
-    raw[needed[kind as string] ?? "kind"] !== undefined &&
-    (!called || (key !== undefined && after !== undefined)) &&
+    (value === undefined || optional === true || raw[value] !== undefined) &&
+    (call === undefined || (key !== undefined && after !== undefined)) &&
     at !== undefined &&
-    /^(parallel|race)/.test(kind as string) === (Number.isFinite(branches) || Array.isArray(branches)) &&
+    (call === "parallel" || call === "race") === (Number.isFinite(branches) || Array.isArray(branches)) &&
     (kind === "sleep.opened") === (until !== undefined) &&
     (kind === "child.opened") === (raw["child"] !== undefined) &&
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
@@ -148,13 +102,10 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
   const second =
-    kind.startsWith("stream.") ||
-    kind.startsWith("child.") ||
-    kind === "step.started" ||
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
     (kind === "run.suspended" && fact.look !== undefined);
-  return second ? 2 : 1;
+  return second ? 2 : (traitsOf(fact).format ?? 1);
 }
 
 type Raw = { [key: string]: unknown };
@@ -188,7 +139,7 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   const { attempt, took } = raw;
   const at = raw["at"] as number;
   const fact = raw as unknown as Fact<Json>;
-  if (isAttempt(fact)) {
+  if (traitsOf(fact).paid) {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;
     if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
   }

@@ -171,36 +171,8 @@ export type Fact<V> =
 /** The name of a fact: `step.completed`, `suspend.opened`, and so on. */
 export type FactKind = Fact<unknown>["kind"];
 
+/** The kinds of calls that a workflow makes. */
 export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
-
-/** What kind of call a fact speaks of. */
-export function callKind(fact: Extract<Fact<unknown>, { key: string }>): CallKind {
-  if (fact.kind === "attempt.failed") return fact.stream === true ? "stream" : "step";
-  return fact.kind.slice(0, fact.kind.indexOf(".")) as CallKind;
-}
-
-/** What an attempt of a step or a stream gave: work that was paid for. */
-export function isAttempt({ kind }: Fact<unknown>): boolean {
-  return paid.has(kind);
-}
-
-const paid: ReadonlySet<FactKind> = new Set<FactKind>([
-  "step.completed",
-  "step.failed",
-  "attempt.failed",
-  "stream.chunks",
-  "stream.completed",
-  "stream.failed",
-]);
-
-/** The fields that hold values, in the kinds that have them; edits of a fork hold theirs one level down. */
-export function valueFields({ kind }: Fact<unknown>): readonly string[] {
-  return kind.startsWith("run.") ? runValues : callValues;
-}
-
-const callValues = ["value", "error", "chunks", "note", "issues"];
-// A step's input is a fingerprint, a run's is a value.
-const runValues = ["input", "output", "error", "reason"];
 
 /** A fact as it stands in a journal. */
 export type Entry<V = Json> = Fact<V> & {

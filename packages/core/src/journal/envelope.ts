@@ -8,6 +8,7 @@
  * envelope.4. A blob that is not what its name says is as good as missing: both are told where they are needed.
  */
 
+import { valueFields } from "./kinds.ts";
 import {
   formatOf,
   formatVersion,
@@ -19,7 +20,7 @@ import {
 import type { Cipher, Place } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { valueFields, type Edit, type Fact } from "./entry.ts";
+import type { Edit, Fact } from "./entry.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { digest, joinParts } from "../values/hash.ts";
 import type { NamedBlob } from "../ports/storage.ts";

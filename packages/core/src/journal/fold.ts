@@ -8,6 +8,7 @@
 
 import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "../values/codec/tags.ts";
+import { traitsOf } from "./kinds.ts";
 import { locatorOf, waitOf } from "./keys.ts";
 import type { RunHead } from "../ports/storage.ts";
 
@@ -16,10 +17,6 @@ export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead
 function emptySummary(): Summary {
   const none = { label: null, parent: null, ancestors: [], wakeAt: null };
   return { ...none, runId: "", workflow: "", status: "running", createdAt: 0, updatedAt: 0, steps: 0 };
-}
-
-export function isEnd(kind: Fact<unknown>["kind"]): boolean {
-  return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";
 }
 
 /** Takes one fact into a summary, in place: a long replay folds many. */
@@ -101,10 +98,11 @@ export class RunState {
   learn(entry: Entry): void {
     if (this.end !== null) return;
     summarize(this.summary, entry, entry.at);
-    if (isEnd(entry.kind)) this.end = entry;
+    const { call, ends } = traitsOf(entry);
+    if (ends) this.end = entry;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
-    if (entry.kind.startsWith("suspend.") && "wait" in entry) this.#learnWait(entry);
-    if (entry.kind.startsWith("child.") && "key" in entry) this.#learnChild(entry);
+    if ("wait" in entry) this.#learnWait(entry);
+    if (call === "child" && "key" in entry) this.#learnChild(entry);
   }
 
   #learnChild(entry: Entry & { key: string }): void {

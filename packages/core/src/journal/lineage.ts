@@ -8,6 +8,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
+import { isSettlement, traitsOf } from "./kinds.ts";
 import { areSiblings, isWithin, stepAsked } from "./keys.ts";
 
 export interface Inherited {
@@ -51,26 +52,6 @@ export function inherit(
   return { entries: applyEdits(view, forked, []), input, seeds };
 }
 
-const settling = [
-  "step.completed",
-  "step.failed",
-  "sleep.fired",
-  "suspend.resolved",
-  "suspend.expired",
-  "stream.completed",
-  "stream.failed",
-  "child.completed",
-  "child.failed",
-] as const;
-const settlements: ReadonlySet<string> = new Set(settling);
-
-/** What a call gives to the workflow. */
-export type Settlement<V = Json> = Extract<Entry<V>, { kind: (typeof settling)[number] }>;
-
-export function isSettlement<V>(entry: Entry<V>): entry is Settlement<V> {
-  return settlements.has(entry.kind);
-}
-
 function whatSettled(view: readonly Entry[]): Entry[] {
   const settled = new Set(view.filter(isSettlement).map((entry) => entry.key));
   return view.filter((entry) => isInherited(entry, settled));
@@ -78,22 +59,11 @@ function whatSettled(view: readonly Entry[]): Entry[] {
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
   // A step that begins anew makes attempts of its own: what was answered about the old ones is not about them.
-  const step = "key" in entry ? stepAsked(entry.key) : null;
+  if (!("key" in entry)) return false;
+  const step = stepAsked(entry.key);
   if (step !== null && !settled.has(step)) return false;
-  if (isSettlement(entry)) return true;
-  switch (entry.kind) {
-    case "suspend.opened":
-    case "attempt.failed":
-    case "stream.chunks":
-    case "child.opened":
-      return settled.has(entry.key);
-    case "sleep.opened":
-    case "parallel.opened":
-    case "race.opened":
-      return true;
-    default:
-      return false;
-  }
+  const { settles, inherited } = traitsOf(entry);
+  return settles === true || inherited === "always" || (inherited === "settled" && settled.has(entry.key));
 }
 
 /** An answer kept by reference is put in place, since the entry it points at is not inherited. */

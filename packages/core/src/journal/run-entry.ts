@@ -1,8 +1,9 @@
 /** Facts as users see them. */
 
+import { valueFields } from "./kinds.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { valueFields, type Entry } from "./entry.ts";
+import type { Entry } from "./entry.ts";
 
 /**
  * One entry of a journal, with decoded values: a fact, its time, its position, and whether it came from

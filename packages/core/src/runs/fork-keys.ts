@@ -1,12 +1,13 @@
 /** What a user of `fork` names, in the words of the parent's journal. */
 
+import { callKind, isSettlement } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { callKind, type Cut, type Edit, type Entry } from "../journal/entry.ts";
+import type { CallKind, Cut, Edit, Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isWithin, nameOf } from "../journal/keys.ts";
-import { isKept, isSettlement } from "../journal/lineage.ts";
+import { isKept } from "../journal/lineage.ts";
 
 export type CalledEntry = Extract<Entry, { key: string }>;
 
@@ -65,7 +66,7 @@ export class Keys {
   edit(name: string, value: unknown): Edited {
     const key = this.#find(name);
     const recorded = this.#recorded.filter((entry) => entry.key === key);
-    const editable = recorded.find(({ kind }) => /^(step|attempt|suspend|stream|child)\./.test(kind));
+    const editable = recorded.find((entry) => hasOutput(callKind(entry)));
     if (editable === undefined) {
       throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
     }
@@ -133,6 +134,11 @@ export class Keys {
     };
     return [...this.#paths].toSorted((a, b) => score(b) - score(a));
   }
+}
+
+/** Time and groups give nothing that could be edited. */
+function hasOutput(kind: CallKind): boolean {
+  return kind !== "sleep" && kind !== "parallel" && kind !== "race";
 }
 
 function pairs(text: string): string[] {

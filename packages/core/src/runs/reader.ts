@@ -7,8 +7,9 @@
  * reader.3. A reader that is slow or away costs the producer nothing: it reads when it is asked to.
  */
 
+import { callKind } from "../journal/kinds.ts";
 import { decode } from "../values/codec/decode.ts";
-import { callKind, type Entry } from "../journal/entry.ts";
+import type { Entry } from "../journal/entry.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";

@@ -6,6 +6,7 @@
  * standalone.3. Nobody owns the journal: several processes may record into it, and the first record of a key stands.
  */
 
+import { callKind } from "../journal/kinds.ts";
 import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
@@ -16,7 +17,7 @@ import type { StepInfo } from "../engine/calls/attempts.ts";
 import type { Chunks } from "../engine/calls/chunks.ts";
 import { deferred, type Deferred } from "../engine/promise.ts";
 import { Replay } from "../engine/replay.ts";
-import { callKind, type CallKind, type Entry, type Fact } from "../journal/entry.ts";
+import type { CallKind, Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import { Host, type HostOptions } from "../runs/host.ts";
 import { RunJournal } from "../journal/journal.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { formatOf, formatVersion, readBatch, writeBatch, writeFact } from "../../src/journal/batch.ts";
 import type { Json } from "../../src/values/codec/tags.ts";
-import { isAttempt, type Fact, type FactKind } from "../../src/journal/entry.ts";
+import type { Fact, FactKind } from "../../src/journal/entry.ts";
+import { traitsOf } from "../../src/journal/kinds.ts";
 import { DurableError } from "../../src/values/errors.ts";
 import { Chance } from "../support/codec-values.ts";
 import { damaged } from "../support/codec-damage.ts";
@@ -188,8 +189,8 @@ describe("a batch", () => {
     expect(batchOf(samples["step.completed"][0]!)).toContain("\\ud800");
   });
 
-  it("isAttempt: what an attempt of a step or a stream gave, and nothing else", () => {
-    const attempts = facts.filter(isAttempt).map(({ kind }) => kind);
+  it("paid: what an attempt of a step or a stream gave, and nothing else", () => {
+    const attempts = facts.filter((fact) => traitsOf(fact).paid).map(({ kind }) => kind);
     expect([...new Set(attempts)].toSorted()).toEqual([
       "attempt.failed",
       "step.completed",

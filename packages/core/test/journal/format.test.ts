@@ -128,7 +128,7 @@ describe("H54 a build that knows format 1 alone", () => {
     const text = readFileSync(source, "utf8");
     const older = text
       .replace("export const formatVersion = 2;", "export const formatVersion = 1;")
-      .replace(/from "(\.\/[^"]+)"/g, (_, path: string) => `from "${new URL(path, source).href}"`);
+      .replace(/from "(\.{1,2}\/[^"]+)"/g, (_, path: string) => `from "${new URL(path, source).href}"`);
     expect(older).toContain("formatVersion = 1;");
     const { folder, remove } = tempFolder();
     onTestFinished(remove);

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "../../src/journal/entry.ts";
-import { inherit, isKept, isSettlement } from "../../src/journal/lineage.ts";
+import { isSettlement } from "../../src/journal/kinds.ts";
+import { inherit, isKept } from "../../src/journal/lineage.ts";
 import { Chance } from "../support/codec-values.ts";
 
 type Forked = Entry & { kind: "run.forked" };

@@ -5,7 +5,7 @@
 
 import { virtualWorld } from "@durable/testing";
 import { MemoryStorage, type Storage } from "../../../../src/index.ts";
-import { isSettlement } from "../../../../src/journal/lineage.ts";
+import { isSettlement } from "../../../../src/journal/kinds.ts";
 import { SqliteStorage } from "../../../../src/adapters/sqlite/index.ts";
 import { Child, killChildren } from "../../../support/child-process.ts";
 import { appOf, driveAll } from "./drive.ts";

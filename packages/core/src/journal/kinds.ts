@@ -1,0 +1,113 @@
+/**
+ * One table of entry kinds: what every other file needs to know of a kind, in one row.
+ * A new kind is a row here, its fields in entry.ts, and the code that reads it.
+ */
+
+import type { Json } from "../values/codec/tags.ts";
+import type { CallKind, Entry, Fact, FactKind } from "./entry.ts";
+
+interface Traits {
+  /** The kind of call it belongs to. Absent for facts of the whole run, and for answers, which may be early. */
+  readonly call?: CallKind;
+  /** The one field that holds a user's value. Without it the entry is corrupt, unless `optional`. */
+  readonly value?: "input" | "output" | "value" | "error" | "chunks" | "note" | "issues" | "reason";
+  readonly optional?: true;
+  /** It gives the workflow the outcome of its call. */
+  readonly settles?: true;
+  /** It is the result of an attempt: work that was paid for, and is recorded even when the run is blocked. */
+  readonly paid?: true;
+  /** It ends the run. */
+  readonly ends?: true;
+  /** A timer wrote it: an answer that is recorded already goes first. */
+  readonly timer?: true;
+  /** Once durable, it does not let the workflow continue. */
+  readonly quiet?: true;
+  /** A fork inherits it although it settles nothing: always, or with the outcome of its call. */
+  readonly inherited?: "always" | "settled";
+  /** The format that brought it; 1 by default. */
+  readonly format?: 2;
+}
+
+const kinds = {
+  "run.started": { value: "input" },
+  "run.forked": { value: "input", optional: true },
+  "run.suspended": {},
+  "run.completed": { value: "output", ends: true },
+  "run.failed": { value: "error", ends: true },
+  "run.cancelled": { value: "reason", optional: true, ends: true },
+  "step.started": { call: "step", format: 2 },
+  "step.completed": { call: "step", value: "value", paid: true, settles: true },
+  "step.failed": { call: "step", value: "error", paid: true, settles: true },
+  "attempt.failed": { call: "step", value: "error", paid: true, inherited: "settled" },
+  "stream.chunks": {
+    call: "stream",
+    value: "chunks",
+    paid: true,
+    quiet: true,
+    inherited: "settled",
+    format: 2,
+  },
+  "stream.completed": {
+    call: "stream",
+    value: "value",
+    optional: true,
+    paid: true,
+    settles: true,
+    format: 2,
+  },
+  "stream.failed": { call: "stream", value: "error", paid: true, settles: true, format: 2 },
+  "child.opened": { call: "child", inherited: "settled", format: 2 },
+  "child.completed": { call: "child", value: "value", settles: true, format: 2 },
+  "child.failed": { call: "child", value: "error", settles: true, format: 2 },
+  "child.closed": { call: "child", quiet: true, format: 2 },
+  "sleep.opened": { call: "sleep", quiet: true, inherited: "always" },
+  "sleep.fired": { call: "sleep", settles: true, timer: true },
+  "suspend.opened": { call: "suspend", value: "note", quiet: true, inherited: "settled" },
+  "suspend.answered": { value: "value" },
+  "suspend.resolved": { call: "suspend", value: "value", optional: true, settles: true },
+  "suspend.rejected": { call: "suspend", value: "issues", quiet: true },
+  "suspend.expired": { call: "suspend", value: "value", optional: true, settles: true, timer: true },
+  "suspend.closed": { call: "suspend", quiet: true },
+  "parallel.opened": { call: "parallel", inherited: "always" },
+  "race.opened": { call: "race", inherited: "always" },
+} as const satisfies Record<FactKind, Traits>;
+
+type Settling = {
+  [K in FactKind]: (typeof kinds)[K] extends { readonly settles: true } ? K : never;
+}[FactKind];
+
+/** The outcome of a call, as the workflow gets it. */
+export type Settlement<V = Json> = Extract<Entry<V>, { kind: Settling }>;
+
+/** What the table says of an entry's kind. */
+export function traitsOf({ kind }: Pick<Fact<unknown>, "kind">): Traits {
+  return kinds[kind];
+}
+
+/** True for every kind that this build knows. */
+export function isKind(kind: unknown): kind is FactKind {
+  return typeof kind === "string" && Object.hasOwn(kinds, kind);
+}
+
+export function isSettlement<V>(entry: Entry<V>): entry is Settlement<V> {
+  return traitsOf(entry).settles === true;
+}
+
+/** The kind of call that an entry belongs to. */
+export function callKind(fact: Extract<Fact<unknown>, { key: string }>): CallKind {
+  return fact.kind === "attempt.failed" && fact.stream === true ? "stream" : kinds[fact.kind].call;
+}
+
+/** The fields that may hold values. All of them are checked in every entry: one that does not belong there is hostile. */
+export function valueFields({ kind }: Fact<unknown>): readonly string[] {
+  return kind.startsWith("run.") ? runValues : callValues;
+}
+
+// A step's input is a fingerprint, a run's is a value.
+const runValues = valuesOf((kind) => kind.startsWith("run."));
+const callValues = valuesOf((kind) => !kind.startsWith("run."));
+
+function valuesOf(belongs: (kind: string) => boolean): string[] {
+  const rows: [string, Traits][] = Object.entries(kinds);
+  return [...new Set(rows.flatMap(([kind, { value = [] }]) => (belongs(kind) ? value : [])))];
+}
