@@ -6,7 +6,7 @@ import { fingerprint } from "../values/codec/fingerprint.ts";
 import type { Arguments, Definition } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
-import type { Engine } from "./engine.ts";
+import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group, type Settled } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
 import { sleep } from "./calls/sleep.ts";
@@ -165,7 +165,7 @@ export function parallelOf(ctx: Context, branches: Branches, options?: ParallelO
 }
 
 export interface ContextParts {
-  readonly engine: Engine;
+  readonly engine: CallEngine;
   readonly version: string | null;
 }
 

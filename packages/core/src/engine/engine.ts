@@ -17,6 +17,7 @@ import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import { InFlight } from "./in-flight.ts";
+import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
 import { endOf, isParked, parkOf } from "./ending.ts";
 import { abortReason } from "./options.ts";
@@ -32,7 +33,7 @@ const graceMs = 30;
 /** Then the event loop gets a turn: a long replay starves nobody. */
 const roundsPerTurn = 512;
 
-export class Engine implements ReplayEnd {
+export class Engine implements ReplayEnd, CallEngine {
   readonly options: EngineOptions;
   readonly journal: RunJournal;
   readonly world: World;

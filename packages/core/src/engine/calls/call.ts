@@ -1,11 +1,49 @@
 /** What steps, sleeps and suspend points have in common: a key, a place, and a promise the journal settles. */
 
 import type { DurableError } from "../../values/errors.ts";
-import type { Call, Entered } from "../registry.ts";
-import type { Engine } from "../engine.ts";
+import type { Keyring } from "../../journal/tokens.ts";
+import type { RunJournal } from "../../journal/journal.ts";
+import type { Fact } from "../../journal/entry.ts";
+import type { World } from "../../ports/world.ts";
+import type { Json } from "../../values/codec/tags.ts";
+import type { Children } from "../child-runs.ts";
+import type { InFlight } from "../in-flight.ts";
+import type { DriverLease } from "../lease.ts";
+import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
+import type { Timers } from "../timers.ts";
 import { deferred, type Deferred } from "../promise.ts";
-import type { CallKind, Settlement } from "../replay.ts";
+import type { CallKind, Replay, Settlement } from "../replay.ts";
 import type { Closing, Scope } from "../scope.ts";
+
+/** Everything a call may ask of the engine that drives its run. A call keeps no state that the engine has. */
+export interface CallEngine {
+  readonly world: World;
+  readonly journal: Pick<RunJournal, "runId" | "locator" | "state" | "seedAt">;
+  readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
+  readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
+  readonly inFlight: Pick<InFlight, "begin">;
+  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "close">;
+  readonly options: {
+    readonly keyring: Keyring | DurableError;
+    readonly children: Children;
+    readonly lease: Pick<DriverLease, "valid" | "pollNow">;
+  };
+  /** The workflow function has settled. */
+  readonly finished: boolean;
+  /** No further attempt may start: the run is over, or this driver stops. */
+  readonly closing: boolean;
+  /** Nothing more begins in this drive. */
+  readonly ceasing: boolean;
+  /** Assigns the key of a call; `null` means that its promise stays pending. */
+  enter(asked: Asked): Entered | null;
+  /** Registers a call, which begins when the loop comes to it. */
+  add(call: Call, name: string): void;
+  /** Queues a registered call once more. */
+  queue(call: Call): void;
+  write(fact: Fact<Json>): void;
+  writeWithNext(fact: Fact<Json>): void;
+  block(error: DurableError): void;
+}
 
 export interface CallParts {
   readonly scope: Scope;
@@ -19,14 +57,14 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   readonly scope: Scope;
   /** Highest position delivered when the call was made. */
   readonly after: number;
-  protected readonly engine: Engine;
+  protected readonly engine: CallEngine;
   protected readonly parts: P;
   protected readonly outcome: Deferred<T> = deferred();
   /** How messages name it: `step "draft" of run r-17`. */
   protected readonly where: string;
   #stopListening: () => void = () => {};
 
-  constructor(engine: Engine, kind: CallKind, parts: P) {
+  constructor(engine: CallEngine, kind: CallKind, parts: P) {
     this.kind = kind;
     this.engine = engine;
     this.parts = parts;

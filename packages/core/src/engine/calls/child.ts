@@ -15,8 +15,7 @@ import { DurableError, describeError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
 import { backOff, pause } from "../../ports/world.ts";
 import type { ChildRun, ChildEnd } from "../child-runs.ts";
-import { KeyedCall, type CallParts } from "./call.ts";
-import type { Engine } from "../engine.ts";
+import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { deferred, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import type { Scope } from "../scope.ts";
@@ -29,7 +28,7 @@ const endingMs = 60_000;
 const cancelTries = 12;
 
 export function child(
-  engine: Engine,
+  engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
   given: { readonly definition: Definition; readonly input: Json; readonly fingerprint: string },
 ): Promise<unknown> {

@@ -7,10 +7,10 @@
  *     their waits are closed, and what they still had running is recorded but reaches nobody.
  */
 
+import type { CallEngine } from "./call.ts";
 import { DurableError } from "../../values/errors.ts";
 import { assertName } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
-import type { Engine } from "../engine.ts";
 import { branchesInput } from "../replay.ts";
 import { deferred, pending } from "../promise.ts";
 import type { Closing, Scope } from "../scope.ts";
@@ -33,7 +33,7 @@ export type Settled<T> =
   | { readonly status: "rejected"; readonly reason: unknown };
 
 /** Opens the group and its branches; `null` when the call is not let in. */
-function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
+function open(engine: CallEngine, scope: Scope, group: Group): Scope[] | null {
   const { kind, name, names, branches } = group;
   const where = `${kind} "${name}" of run ${engine.journal.runId}`;
   if (branches.length > limits.branches) {
@@ -48,13 +48,13 @@ function open(engine: Engine, scope: Scope, group: Group): Scope[] | null {
   return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));
 }
 
-function close(engine: Engine, scope: Scope, how: Closing): void {
+function close(engine: CallEngine, scope: Scope, how: Closing): void {
   scope.close(how);
   engine.calls.close(scope.path);
 }
 
 export function parallel(
-  engine: Engine,
+  engine: CallEngine,
   scope: Scope,
   group: Group,
 ): Promise<Settled<unknown>[] | unknown[]> {
@@ -95,7 +95,11 @@ export function parallel(
   return outcome.promise;
 }
 
-export function race(engine: Engine, scope: Scope, group: Group): Promise<{ name: string; value: unknown }> {
+export function race(
+  engine: CallEngine,
+  scope: Scope,
+  group: Group,
+): Promise<{ name: string; value: unknown }> {
   if (group.branches.length === 0) {
     throw new DurableError("invalid-options", `A race of run ${engine.journal.runId} has no branches.`);
   }

@@ -2,12 +2,11 @@
 
 import { endOfTime, toMs, type Duration } from "../../values/duration.ts";
 import { DurableError } from "../../values/errors.ts";
-import { KeyedCall, type CallParts } from "./call.ts";
-import type { Engine } from "../engine.ts";
+import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { pending } from "../promise.ts";
 import type { Scope } from "../scope.ts";
 
-export function sleep(engine: Engine, scope: Scope, until: Duration | Date, name: string): Promise<void> {
+export function sleep(engine: CallEngine, scope: Scope, until: Duration | Date, name: string): Promise<void> {
   const input = until instanceof Date ? dateText(until) : `${toMs(until, "The length of ctx.sleep")} ms`;
   const entered = engine.enter({ scope, kind: "sleep", name, input });
   if (entered === null) return pending();

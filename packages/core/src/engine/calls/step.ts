@@ -1,5 +1,6 @@
 /** Named work whose outcome is kept. */
 
+import type { CallEngine } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
 import { encode, encodeThrown } from "../../values/codec/encode.ts";
 import { fingerprint } from "../../values/codec/fingerprint.ts";
@@ -9,7 +10,6 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { validate, type StandardSchema } from "../../values/schema.ts";
 import { AttemptedCall, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
-import type { Engine } from "../engine.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -48,7 +48,7 @@ export interface StepOptions {
 export type Work = (info: StepInfo) => unknown;
 
 export function step(
-  engine: Engine,
+  engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
   work: Work,
   options: StepOptions,
@@ -77,7 +77,7 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
   #announced = 0;
   #begun = 0;
 
-  constructor(engine: Engine, parts: StepParts) {
+  constructor(engine: CallEngine, parts: StepParts) {
     super(engine, "step", parts);
     const { onUncertain, entered } = parts;
     // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.

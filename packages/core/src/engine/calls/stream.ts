@@ -8,6 +8,7 @@
  * stream.3. The workflow sees the chunks when the stream has ended, as they were recorded.
  */
 
+import type { CallEngine } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
 import { fingerprint } from "../../values/codec/fingerprint.ts";
 import type { Json } from "../../values/codec/tags.ts";
@@ -16,7 +17,6 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { AttemptedCall, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
 import { ChunkBuffer, type Chunks } from "./chunks.ts";
-import type { Engine } from "../engine.ts";
 import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -37,7 +37,7 @@ export interface StreamOptions {
 }
 
 export function stream(
-  engine: Engine,
+  engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
   producer: Producer,
   options: StreamOptions,

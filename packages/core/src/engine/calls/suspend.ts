@@ -16,8 +16,7 @@ import { waitOf } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
 import { scrub } from "../../values/scrub.ts";
 import { toJsonSchema, validate, type StandardSchema } from "../../values/schema.ts";
-import { KeyedCall, type CallParts } from "./call.ts";
-import type { Engine } from "../engine.ts";
+import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import type { Scope } from "../scope.ts";
@@ -44,7 +43,7 @@ interface SuspendPlace {
 }
 
 export function suspend(
-  engine: Engine,
+  engine: CallEngine,
   place: SuspendPlace,
   options: SuspendOptions,
 ): SuspendPromise<unknown> {

@@ -6,11 +6,11 @@
  * uncertain.3. A decision is an entry like any other: replay never asks again.
  */
 
+import type { CallEngine } from "./call.ts";
 import { DurableError, show } from "../../values/errors.ts";
 import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
 import { pause, type World } from "../../ports/world.ts";
 import type { Info } from "./attempts.ts";
-import type { Engine } from "../engine.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";
@@ -73,7 +73,7 @@ export function undecided(runId: string, key: string): DurableError {
 
 /** Opens a suspend point inside the step: `charge/uncertain`. */
 export function askSomebody(
-  engine: Engine,
+  engine: CallEngine,
   scope: Scope,
   question: {
     readonly uncertain: Uncertain;
