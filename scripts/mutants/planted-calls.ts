@@ -89,26 +89,26 @@ const steps: readonly PlantedBug[] = [
     name: "failed-attempt-not-counted",
     breaks: "attempts.2",
     file: "engine/calls/step.ts",
-    find: "return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;",
-    replace: "return Math.max(1, Math.min(2, (this.engine.replay.record(this.key)?.failures ?? 0) + 1));",
+    find: "return (this.record?.failures ?? 0) + 1;",
+    replace: "return Math.max(1, Math.min(2, (this.record?.failures ?? 0) + 1));",
     why: "The third attempt and all later ones get the number 2.",
   },
   {
     name: "retry-not-recorded",
     breaks: "attempts.2",
     file: "engine/calls/attempts.ts",
-    find: 'this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });',
+    find: 'this.#engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });',
     replace:
-      'this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });\n    this.start(attempted.attempt + 1);',
+      'this.#engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });\n    this.start(attempted.attempt + 1);',
     why: "The next attempt starts before the failed one is durable, and without its delay.",
   },
   {
     name: "bare-cause-thrown",
     breaks: "attempts.3",
     file: "engine/calls/attempts.ts",
-    find: '    this.outcome.reject(\n      new DurableError(\n        "step-failed",',
+    find: '    return new DurableError(\n      "step-failed",',
     replace:
-      '    this.outcome.reject(cause as never);\n    Boolean(\n      new DurableError(\n        "step-failed",',
+      '    if (cause instanceof Error) return cause as never;\n    return new DurableError(\n      "step-failed",',
     why: "A failed step throws the user's own error instead of `step-failed`.",
   },
 ];

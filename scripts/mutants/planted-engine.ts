@@ -5,10 +5,10 @@ const loop: readonly PlantedBug[] = [
   {
     name: "settles-from-work",
     breaks: "engine.1",
-    file: "engine/calls/attempts.ts",
-    find: "      this.engine.write(info.used === undefined ? fact : { ...fact, ...info.used });",
+    file: "engine/calls/step.ts",
+    find: "return this.#completed(attempted, await this.parts.work(info));",
     replace:
-      '      this.engine.write(record);\n      if (record.kind === "step.completed") this.outcome.resolve(decode(record.value, this.where) as never);',
+      'const fact = await this.#completed(attempted, await this.parts.work(info));\n    if (fact.kind === "step.completed") this.outcome.resolve(decode(fact.value, this.where));\n    return fact;',
     why: "A step's promise settles when its work ends, before the entry is durable.",
   },
   {
@@ -53,7 +53,7 @@ const loop: readonly PlantedBug[] = [
     also: [
       {
         file: "engine/engine.ts",
-        find: "if (this.#stop !== null || (this.#blocked !== null && !isAttempt(fact))) return;",
+        find: "if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
         replace: "if (this.#stop !== null) return;",
       },
     ],

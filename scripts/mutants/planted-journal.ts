@@ -155,8 +155,8 @@ const folds: readonly PlantedBug[] = [
     name: "cancel-is-no-end",
     breaks: "fold.2",
     file: "journal/fold.ts",
-    find: 'return kind === "run.completed" || kind === "run.failed" || kind === "run.cancelled";',
-    replace: 'return kind === "run.completed" || kind === "run.failed";',
+    find: "if (ends) this.end = entry;",
+    replace: 'if (ends && entry.kind !== "run.cancelled") this.end = entry;',
     why: "Entries after a cancellation still count.",
   },
   {
@@ -190,8 +190,8 @@ const lineage: readonly PlantedBug[] = [
     name: "open-waits-inherited",
     breaks: "lineage.3",
     file: "journal/lineage.ts",
-    find: '    case "child.opened":\n      return settled.has(entry.key);',
-    replace: '    case "child.opened":\n      return true;',
+    find: '(inherited === "settled" && settled.has(entry.key))',
+    replace: 'inherited === "settled"',
     why: "A fork inherits the open waits and failed attempts of its parent.",
   },
 ];

@@ -6,8 +6,8 @@ const streams: readonly PlantedBug[] = [
     name: "stream-attempts-share-a-number",
     breaks: "stream.1",
     file: "engine/calls/stream.ts",
-    find: "return (this.engine.replay.record(this.key)?.attempt ?? 0) + 1;",
-    replace: "return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;",
+    find: "this.#attempts.start((this.record?.attempt ?? 0) + 1);",
+    replace: "this.#attempts.start((this.record?.failures ?? 0) + 1);",
     why: "After a crash the next attempt of a stream gets the number of the attempt that died.",
   },
   {
@@ -112,9 +112,9 @@ const uncertain: readonly PlantedBug[] = [
     name: "work-before-its-announcement",
     breaks: "uncertain.1",
     file: "engine/calls/step.ts",
-    find: "    this.#announce(this.nextAttempt());\n",
+    find: "    this.#announce(this.#nextAttempt);\n",
     replace:
-      "    this.#announce(this.nextAttempt());\n    this.#begun = this.#announced;\n    this.start(this.nextAttempt());\n",
+      "    this.#announce(this.#nextAttempt);\n    this.#begun = this.#announced;\n    this.#attempts.start(this.#nextAttempt);\n",
     why: "An effect happens before its announcement is durable.",
   },
   {

@@ -1,5 +1,5 @@
 /**
- * Work that is attempted until it succeeds or its policy gives up: what steps and streams have in common.
+ * Work that is attempted until it succeeds or its policy gives up: a part of every step and stream.
  *
  * attempts.1. The workflow sees the decoded record, on the first run as on replay.
  * attempts.2. Every attempt that ends is one entry. An attempt cut off by a crash is none, and counts as none.
@@ -13,8 +13,9 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError } from "../../values/errors.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
-import { KeyedCall, type CallParts } from "./call.ts";
+import type { CallEngine } from "./call.ts";
 import { deferred } from "../promise.ts";
+import type { Call } from "../registry.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 
@@ -37,7 +38,17 @@ export interface StepInfo {
   readonly meter: (usage: Usage) => void;
 }
 
-export interface AttemptParts extends CallParts {
+/** The call whose attempts these are. */
+interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope"> {
+  readonly after: number;
+  readonly where: string;
+  /** Makes `due` be called then, while its scope is open. */
+  waitUntil(at: number): void;
+  /** Does the work of one attempt, and says what is to be recorded of it. */
+  perform(info: Info, attempted: Attempted): Promise<Fact<Json>>;
+}
+
+export interface AttemptParts {
   readonly policy: RetryPolicy;
   readonly timeoutMs: number | null;
   readonly input: string | null;
@@ -53,97 +64,79 @@ export interface Attempted {
   readonly usage?: readonly Usage[];
 }
 
-export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall<P, T> {
-  /** The number of the attempt that comes next. */
-  protected abstract nextAttempt(): number;
+/** The attempts of one step or stream: when they start, their time limit, and what is recorded of each. */
+export class Attempts {
+  readonly #engine: CallEngine;
+  readonly #call: AttemptedCall;
+  readonly #policy: RetryPolicy;
+  readonly #timeoutMs: number | null;
+  readonly #input: string | null;
 
-  /** Does the work and says what is to be recorded of it. */
-  protected abstract perform(info: Info, attempted: Attempted): Promise<Fact<Json>>;
+  constructor(engine: CallEngine, call: AttemptedCall, { policy, timeoutMs, input }: AttemptParts) {
+    this.#engine = engine;
+    this.#call = call;
+    this.#policy = policy;
+    this.#timeoutMs = timeoutMs;
+    this.#input = input;
+  }
 
-  begin(): void {
-    const record = this.engine.replay.record(this.key);
-    if (this.scope.closed || record?.settled === true) return;
+  /** The journal has no outcome: the next attempt is prepared, now or when its time has come. */
+  begin(prepare: () => void): void {
+    const { key, scope } = this.#call;
+    const record = this.#engine.replay.record(key);
+    if (scope.closed || record?.settled === true) return;
     const retryAt = record?.retryAt ?? null;
-    if (retryAt === null) return this.prepare();
-    if (this.engine.closing) return;
-    this.engine.timers.wait(this, retryAt);
-    this.whenClosed(() => this.engine.timers.cancel(this));
+    if (retryAt === null) prepare();
+    else if (!this.#engine.closing) this.#call.waitUntil(retryAt);
   }
 
-  due(): void {
-    if (!this.engine.closing) this.prepare();
-  }
-
-  /** The next attempt may begin. */
-  protected prepare(): void {
-    this.start(this.nextAttempt());
-  }
-
-  protected start(attempt: number): void {
+  start(attempt: number): void {
     this.inBackground(this.#attempt(attempt));
   }
 
   /** Work that the run waits for before it stops. */
-  protected inBackground(work: Promise<void>): void {
-    const over = this.engine.inFlight.begin("work");
-    // Nobody waits for the loser of a race, however long it takes to notice.
-    const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
+  inBackground(work: Promise<void>): void {
+    const over = this.#engine.inFlight.begin("work");
+    // The run does not wait for the loser of a race, however long its work takes to notice.
+    const keep = this.#call.scope.whenClosed((how) => how === "abandoned" && over());
     void work
-      .catch((error: unknown) => this.engine.block(unexpected(this.where, error)))
+      .catch((error: unknown) => this.#engine.block(unexpected(this.#call.where, error)))
       .finally(() => {
         keep();
         over();
       });
   }
 
-  protected attempted(attempt: number): Attempted {
-    const { input } = this.parts;
-    const { key, after } = this;
-    const startedAt = this.engine.world.now();
-    return { key, after, startedAt, attempt, ...(input === null ? {} : { input }) };
+  /** The fields that every entry of this attempt has. */
+  attempted(attempt: number): Attempted {
+    const { key, after } = this.#call;
+    const startedAt = this.#engine.world.now();
+    return { key, after, startedAt, attempt, ...(this.#input === null ? {} : { input: this.#input }) };
   }
 
   async #attempt(attempt: number): Promise<void> {
+    const { key, scope } = this.#call;
     const attempted = this.attempted(attempt);
-    const info = new Info(this.engine.journal.runId, this.key, attempt, this.scope);
+    const info = new Info(this.#engine.journal.runId, key, attempt, scope);
     try {
       const fact = await this.#bounded(info, attempted);
-      this.engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
+      this.#engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
     } catch (thrown) {
-      // Given up on purpose: the driver has let go, or a race was lost. That is no failure of the step.
-      if (!this.scope.aborted) this.failed({ ...attempted, ...info.used }, thrown);
+      // Given up on purpose: the driver has stopped, or a race was lost. The step has not failed.
+      if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
   }
 
-  /** Records a failure: for good, or with the time of the next attempt. */
-  protected failed(attempted: Attempted, thrown: unknown): void {
-    const { world, replay } = this.engine;
-    const attempt = (replay.record(this.key)?.failures ?? 0) + 1;
-    const now = world.now();
-    const retryAt = nextAttemptAt(
-      this.parts.policy,
-      { error: thrown, attempt },
-      { now, random: world.random() },
-    );
-    const error = encodeThrown(thrown, `error of ${this.where}`);
-    const ofStream = this.kind === "stream";
-    const failed = ofStream ? "stream.failed" : "step.failed";
-    if (retryAt === null) return this.engine.write({ kind: failed, ...attempted, error });
-    const of = ofStream ? ({ stream: true } as const) : {};
-    this.engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });
-  }
-
-  /** The work under its time limit. What comes after the limit is dropped: the journal has the time-out. */
+  /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
   async #bounded(info: Info, attempted: Attempted): Promise<Fact<Json>> {
-    const { timeoutMs } = this.parts;
-    const { attempt } = attempted;
-    const work = this.perform(info, attempted).finally(() => info.leave());
+    const work = this.#call.perform(info, attempted).finally(() => info.leave());
+    const timeoutMs = this.#timeoutMs;
     if (timeoutMs === null) return work;
     const limit = deferred<never>();
-    const cancel = this.engine.world.timer(timeoutMs, () => {
+    const cancel = this.#engine.world.timer(timeoutMs, () => {
       const error = new DurableError(
         "step-timeout",
-        `Attempt ${attempt} of ${this.where} took longer than ${timeoutMs} ms.`,
+        `Attempt ${attempted.attempt} of ${this.#call.where} took longer than ${timeoutMs} ms.`,
       );
       limit.reject(error);
       info.abort(error);
@@ -155,19 +148,35 @@ export abstract class AttemptedCall<P extends AttemptParts, T> extends KeyedCall
     }
   }
 
-  /** Gives the workflow the recorded failure. */
-  protected reject(error: Json): void {
-    const { journal, replay } = this.engine;
-    const cause = decode(error, `error of ${this.where}`);
-    const attempts = (replay.record(this.key)?.failures ?? 0) + 1;
-    const what = this.kind === "step" ? "Step" : "Stream";
+  /** Records a failure: as final, or with the time of the next attempt. */
+  #failed(attempted: Attempted, thrown: unknown): void {
+    const { world } = this.#engine;
+    const now = world.now();
+    const failure = { error: thrown, attempt: this.#failures + 1 };
+    const retryAt = nextAttemptAt(this.#policy, failure, { now, random: world.random() });
+    const error = encodeThrown(thrown, `error of ${this.#call.where}`);
+    const ofStream = this.#call.kind === "stream";
+    const failed = ofStream ? "stream.failed" : "step.failed";
+    if (retryAt === null) return this.#engine.write({ kind: failed, ...attempted, error });
+    const of = ofStream ? ({ stream: true } as const) : {};
+    this.#engine.write({ kind: "attempt.failed", ...attempted, ...of, error, retryAt });
+  }
+
+  get #failures(): number {
+    return this.#engine.replay.record(this.#call.key)?.failures ?? 0;
+  }
+
+  /** The recorded failure, as the workflow gets it. */
+  failure(error: Json): DurableError {
+    const { key, kind, where } = this.#call;
+    const cause = decode(error, `error of ${where}`);
+    const attempts = this.#failures + 1;
+    const what = kind === "step" ? "Step" : "Stream";
     const tries = attempts === 1 ? "" : ` after ${attempts} attempts`;
-    this.outcome.reject(
-      new DurableError(
-        "step-failed",
-        `${what} "${this.key}" of run ${journal.runId} failed${tries}: ${describeError(cause)}`,
-        { cause, details: { key: this.key, attempts } },
-      ),
+    return new DurableError(
+      "step-failed",
+      `${what} "${key}" of run ${this.#engine.journal.runId} failed${tries}: ${describeError(cause)}`,
+      { cause, details: { key, attempts } },
     );
   }
 }

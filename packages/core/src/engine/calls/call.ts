@@ -12,7 +12,7 @@ import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { Timers } from "../timers.ts";
 import { deferred, type Deferred } from "../promise.ts";
-import type { CallKind, Replay, Settlement } from "../replay.ts";
+import type { CallKind, KeyRecord, Replay, Settlement } from "../replay.ts";
 import type { Closing, Scope } from "../scope.ts";
 
 /** Everything a call may ask of the engine that drives its run. A call keeps no state that the engine has. */
@@ -61,7 +61,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   protected readonly parts: P;
   protected readonly outcome: Deferred<T> = deferred();
   /** How messages name it: `step "draft" of run r-17`. */
-  protected readonly where: string;
+  readonly where: string;
   #stopListening: () => void = () => {};
 
   constructor(engine: CallEngine, kind: CallKind, parts: P) {
@@ -89,6 +89,17 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
       // The record cannot be read: that is no outcome of the call, so the workflow must not see one.
       this.engine.block(error as DurableError);
     }
+  }
+
+  /** What is recorded under this key. */
+  protected get record(): KeyRecord | undefined {
+    return this.engine.replay.record(this.key);
+  }
+
+  /** Makes `due` be called then, while its scope is open. */
+  waitUntil(at: number): void {
+    this.engine.timers.wait(this, at);
+    this.whenClosed(() => this.engine.timers.cancel(this));
   }
 
   /** Tells of the end of its scope, once, for as long as the call is open. */

@@ -1,6 +1,6 @@
 /** Named work whose outcome is kept. */
 
-import type { CallEngine } from "./call.ts";
+import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
 import { encode, encodeThrown } from "../../values/codec/encode.ts";
 import { fingerprint } from "../../values/codec/fingerprint.ts";
@@ -9,7 +9,7 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { validate, type StandardSchema } from "../../values/schema.ts";
-import { AttemptedCall, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
+import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -66,19 +66,21 @@ export function step(
   return new StepCall(engine, parts).promise;
 }
 
-interface StepParts extends AttemptParts {
+interface StepParts extends CallParts, AttemptParts {
   readonly work: Work;
   readonly schema: StandardSchema | undefined;
   readonly onUncertain: OnUncertain | undefined;
 }
 
-export class StepCall extends AttemptedCall<StepParts, unknown> {
+export class StepCall extends KeyedCall<StepParts, unknown> {
+  readonly #attempts: Attempts;
   /** The start that this life of the workflow announced, by its number. */
   #announced = 0;
   #begun = 0;
 
   constructor(engine: CallEngine, parts: StepParts) {
     super(engine, "step", parts);
+    this.#attempts = new Attempts(engine, this, parts);
     const { onUncertain, entered } = parts;
     // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.
     if (onUncertain !== undefined) engine.calls.close(this.key);
@@ -91,15 +93,35 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "step.failed") {
-      this.reject(settlement.error);
+      this.outcome.reject(this.#attempts.failure(settlement.error));
     }
   }
 
-  protected nextAttempt(): number {
-    return (this.engine.replay.record(this.key)?.failures ?? 0) + 1;
+  begin(): void {
+    const { record } = this;
+    if (isUncertain(record)) this.#continueUncertain(record);
+    else this.#attempts.begin(() => this.#prepare());
   }
 
-  protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
+  due(): void {
+    if (isUncertain(this.record)) this.begin();
+    else if (!this.engine.closing) this.#prepare();
+  }
+
+  get #nextAttempt(): number {
+    return (this.record?.failures ?? 0) + 1;
+  }
+
+  /** Starts the next attempt. Where its loss must be noticed, its start is recorded first. */
+  #prepare(): void {
+    if (this.parts.onUncertain === undefined) return this.#attempts.start(this.#nextAttempt);
+    // Still to be done, even if the workflow does not wait for it: the run does not end without it.
+    if (this.engine.ceasing) return this.engine.queue(this);
+    this.#announced = (this.record?.starts ?? 0) + 1;
+    this.#announce(this.#nextAttempt);
+  }
+
+  async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     return this.#completed(attempted, await this.parts.work(info));
   }
 
@@ -123,45 +145,31 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
 
   // ---- steps whose start is recorded ----
 
-  override begin(): void {
-    const record = this.engine.replay.record(this.key);
+  /** A start is recorded: this execution's own, whose work begins now, or one whose driver died. */
+  #continueUncertain(record: KeyRecord): void {
     const { onUncertain } = this.parts;
-    if (!isUncertain(record)) return super.begin();
     if (onUncertain === undefined) return this.engine.block(undecided(this.engine.journal.runId, this.key));
     if (this.scope.closed || this.#begun === record.starts) return;
-    // The lease ran out while the start was written down: it is renewed first, and what came meanwhile is looked at.
+    // The lease expired while the start was written: it is renewed first, and new entries are read.
     if (!this.engine.options.lease.valid && !this.engine.ceasing) return this.engine.timers.wait(this, 0);
     this.#begun = record.starts;
     if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
-    // Its time to begin has gone by: nobody need wonder what became of it.
+    // The driver stops before the work began, so the start is called off.
     if (this.engine.ceasing) this.#announce(0);
-    else this.start(this.nextAttempt());
-  }
-
-  override due(): void {
-    if (isUncertain(this.engine.replay.record(this.key))) this.begin();
-    else super.due();
-  }
-
-  protected override prepare(): void {
-    if (this.parts.onUncertain === undefined) return super.prepare();
-    // Still to be done, whether or not the workflow waits for it: the run does not end without it.
-    if (this.engine.ceasing) return this.engine.queue(this);
-    this.#announced = (this.engine.replay.record(this.key)?.starts ?? 0) + 1;
-    this.#announce(this.nextAttempt());
+    else this.#attempts.start(this.#nextAttempt);
   }
 
   /** The work begins once this is durable; attempt 0 calls it off. */
   #announce(attempt: number): void {
-    const { startedAt: _, ...started } = this.attempted(attempt);
+    const { startedAt: _, ...started } = this.#attempts.attempted(attempt);
     this.engine.write({ kind: "step.started", ...started });
   }
 
   /** An attempt began and its end is not recorded. */
   #settleUncertain({ starts, started }: KeyRecord, mode: OnUncertain): void {
     this.#begun = starts;
-    if (mode === "retry") return this.prepare();
-    const info = new Info(this.engine.journal.runId, this.key, this.nextAttempt(), this.scope);
+    if (mode === "retry") return this.#prepare();
+    const info = new Info(this.engine.journal.runId, this.key, this.#nextAttempt, this.scope);
     const uncertain = new Uncertain(info, started ?? 0);
     if (mode === "suspend") {
       const asked = askSomebody(this.engine, this.scope, {
@@ -169,18 +177,20 @@ export class StepCall extends AttemptedCall<StepParts, unknown> {
         starts,
         check: (v) => this.#checked(v),
       });
-      void asked.then((resolution) => this.inBackground(this.#resolve(resolution)));
+      void asked.then((resolution) => this.#attempts.inBackground(this.#resolve(resolution)));
       return;
     }
     const { world } = this.engine;
     const found = reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where });
-    this.inBackground(found.finally(() => info.leave()).then((resolution) => this.#resolve(resolution)));
+    this.#attempts.inBackground(
+      found.finally(() => info.leave()).then((resolution) => this.#resolve(resolution)),
+    );
   }
 
   async #resolve(resolution: Resolution): Promise<void> {
     if (this.scope.aborted) return;
-    if (resolution.status === "retry") return this.prepare();
-    const attempted = this.attempted(this.nextAttempt());
+    if (resolution.status === "retry") return this.#prepare();
+    const attempted = this.#attempts.attempted(this.#nextAttempt);
     try {
       if (resolution.status === "failed") throw new Error(resolution.message);
       this.engine.write(await this.#completed(attempted, resolution.value));

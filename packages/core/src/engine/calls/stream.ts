@@ -8,14 +8,14 @@
  * stream.3. The workflow sees the chunks when the stream has ended, as they were recorded.
  */
 
-import type { CallEngine } from "./call.ts";
+import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
 import { fingerprint } from "../../values/codec/fingerprint.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
-import { AttemptedCall, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
+import { Attempts, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
 import { ChunkBuffer, type Chunks } from "./chunks.ts";
 import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
@@ -50,25 +50,31 @@ export function stream(
   const entered = engine.enter({ scope, kind: "stream", name, input, was: options.was });
   if (entered === null) return pending();
   const parts = { scope, name, producer, entered, policy, timeoutMs, input };
-  return new StreamCall(engine, "stream", parts).promise;
+  return new StreamCall(engine, parts).promise;
 }
 
-interface StreamParts extends AttemptParts {
+interface StreamParts extends CallParts, AttemptParts {
   readonly producer: Producer;
 }
 
-class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
+class StreamCall extends KeyedCall<StreamParts, unknown[]> {
+  readonly #attempts: Attempts;
   readonly #landed = new Signal();
 
+  constructor(engine: CallEngine, parts: StreamParts) {
+    super(engine, "stream", parts);
+    this.#attempts = new Attempts(engine, this, parts);
+  }
+
   protected answer(settlement: Settlement): void {
-    if (settlement.kind === "stream.failed") this.reject(settlement.error);
+    if (settlement.kind === "stream.failed") this.outcome.reject(this.#attempts.failure(settlement.error));
     if (settlement.kind === "stream.completed") this.outcome.resolve(this.#recorded(settlement));
   }
 
   #recorded({ value, count }: Settlement & { kind: "stream.completed" }): unknown[] {
     const where = `chunks of ${this.where}`;
     if (value !== undefined) return decode(value, where) as unknown[];
-    const entries = this.engine.replay.record(this.key)?.chunks ?? [];
+    const entries = this.record?.chunks ?? [];
     const chunks = entries.flatMap((entry) => entry.chunks.map((chunk) => decode(chunk, where)));
     if (chunks.length === count) return chunks;
     throw new DurableError(
@@ -77,8 +83,16 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
     );
   }
 
-  protected nextAttempt(): number {
-    return (this.engine.replay.record(this.key)?.attempt ?? 0) + 1;
+  begin(): void {
+    this.#attempts.begin(() => this.#start());
+  }
+
+  due(): void {
+    if (!this.engine.closing) this.#start();
+  }
+
+  #start(): void {
+    this.#attempts.start((this.record?.attempt ?? 0) + 1);
   }
 
   /** Some chunks of this stream are durable. */
@@ -86,7 +100,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
     this.#landed.set();
   }
 
-  protected async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
+  async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const source = await this.parts.producer(info);
     const buffer = new ChunkBuffer(this.engine, attempted, {
       where: `chunk of ${this.where}`,
@@ -117,7 +131,7 @@ class StreamCall extends AttemptedCall<StreamParts, unknown[]> {
 
   /** Chunks of this attempt that were written and are not durable yet. */
   #pending(buffer: ChunkBuffer): number {
-    const { attempt, chunks = [] } = this.engine.replay.record(this.key) ?? {};
+    const { attempt, chunks = [] } = this.record ?? {};
     const last = attempt === buffer.attempt ? chunks.at(-1) : undefined;
     return buffer.written - (last === undefined ? 0 : last.from + last.chunks.length);
   }
