@@ -4,7 +4,7 @@ import type { Definition } from "./engine/definition.ts";
 import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, type HostOptions } from "./runs/host.ts";
-import type { AdvanceOptions } from "./engine/options.ts";
+import type { AdvanceOptions } from "./engine/stop.ts";
 import { openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";

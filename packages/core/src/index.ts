@@ -26,7 +26,8 @@ export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
-export { spendOf, type Prices, type Spend, type Usage } from "./journal/usage.ts";
+export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
+export type { Usage } from "./journal/usage.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";
 export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
@@ -57,7 +58,7 @@ export type {
   RunStatus,
   Storage,
 } from "./ports/storage.ts";
-export type { AdvanceOptions } from "./engine/options.ts";
+export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Definition } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";

@@ -1,7 +1,7 @@
 /** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
 
 import type { Definition } from "./engine/definition.ts";
-import { advance, begin, cancelRun, driveOn, record } from "./runs/drive.ts";
+import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
@@ -106,7 +106,7 @@ export class Run<Output = unknown, Input = unknown> {
     const definition = definitionOf(host, parent);
     const id = await createFork(host, definition, parent, options);
     const driving = openRun(host, id).then(async (journal) => ({
-      outcome: await driveOn(host, definition, journal),
+      outcome: await advance(host, definition, journal),
       journal,
     }));
     host.background(`run ${id}`, driving);
@@ -129,7 +129,7 @@ export class Run<Output = unknown, Input = unknown> {
     const { wakeAt } = journal.state.summary;
     const due = wakeAt !== null && wakeAt <= host.world.now();
     const outcome = due
-      ? await driveOn(host, definitionOf(host, journal), journal)
+      ? await advance(host, definitionOf(host, journal), journal)
       : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
   }
@@ -158,10 +158,10 @@ export async function start(
   { id, drive = true }: StartOptions,
 ): Promise<Run> {
   if (!drive) {
-    const { journal, created } = await record(host, definition, input, { id, takeLease: false });
+    const { journal, created } = await create(host, definition, input, { id, takeLease: false });
     return new Run(journal.runId, { host, created });
   }
-  const leased = await begin(host, definition, input, { id });
+  const leased = await create(host, definition, input, { id, takeLease: true });
   const { journal } = leased;
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);

@@ -2,7 +2,7 @@
 
 import type { Context } from "./engine/context.ts";
 import type { Arguments, Definition } from "./engine/definition.ts";
-import { advance, begin, cancelRun } from "./runs/drive.ts";
+import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, type HostOptions } from "./runs/host.ts";
@@ -97,7 +97,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, { id }: RunOptions = {}) =>
-      advance(host, definition, await begin(host, definition, input, { id })),
+      advance(host, definition, await create(host, definition, input, { id, takeLease: true })),
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),

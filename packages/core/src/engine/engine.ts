@@ -19,9 +19,17 @@ import type { World } from "../ports/world.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
-import { endOf, isParked, parkOf } from "./ending.ts";
-import { abortReason } from "./options.ts";
-import type { Driving, ReplayEnd, EngineOptions, Finish, Stop } from "./options.ts";
+import {
+  abortReason,
+  endOf,
+  isParked,
+  parkOf,
+  type Driving,
+  type ReplayEnd,
+  type EngineOptions,
+  type Finish,
+  type Stop,
+} from "./stop.ts";
 import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";

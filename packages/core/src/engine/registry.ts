@@ -8,7 +8,6 @@ import type { Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import { isWithin, waitOf } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
-import { foreignWarning } from "./messages.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
 import type { Scope } from "./scope.ts";
 
@@ -190,4 +189,8 @@ const kindNames: Readonly<Record<CallKind, string>> = {
 function describeInput(input: string | null): string {
   if (input === null) return "no input";
   return /^[a-z2-7]{16}$/.test(input) ? `input ${input} (a fingerprint)` : input;
+}
+
+function foreignWarning(runId: string, key: string): string {
+  return `run ${runId} asked for "${key}" after waiting for something other than ctx. Put such waits inside a step.`;
 }

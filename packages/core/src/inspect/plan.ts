@@ -15,7 +15,8 @@ import { forkOf, previewFork, type ForkOptions } from "../runs/fork.ts";
 import type { Host } from "../runs/host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
-import { spendOf, type Prices, type Spend, type Usage } from "../journal/usage.ts";
+import type { Usage } from "../journal/usage.ts";
+import { spendOf, type Prices, type Spend } from "./spend.ts";
 
 /** What a fork would do, worked out by replay without running any step. */
 export interface ForkPlan {

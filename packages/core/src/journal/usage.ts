@@ -19,51 +19,9 @@ export interface Usage {
 const mostModels = 32;
 const longestName = 200;
 const counts = ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const;
-type Count = (typeof counts)[number];
-
-/** Prices of a million tokens, by the name of the model. */
-export type Prices = Readonly<
-  Record<string, { readonly input: number; readonly output: number; readonly cachedInput?: number }>
->;
-
-/** A sum of usage, with its cost. */
-export interface Spend {
-  /** One sum per model. */
-  readonly usage: readonly Usage[];
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  /** In the currency of the prices; `null` without prices, or when a model has no price. */
-  readonly cost: number | null;
-}
-
-/** Adds up usage, and its cost where prices are given. */
-export function spendOf(usages: readonly Usage[], prices?: Prices): Spend {
-  const usage = sumUsage(usages);
-  const total = (count: Count): number => usage.reduce((sum, used) => sum + (used[count] ?? 0), 0);
-  const costs = usage.map((used) => costOf(used, prices));
-  return {
-    usage,
-    inputTokens: total("inputTokens"),
-    outputTokens: total("outputTokens"),
-    cost:
-      prices === undefined || costs.includes(null) ? null : costs.reduce<number>((a, b) => a + (b ?? 0), 0),
-  };
-}
-
-function costOf(
-  { model, inputTokens, outputTokens, cachedInputTokens = 0 }: Usage,
-  prices: Prices = {},
-): number | null {
-  const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
-  if (price === undefined) return null;
-  const { input, output, cachedInput = input } = price;
-  const cost =
-    (inputTokens - cachedInputTokens) * input + cachedInputTokens * cachedInput + outputTokens * output;
-  return cost / 1_000_000;
-}
 
 /** One sum per model and provider. */
-function sumUsage(usages: readonly Usage[]): Usage[] {
+export function sumUsage(usages: readonly Usage[]): Usage[] {
   const sums = new Map<string, Usage>();
   for (const usage of usages) {
     const id = JSON.stringify([usage.model, usage.provider]);

@@ -9,7 +9,6 @@
 import { writeFact } from "../journal/batch.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { ChildEnd } from "../engine/child-runs.ts";
 import type { ChildOf, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
@@ -18,6 +17,7 @@ import { locatorOf } from "../journal/keys.ts";
 import { openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
+import { reportToParent } from "./parent.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** Ends a run, and every run below it. */
@@ -70,27 +70,4 @@ export async function cancelChild(
   }
   // Somebody was first: then it is there, and ends like any other.
   await end(host, unborn, reason);
-}
-
-/** Writes into the parent's journal how a child ends; does nothing where nobody waits for that. */
-export async function reportToParent(
-  host: Host,
-  { runId, childOf }: RunJournal,
-  end: Fact<Json>,
-): Promise<void> {
-  if (childOf === undefined) return;
-  const { key, after } = childOf;
-  const childEnd: ChildEnd =
-    end.kind === "run.completed"
-      ? { kind: "child.completed", key, after, value: end.output }
-      : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
-  // A parent that is driven here takes it into its own next write.
-  if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
-  const parent = await openJournal(host, locatorOf(childOf.runId));
-  if (parent === null) return;
-  while (parent.state.end === null) {
-    const child = parent.state.children.get(key);
-    if (child === undefined || child.over || child.opened.child !== runId) return;
-    await parent.append([writeFact(childEnd, host.world.now())], { outside: true });
-  }
 }

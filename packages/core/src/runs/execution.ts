@@ -1,6 +1,7 @@
 /** One life of a workflow function over one journal: from its call until it ends or is let go. */
 
-import { cancelChild, reportToParent } from "./cancel.ts";
+import { cancelChild } from "./cancel.ts";
+import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { createContext, type Context } from "../engine/context.ts";
@@ -10,7 +11,7 @@ import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
-import type { AdvanceOptions, OnReplayEnd, Finish, Stop } from "../engine/options.ts";
+import type { AdvanceOptions, OnReplayEnd, Finish, Stop } from "../engine/stop.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";

@@ -9,7 +9,7 @@
 import type { Definition } from "../engine/definition.ts";
 import type { ChildEnd } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
-import type { AdvanceOptions, OnReplayEnd, Stop } from "../engine/options.ts";
+import type { AdvanceOptions, OnReplayEnd, Stop } from "../engine/stop.ts";
 import type { RunJournal } from "../journal/journal.ts";
 
 /** A life that may be parked. */

@@ -7,9 +7,8 @@
  */
 
 import { encode } from "../values/codec/encode.ts";
-import { advance, codeOf, drive, acquireLease, outcomeAfter, wakeParent } from "./drive.ts";
-import { vanishedWait } from "../engine/messages.ts";
-import type { OnReplayEnd, ReplayEnd } from "../engine/options.ts";
+import { acquire, advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
+import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/batch.ts";
 import type { Fact } from "../journal/entry.ts";
@@ -108,11 +107,11 @@ async function resumeFound(
     // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
     const due = isDue(journal, { status: refused });
     const outcome = due
-      ? await advance(host, definition, await acquireLease(host, journal))
+      ? await advance(host, definition, journal)
       : await outcomeWithChildren(host, journal, true);
     return { status: refused, outcome };
   }
-  const leased = await acquireLease(host, journal);
+  const leased = await acquire(host, journal);
   const placed: { result: Placed | null } = { result: null };
   const onReplayEnd: OnReplayEnd = async (engine) => {
     const result = await place(engine, answer, host);
@@ -122,7 +121,7 @@ async function resumeFound(
     const parked = journal.state.summary.status === "suspended";
     return leased.owned && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
   };
-  const stop = await drive(host, definition, leased, { onReplayEnd });
+  const stop = await toNextStop(host, definition, leased, { onReplayEnd });
   if (placed.result === null) {
     if (stop.kind === "blocked") throw notPlaced(stop.error);
     // The run was taken over before the answer was in: it can always be appended, and is judged when reached.
@@ -130,7 +129,7 @@ async function resumeFound(
   }
   // Whoever had the lease may have let go just before the answer landed: then this is the driver.
   if (stop.kind === "left" && !leased.owned && isDue(journal, placed.result)) {
-    return { ...placed.result, outcome: await advance(host, definition, await acquireLease(host, journal)) };
+    return { ...placed.result, outcome: await advance(host, definition, journal) };
   }
   const outcome = await outcomeAfter(host, journal, stop);
   if (journal.state.end !== null) wakeParent(host, journal);

@@ -1,0 +1,140 @@
+/** How a drive is started and how it stops: its options, the park, the end, and the reasons to refuse an end. */
+
+import type { Entry, Fact } from "../journal/entry.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import { nameOf } from "../journal/keys.ts";
+import type { Keyring } from "../journal/tokens.ts";
+import type { World } from "../ports/world.ts";
+import { decode } from "../values/codec/decode.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Duration } from "../values/duration.ts";
+import { DurableError, describeError } from "../values/errors.ts";
+import type { Children } from "./child-runs.ts";
+import type { DriverLease } from "./lease.ts";
+import type { CallRegistry } from "./registry.ts";
+import type { Replay } from "./replay.ts";
+
+/** Why a drive came to its end. What the run's outcome is, the journal says. */
+export type Stop =
+  | { readonly kind: "ended" | "suspended" | "lost" | "left" }
+  | { readonly kind: "blocked"; readonly error: DurableError };
+
+/** The end of the workflow function, encoded. */
+export interface Finish {
+  fact(orphans: readonly string[]): Fact<Json>;
+  readonly thrown?: { readonly value: unknown };
+}
+
+/** What may be done when replay has come to its end and before any work starts. */
+export interface ReplayEnd {
+  readonly journal: RunJournal;
+  readonly calls: CallRegistry;
+  readonly finished: boolean;
+  learn(entries: readonly Entry[]): void;
+  block(error: DurableError): void;
+}
+/** `again`: others were first, and the code has yet to see what they wrote. */
+export type OnReplayEnd = (replayEnd: ReplayEnd) => Promise<"go on" | "leave" | "again">;
+
+export interface EngineOptions {
+  readonly journal: RunJournal;
+  readonly world: World;
+  /** Or the error that asks for a secret, raised by the first suspend point. */
+  readonly keyring: Keyring | DurableError;
+  /** The lease, kept alive while driving. */
+  readonly lease: DriverLease;
+  readonly children: Children;
+  /** Says to the run's parent, if it has one, how the run is about to end. */
+  readonly reportEnd: (end: Fact<Json>) => Promise<void>;
+  /** A call on a parked run: told so that somebody may drive it on. */
+  readonly revive: () => void;
+}
+
+/** What one drive is given. */
+export interface Driving {
+  /** Sleeps and retries within this time are sat out. */
+  readonly patienceMs: number;
+  /** For placing an answer. */
+  readonly onReplayEnd?: OnReplayEnd | undefined;
+}
+
+/** What work that is still running is told; `null` when there can be none, or it ended well with its run. */
+export function abortReason({ runId, state }: RunJournal, stop: Stop, idle: boolean): DurableError | null {
+  const over = state.end?.kind;
+  if (idle && (over === "run.completed" || over === "run.failed")) return null;
+  if (stop.kind === "suspended") return null;
+  if (stop.kind === "blocked") return stop.error;
+  return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
+}
+
+/** Options of `app.advance`. */
+export interface AdvanceOptions {
+  /**
+   * Waits shorter than this are held in memory; longer ones park the run. The app's own patience by default.
+   */
+  readonly patience?: Duration;
+  /** On abort the run is handed over: work under way is finished and recorded, nothing more begins. */
+  readonly signal?: AbortSignal;
+  /**
+   * A run that was started more often than this without progress is `blocked` as `poison`; no limit by
+   * default.
+   */
+  readonly maxStarts?: number;
+}
+
+type Park = Fact<Json> & { kind: "run.suspended" };
+
+export function parkOf({
+  wakeAt,
+  recheckAt,
+}: {
+  readonly wakeAt: number | null;
+  readonly recheckAt: number | null;
+}): Park {
+  return { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) };
+}
+
+/** True when the journal says so already. */
+export function isParked({ state }: RunJournal, { wakeAt, look }: Park): boolean {
+  return state.summary.status === "suspended" && look === undefined && state.summary.wakeAt === wakeAt;
+}
+
+/** The end of the function as an entry; an open wait that the code did not reach is no end. */
+export function endOf(
+  finish: Finish,
+  run: {
+    readonly journal: RunJournal;
+    readonly replay: Replay;
+    readonly calls: CallRegistry;
+    readonly world: World;
+  },
+): Fact<Json> | DurableError {
+  const { runId, state } = run.journal;
+  const unreached = (key: string): boolean => !run.replay.isCalled(key) && !run.calls.isClosed(key);
+  const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
+  if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, finish.thrown);
+  const orphans = run.replay.orphans().filter(unreached);
+  if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
+  return finish.fact(orphans);
+}
+
+/** `thrown` is what ended the code before it could reach the wait, if anything did. */
+export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {
+  const name = nameOf(key);
+  const where = `error of run ${runId}`;
+  const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
+  const end = thrown === undefined ? "came to its end" : `failed (${describeError(thrown.value)})`;
+  return new DurableError(
+    "diverged",
+    `Run ${runId} does not fit this code: suspend point "${key}" is open, and the code ${end} without reaching it. The wait is kept. Put ctx.suspend("${name}") back${branch}, or fork the run; then advance it again.`,
+    {
+      ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
+      details: { key, recorded: { kind: "suspend" }, asked: null },
+    },
+  );
+}
+
+function orphanWarning(runId: string, orphans: readonly string[]): string {
+  return `run ${runId} ended with ${orphans.length} recorded result(s) that the code no longer asks for: ${orphans.slice(0, 10).join(", ")}. If a step was renamed, { was: "old name" } keeps its result.`;
+}

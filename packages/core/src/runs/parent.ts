@@ -1,0 +1,33 @@
+/** What a run reports to the run that waits for it. */
+
+import type { ChildEnd } from "../engine/child-runs.ts";
+import { writeFact } from "../journal/batch.ts";
+import type { Fact } from "../journal/entry.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import { locatorOf } from "../journal/keys.ts";
+import type { Json } from "../values/codec/tags.ts";
+import type { Host } from "./host.ts";
+import { openJournal } from "./lookup.ts";
+
+/** Writes into the parent's journal how a child ends; does nothing where nobody waits for that. */
+export async function reportToParent(
+  host: Host,
+  { runId, childOf }: RunJournal,
+  end: Fact<Json>,
+): Promise<void> {
+  if (childOf === undefined) return;
+  const { key, after } = childOf;
+  const childEnd: ChildEnd =
+    end.kind === "run.completed"
+      ? { kind: "child.completed", key, after, value: end.output }
+      : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
+  // A parent that is driven here takes it into its own next write.
+  if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
+  const parent = await openJournal(host, locatorOf(childOf.runId));
+  if (parent === null) return;
+  while (parent.state.end === null) {
+    const child = parent.state.children.get(key);
+    if (child === undefined || child.over || child.opened.child !== runId) return;
+    await parent.append([writeFact(childEnd, host.world.now())], { outside: true });
+  }
+}
