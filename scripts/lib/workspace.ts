@@ -13,12 +13,19 @@ export type Manifest = {
   readonly name: string;
   readonly version?: string;
   readonly private?: boolean;
+  readonly description?: string;
+  readonly keywords?: readonly string[];
+  readonly homepage?: string;
+  readonly bugs?: { readonly url: string };
+  readonly license?: string;
+  readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
   readonly exports?: Record<string, Target>;
   readonly imports?: Record<string, Target>;
   readonly dependencies?: Record<string, string>;
   readonly peerDependencies?: Record<string, string>;
   readonly peerDependenciesMeta?: Record<string, { readonly optional?: boolean }>;
   readonly optionalDependencies?: Record<string, string>;
+  readonly engines?: Record<string, string>;
 };
 
 export type Package = { readonly dir: string; readonly manifest: Manifest };
