@@ -4,38 +4,22 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { publicNames } from "./lib/public-names.ts";
-import { listPackages, type Package, root } from "./lib/workspace.ts";
+import { entryPoints } from "./lib/public-names.ts";
+import { listPackages, root } from "./lib/workspace.ts";
 
 const snapshot = join(root, "scripts", "exports.snapshot.txt");
 const entries = listPackages()
   .filter(({ manifest }) => !manifest.private)
   .flatMap(entryPoints);
-const lines = entries.flatMap(({ specifier, source }) => describe(specifier, source));
+const lines = entries.flatMap(({ specifier, names }) =>
+  names.map(({ kind, name }) => `${specifier}  ${kind.padEnd(5)}  ${name}`),
+);
 
 if (process.argv.includes("--write")) {
   writeFileSync(snapshot, `${lines.join("\n")}\n`);
   console.log(`exports: wrote ${lines.length} names of ${entries.length} entry points`);
 } else {
   compare();
-}
-
-function entryPoints({ dir, manifest }: Package): { specifier: string; source: string }[] {
-  return Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
-    const file = typeof target === "string" ? undefined : target["durable-source"];
-    if (typeof file !== "string") return [];
-    return [{ specifier: manifest.name + subpath.slice(1), source: join(dir, file) }];
-  });
-}
-
-function describe(specifier: string, source: string): string[] {
-  try {
-    const names = publicNames(readFileSync(source, "utf8"));
-    return names.map(({ kind, name }) => `${specifier}  ${kind.padEnd(5)}  ${name}`);
-  } catch (error) {
-    console.error(`exports: ${specifier}: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
-  }
 }
 
 function compare(): void {

@@ -3,11 +3,31 @@
  * Entry files name every export; `export *` is refused, since it would hide what becomes public.
  */
 
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Package } from "./workspace.ts";
+
 export type PublicName = { readonly kind: "type" | "value"; readonly name: string };
 
 const list = /^export\s+(type\s+)?\{([^}]*)\}/gm;
 const declaration =
   /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(function\*?|class|const|let|interface|type)\s+([\w$]+)/gm;
+
+export type EntryPoint = { readonly specifier: string; readonly names: readonly PublicName[] };
+
+/** What can be imported from a package, by what name, read off its sources. */
+export function entryPoints({ dir, manifest }: Package): EntryPoint[] {
+  return Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
+    const file = typeof target === "string" ? undefined : target["durable-source"];
+    if (typeof file !== "string") return [];
+    const specifier = manifest.name + subpath.slice(1);
+    try {
+      return [{ specifier, names: publicNames(readFileSync(join(dir, file), "utf8")) }];
+    } catch (error) {
+      throw new Error(`Cannot read the public names of ${specifier}`, { cause: error });
+    }
+  });
+}
 
 /** The names an entry file exports, values first, each group sorted. */
 export function publicNames(source: string): PublicName[] {
