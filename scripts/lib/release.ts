@@ -42,13 +42,16 @@ const dependencyFields = ["dependencies", "devDependencies", "peerDependencies",
  * version exactly get it, too; "*" means whatever the workspace has.
  */
 export function withVersion<T extends Fields>(manifest: T, version: string, ours: ReadonlySet<string>): T {
+  const rangeOf = (name: string, range: string): string =>
+    ours.has(name) && range !== "*" ? version : range;
   const changed = dependencyFields
     .filter((field) => manifest[field] !== undefined)
     .map((field) => {
       const listed = Object.entries(manifest[field] as Readonly<Record<string, string>>);
-      const set = ([name, range]: [string, string]): [string, string] =>
-        ours.has(name) && range !== "*" ? [name, version] : [name, range];
-      return [field, Object.fromEntries(listed.map(set))] as const;
+      return [
+        field,
+        Object.fromEntries(listed.map(([name, range]) => [name, rangeOf(name, range)])),
+      ] as const;
     });
   const own = manifest["version"] === undefined ? {} : { version };
   return { ...manifest, ...own, ...Object.fromEntries(changed) };
