@@ -1,7 +1,7 @@
 /**
- * Checks the packages as their users get them: packed, with publint on the tarball, its papers and links, and
- * every entry point imported by plain Node from the unpacked files, without any optional peer.
- * What compilers and other Nodes make of them is the business of check-consumers.ts.
+ * Checks the packages as their users get them: packed, with publint, metadata, licence and README links, and every
+ * entry point imported by plain Node from the unpacked files, without any optional peer.
+ * check-consumers.ts tries compilers and other versions of Node.
  */
 import { join, relative, sep } from "node:path";
 import { importEntries, unpack } from "./lib/consumer.ts";

@@ -2,7 +2,7 @@
  * Makes a release of all packages under one version; docs/releasing.md says when and why.
  *
  *     npm run release -- minor             versions, changelog, build and checks, commit and tag
- *     npm run release -- minor --dry-run   the same without commit and tag; the files are put back
+ *     npm run release -- minor --dry-run   the same without commit and tag; the files are restored
  *     npm run release -- --publish         publishes the version that the current commit is tagged with
  *
  * A kind of change (major, minor, patch) or a version, and --publish, may be given together.
@@ -61,7 +61,7 @@ function summary(made: boolean, published: boolean): string {
     : "is ready: push main and the tag, and the release workflow publishes it";
 }
 
-/** What speaks against a release now. A dry run only names it. */
+/** Reasons not to release now. A dry run only prints them. */
 function obstaclesTo(version: string): string[] {
   const isDirty = git("status", "--porcelain") !== "";
   const branch = git("branch", "--show-current");
@@ -104,7 +104,7 @@ function commit(version: string): boolean {
   );
 }
 
-/** Publishes one tarball, or says how. A version that is there already stays: a publication may be repeated. */
+/** Publishes one tarball, or prints the command. Published versions are skipped, so publishing can be repeated. */
 function publish({ manifest: { name, version }, tarball }: Packed): boolean {
   const args = ["publish", tarball, "--provenance", "--access", "public"];
   if (!values.publish) {
@@ -118,7 +118,7 @@ function publish({ manifest: { name, version }, tarball }: Packed): boolean {
   return act("npm", args);
 }
 
-/** What changes something outside of this folder's files. A dry run says it instead. */
+/** Runs a command with lasting effects. A dry run prints it instead. */
 function act(command: string, args: readonly string[]): boolean {
   if (!dryRun) return run(command, args);
   console.log(`would run: ${command} ${args.join(" ")}`);

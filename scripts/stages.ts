@@ -6,16 +6,16 @@
 export type Stage = {
   /** The script. */
   readonly name: string;
-  /** Where time is limited, a stage gets no more than this, so that one that hangs leaves time for the others. */
+  /** Time limit, applied when the whole run is limited, so that a stage that hangs leaves time for the others. */
   readonly seconds: number;
   /** It writes vitest's JSON report to the file that TEST_REPORT names, and its tests are counted. */
   readonly counts?: boolean;
-  /** Passed over while there is no such script. */
+  /** Skipped while package.json has no such script. */
   readonly ifPresent?: boolean;
 };
 
 export const stages: readonly Stage[] = [
-  { name: "test", seconds: 900, counts: true },
+  { name: "test", seconds: 840, counts: true },
   { name: "format:check", seconds: 60 },
   { name: "lint", seconds: 180 },
   { name: "boundaries", seconds: 60 },

@@ -3,7 +3,7 @@
  * line is "N passed, N failed": tests that passed, and tests or stages that failed.
  *
  * --after-tests <status>  `npm test` ran before, ended with this status, and wrote its report to TEST_REPORT
- * --seconds <n>           the time there is for all of it; without it a stage may take as long as it wants
+ * --seconds <n>           time limit for all stages together; none by default
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
-/** Which compilers and module settings the packages are tried with, what is expected of each, and how it is shown. */
+/** The compilers, module settings and Nodes that the packages are tried with, and the expected results. */
 import type { Style } from "./consumer-program.ts";
 
-/** What a compiler must say to a program: nothing, or that it refuses it for this reason. */
+/** The expected result of a compiler: success, or this error code alone. */
 export type Verdict = "compiles" | `TS${number}`;
 
 /** One project of a user: a compiler, a setting of `moduleResolution`, and the programs in it. */
@@ -12,8 +12,8 @@ export type Setting = {
 };
 
 /**
- * The packages are ES modules. A compiler that takes CommonJS files for ones that cannot require() them refuses with
- * TS1479: every compiler under "node16", and those before 5.8 under "nodenext" as well. import() always works.
+ * The packages are ES modules. A compiler that assumes a Node without require() of ES modules refuses to import them
+ * in CommonJS files (TS1479): every version under "node16", and versions before 5.8 under "nodenext". import() works.
  */
 const refused = { import: "compiles", "import()": "compiles", "require()": "TS1479" } as const;
 const required = { import: "compiles", "require()": "compiles" } as const;

@@ -5,11 +5,11 @@
  */
 import type { EntryPoint } from "./public-names.ts";
 
-/** How a program gets at the packages: as an ES module, or as a CommonJS module in one of two ways. */
+/** How a program imports the packages: as an ES module, or as a CommonJS module in one of two ways. */
 export type Style = "import" | "require()" | "import()";
 
-/** What the program says when all went well. */
-export const farewell = "every run went well";
+/** The only line that the program prints when every check passed. */
+export const successLine = "every run went well";
 
 /** The names that the body below uses. */
 const used: Readonly<Record<string, readonly string[]>> = {
@@ -82,7 +82,7 @@ export function programFiles(entries: readonly EntryPoint[], style: Style): Reco
     "    for (const [name, value] of Object.entries(values))",
     '      if (value === undefined) throw new Error(name + " is undefined");',
     body,
-    `  console.log(${JSON.stringify(farewell)});`,
+    `  console.log(${JSON.stringify(successLine)});`,
     "}",
     "",
     "void main();",
@@ -91,7 +91,7 @@ export function programFiles(entries: readonly EntryPoint[], style: Style): Reco
   return { [`main.${source}`]: `${main.join("\n")}\n`, ...Object.fromEntries(names) };
 }
 
-/** The shortest program that a compiler without require() of ES modules has to refuse. */
+/** The shortest program that a compiler must refuse when it does not allow require() of ES modules. */
 export const refusedFiles: Readonly<Record<string, string>> = {
   "main.cts": 'import { durable } from "@durable/core";\nexport const flow = durable;\n',
 };
@@ -112,7 +112,7 @@ function importNames(specifier: string, names: readonly string[], style: Style):
 /** Without this, a CommonJS file looks up types the way require() would. */
 const asImport = ' with { "resolution-mode": "import" }';
 
-/** A module that names everything an entry point has to give. */
+/** A module that imports every public name of an entry point. */
 function nameList({ specifier, names }: EntryPoint, style: Style): string {
   const list = (kind: string): string =>
     names

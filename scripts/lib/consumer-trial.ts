@@ -1,11 +1,11 @@
-/** Compiles a program of a user with a given compiler, and runs it on a given Node. */
+/** Compiles a program outside of the workspace with a given compiler, and runs it on a given Node. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { compilerOptions, type Setting, type Verdict } from "./consumer-matrix.ts";
-import { farewell } from "./consumer-program.ts";
+import { successLine } from "./consumer-program.ts";
 import { capture } from "./workspace.ts";
 
-/** What goes into the table; with a report when it is not what was expected. */
+/** A cell of the table, and a report when the result is not the expected one. */
 export type Trial = { readonly cell: string; readonly report: string | null };
 
 export type Compilation = {
@@ -30,10 +30,10 @@ export function compile(folder: string, { files, compiler, resolution, expected 
   return { cell: "FAILED", report: `${folder}: wanted ${wanted}, and the compiler says:\n${said}` };
 }
 
-/** Runs a compiled program, with a place of its own for journals. Silence is no success: it must say goodbye. */
+/** Runs a compiled program in a new DURABLE_DIR. A program that ends too early exits with 0 as well, so its output counts. */
 export function runProgram(folder: string, file: string, node: string): Trial {
   const env = { DURABLE_DIR: join(folder, `journals-${process.hrtime.bigint()}`) };
   const { ok, stdout, said } = capture(node, [join("out", file)], { cwd: folder, env });
-  if (ok && stdout.trim() === farewell) return { cell: "ok", report: null };
+  if (ok && stdout.trim() === successLine) return { cell: "ok", report: null };
   return { cell: "FAILED", report: `${folder}: ${node} says of ${file}:\n${said}` };
 }

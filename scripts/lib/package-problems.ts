@@ -1,8 +1,8 @@
 /**
- * What a published package must bring, beyond what publint knows.
+ * What a published package must have, beyond the checks of publint.
  *
  * P1. The manifest says what it is, where it comes from and which Node it needs.
- * P2. The tarball has licence and README.
+ * P2. The tarball contains licence and README.
  * P3. No link of the README leads to a file that is not in the tarball.
  */
 import { globSync, readFileSync } from "node:fs";
@@ -20,9 +20,9 @@ const fields = [
   "engines",
 ] as const satisfies readonly (keyof Manifest)[];
 
-const papers = ["LICENSE", "README.md"];
+const requiredFiles = ["LICENSE", "README.md"];
 
-/** What is wrong with a package whose tarball was unpacked into `dir`; `place` is its folder in the repository. */
+/** Problems of a package whose tarball was unpacked into `dir`; `place` is its folder in the repository. */
 export function packageProblems(dir: string, place: string): string[] {
   const files = new Set(globSync("**/*", { cwd: dir }).map((file) => file.split(sep).join("/")));
   const manifest = JSON.parse(readFileSync(join(dir, "package.json"), "utf8")) as Manifest;
@@ -30,7 +30,7 @@ export function packageProblems(dir: string, place: string): string[] {
   return [
     ...fields.filter((field) => isEmpty(manifest[field])).map((field) => `package.json has no "${field}"`),
     ...(found === undefined || found === place ? [] : [`repository.directory is ${found}, not ${place}`]),
-    ...papers.filter((file) => !files.has(file)).map((file) => `the tarball has no ${file}`),
+    ...requiredFiles.filter((file) => !files.has(file)).map((file) => `the tarball has no ${file}`),
     ...(files.has("README.md") ? deadLinks(readFileSync(join(dir, "README.md"), "utf8"), files) : []),
   ];
 }

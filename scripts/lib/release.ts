@@ -1,10 +1,8 @@
 /** The parts of a release that are only text: the next version, manifests with it, and the changelog cut at it. */
 
-export type Bump = "major" | "minor" | "patch";
-
 const plain = /^(\d+)\.(\d+)\.(\d+)$/;
 
-/** The version after `current`: by a kind of change, or one that is named and must be higher. */
+/** The version after `current`: by kind of change (major, minor, patch), or a given version that must be higher. */
 export function nextVersion(current: string, wanted: string): string {
   const [major, minor, patch] = parts(current);
   switch (wanted) {
@@ -39,7 +37,7 @@ const dependencyFields = ["dependencies", "devDependencies", "peerDependencies",
 
 /**
  * A manifest, or an entry of the lock file, with the new version. Dependencies on our own packages that name a
- * version exactly get it, too; "*" means whatever the workspace has.
+ * version exactly get it, too; "*" stays.
  */
 export function withVersion<T extends Fields>(manifest: T, version: string, ours: ReadonlySet<string>): T {
   const rangeOf = (name: string, range: string): string =>
@@ -73,11 +71,11 @@ const compareLink = /^\[Unreleased\]: (\S+)\/compare\/v([\d.]+)\.\.\.HEAD$/m;
 export type Cut = {
   /** The changelog with the notes under the new version, and nothing under "Unreleased". */
   readonly changelog: string;
-  /** What changed, for the page of the release. */
+  /** The notes of this version. */
   readonly notes: string;
 };
 
-/** Moves what is under "Unreleased" to a section of its own. Refuses when there is nothing to tell. */
+/** Moves the notes under "Unreleased" to a section for the version. Throws when there are none. */
 export function cutChangelog(changelog: string, version: string, date: string): Cut {
   const notes = unreleased.exec(changelog)?.[1]?.trim();
   const link = compareLink.exec(changelog);

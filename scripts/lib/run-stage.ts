@@ -1,19 +1,19 @@
-/** Runs a script of package.json, with its output shown and, where time is limited, an end to its patience. */
+/** Runs a script of package.json with its output shown, and ends it when its time is up. */
 import { spawn, spawnSync } from "node:child_process";
 import { environment, needsShell, root } from "./workspace.ts";
 
 export type StageOptions = {
   readonly env?: Readonly<Record<string, string>>;
-  /** Infinity for as long as it takes. */
+  /** Time limit; Infinity for none. */
   readonly seconds: number;
   readonly cwd?: string;
 };
 
-/** Seconds between being asked to end and being ended. */
+/** Seconds between SIGTERM and SIGKILL. */
 const grace = 10;
 const isWindows = process.platform === "win32";
 
-/** True when the script succeeded in time; what it started and left behind is ended when time is limited. */
+/** True when the script succeeded in time. With a limit, processes that it left behind are ended as well. */
 export function runStage(name: string, { env = {}, seconds, cwd = root }: StageOptions): Promise<boolean> {
   if (seconds <= 0) {
     console.log(`${name}: no time left`);
@@ -24,7 +24,7 @@ export function runStage(name: string, { env = {}, seconds, cwd = root }: StageO
     cwd,
     env: { ...environment(), ...env },
     stdio: ["ignore", "inherit", "inherit"],
-    // A group of its own can be ended as a whole. Without a limit it stays in the one that Ctrl-C reaches.
+    // A process group can be ended as a whole. Without a limit the script stays in ours, which Ctrl-C reaches.
     detached: limited && !isWindows,
     shell: needsShell("npm"),
   });
@@ -65,6 +65,6 @@ function endAll(pid: number, signal: NodeJS.Signals, isGroup: boolean): void {
     if (isWindows) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"], { stdio: "ignore" });
     else process.kill(isGroup ? -pid : pid, signal);
   } catch {
-    // All of it has ended already.
+    // All processes have ended already.
   }
 }

@@ -1,4 +1,4 @@
-/** Adds up what stages and their tests came to. */
+/** Counts tests and failures over all stages. */
 import { readFileSync } from "node:fs";
 
 export type Counts = { readonly passed: number; readonly failed: number };
@@ -11,16 +11,16 @@ export type Result = {
 };
 
 export type Tally = Counts & {
-  /** The stages that were not as they should be. */
+  /** Names of the failed stages. */
   readonly red: readonly string[];
 };
 
-/** Passed are tests; failed are tests, and stages that are red without a failed test. */
+/** `passed` counts tests. `failed` counts tests, and stages that failed without a failed test. */
 export function tally(results: readonly Result[]): Tally {
   const red = results.filter(isRed);
   const sum = (pick: keyof Counts, of: readonly Result[]): number =>
     of.reduce((total, { tests }) => total + (tests?.[pick] ?? 0), 0);
-  // A file that did not load, a run that was cut off, or no test at all.
+  // For example a test file that did not load, a killed run, or a run without tests.
   const silent = red.filter(({ tests }) => (tests?.failed ?? 0) === 0);
   return {
     passed: sum("passed", results),
@@ -29,12 +29,12 @@ export function tally(results: readonly Result[]): Tally {
   };
 }
 
-/** Green without a single test would prove nothing. */
+/** A test stage that ran no test has failed. */
 function isRed({ ok, tests }: Result): boolean {
   return !ok || (tests !== null && (tests.failed > 0 || tests.passed === 0));
 }
 
-/** The counts of vitest's JSON report; none where it wrote none. */
+/** The counts in vitest's JSON report; zero when there is no report. */
 export function readCounts(file: string): Counts {
   try {
     const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(file, "utf8")) as {

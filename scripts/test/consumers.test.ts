@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { oldNodes, settings, table } from "../lib/consumer-matrix.ts";
-import { farewell, programFiles, refusedFiles } from "../lib/consumer-program.ts";
+import { successLine, programFiles, refusedFiles } from "../lib/consumer-program.ts";
 import { compile, runProgram } from "../lib/consumer-trial.ts";
 import { entryPoints } from "../lib/public-names.ts";
 import { listPackages, root } from "../lib/workspace.ts";
@@ -52,7 +52,7 @@ describe("a trial", () => {
   };
 
   it("compiles and runs a sound program", () => {
-    const { place, cell } = trial(`console.log(${JSON.stringify(farewell)}); export {};`, "compiles");
+    const { place, cell } = trial(`console.log(${JSON.stringify(successLine)}); export {};`, "compiles");
     expect(cell).toBe("ok");
     expect(runProgram(place, "main.mjs", process.execPath)).toEqual({ cell: "ok", report: null });
   });
