@@ -4,28 +4,20 @@
  */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { publicNames } from "./lib/public-names.ts";
-import { entryPoints, root } from "./lib/workspace.ts";
+import { publicEntries } from "./lib/public-names.ts";
+import { publishedPackages, root } from "./lib/workspace.ts";
 
 const snapshot = join(root, "scripts", "exports.snapshot.txt");
-const entries = entryPoints();
-const lines = entries.flatMap(({ specifier, source }) => describe(specifier, source));
+const entries = publishedPackages().flatMap(publicEntries);
+const lines = entries.flatMap(({ specifier, names }) =>
+  names.map(({ kind, name }) => `${specifier}  ${kind.padEnd(5)}  ${name}`),
+);
 
 if (process.argv.includes("--write")) {
   writeFileSync(snapshot, `${lines.join("\n")}\n`);
   console.log(`exports: wrote ${lines.length} names of ${entries.length} entry points`);
 } else {
   compare();
-}
-
-function describe(specifier: string, source: string): string[] {
-  try {
-    const names = publicNames(readFileSync(source, "utf8"));
-    return names.map(({ kind, name }) => `${specifier}  ${kind.padEnd(5)}  ${name}`);
-  } catch (error) {
-    console.error(`exports: ${specifier}: ${error instanceof Error ? error.message : String(error)}`);
-    process.exit(1);
-  }
 }
 
 function compare(): void {

@@ -1,31 +1,59 @@
-/** Everything that must hold before a change goes in, in one command. All stages run, also after a red one. */
-import { run } from "./lib/workspace.ts";
+/**
+ * Everything that must hold before a change goes in, in one command. All stages run, also after a red one. The last
+ * line is "N passed, N failed": tests that passed, and tests or stages that failed.
+ *
+ * --after-tests <status>  `npm test` ran before, ended with this status, and wrote its report to TEST_REPORT
+ * --seconds <n>           time limit for all stages together; none by default
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { runStage } from "./lib/run-stage.ts";
+import { readCounts, type Result, tally } from "./lib/tally.ts";
+import { root } from "./lib/workspace.ts";
+import { type Stage, stages } from "./stages.ts";
 
-const stages = [
-  "format:check",
-  "lint",
-  "boundaries",
-  "types",
-  "test",
-  "build",
-  "packages:check",
-  "exports:check",
-  "docs:check",
-  "size",
-];
+const { values } = parseArgs({
+  options: { "after-tests": { type: "string" }, seconds: { type: "string" } },
+});
+const deadline = values.seconds === undefined ? null : performance.now() + Number(values.seconds) * 1000;
+const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly scripts: Readonly<Record<string, string>>;
+};
 
-const failed: string[] = [];
-for (const stage of stages) {
-  const startedAt = performance.now();
-  const ok = run("npm", ["run", "--silent", stage]);
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  console.log(`== ${stage.padEnd(14)} ${ok ? "ok" : "FAILED"} (${seconds} s)\n`);
-  if (!ok) failed.push(stage);
+const folder = mkdtempSync(join(tmpdir(), "durable-verify-"));
+const results: Result[] = [];
+try {
+  for (const stage of stages) {
+    if (stage.ifPresent === true && scripts[stage.name] === undefined) continue;
+    const startedAt = performance.now();
+    const result = await resultOf(stage);
+    results.push(result);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    console.log(`== ${stage.name.padEnd(16)} ${result.ok ? "ok" : "FAILED"} (${seconds} s)\n`);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
 }
 
+const { passed, failed, red } = tally(results);
 console.log(
-  failed.length === 0
-    ? `verify: all ${stages.length} stages passed`
-    : `verify: ${failed.length} of ${stages.length} stages failed: ${failed.join(", ")}`,
+  red.length === 0
+    ? `verify: all ${results.length} stages passed`
+    : `verify: ${red.length} of ${results.length} stages failed: ${red.join(", ")}`,
 );
-process.exitCode = failed.length === 0 ? 0 : 1;
+console.log(`${passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
+
+async function resultOf({ name, seconds, counts = false }: Stage): Promise<Result> {
+  const before = values["after-tests"];
+  if (name === "test" && before !== undefined)
+    return { name, ok: before === "0", tests: readCounts(process.env["TEST_REPORT"] ?? "") };
+  const report = join(folder, `${name.replace(":", "-")}.json`);
+  const ok = await runStage(name, {
+    env: counts ? { TEST_REPORT: report } : {},
+    seconds: deadline === null ? Infinity : Math.min(seconds, (deadline - performance.now()) / 1000),
+  });
+  return { name, ok, tests: counts ? readCounts(report) : null };
+}

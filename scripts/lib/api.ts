@@ -12,7 +12,7 @@ import {
   readDeclarations,
   wordsIn,
 } from "./declaration-file.ts";
-import { type EntryPoint, entryPoints, root } from "./workspace.ts";
+import { type EntryPoint, entryPoints, publishedPackages, root } from "./workspace.ts";
 
 export type Exported = {
   readonly specifier: string;
@@ -41,12 +41,14 @@ export function readApi(folder: string): Api {
   };
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
   runTool("tsc", ["-p", join(folder, "tsconfig.json")]);
-  const entries = entryPoints().map(({ specifier, source }) => {
-    return {
-      specifier,
-      source: declarationOf(join(folder, "types", relative(join(root, "packages"), source))),
-    };
-  });
+  const entries = publishedPackages()
+    .flatMap(entryPoints)
+    .map(({ specifier, source }) => {
+      return {
+        specifier,
+        source: declarationOf(join(folder, "types", relative(join(root, "packages"), source))),
+      };
+    });
   return format(
     describe(entries, (file) => readFileSync(file, "utf8")),
     folder,

@@ -15,7 +15,7 @@ import { readPage, type Page } from "./markdown.ts";
 export type Problem = { readonly file: string; readonly line: number; readonly message: string };
 export type Pages = ReadonlyMap<string, Page & { readonly source: string }>;
 
-const patterns = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/**/*.md", "packages/*/README.md"];
+const patterns = ["*.md", "docs/**/*.md", "packages/*/README.md"];
 
 const mostWords = 1_500;
 /** Pages that people search instead of reading them whole. */

@@ -1,4 +1,4 @@
-/** What the documentation check needs of a Markdown page, read line by line: fences, links, headings, words. */
+/** What the checks need of a Markdown page, read line by line: fences, links, headings, words. */
 
 export type Block = {
   /** The words after the opening fence: language first. */
@@ -20,7 +20,9 @@ export type Page = {
 };
 
 const fence = /^ {0,3}(`{3,}|~{3,})\s*(.*)$/;
-const link = /\]\(\s*<?([^\s()<>]+)>?(?:\s+"[^"]*")?\s*\)|^ {0,3}\[[^\]]+\]:\s*(\S+)/g;
+/** Code, which has no links; or what comes before the target of a link, and the target. */
+const codeOrLink =
+  /`[^`]*`|(\]\(\s*<?(?=[^\s()<>]+>?(?:\s+(?:"[^"]*"|'[^']*'))?\s*\))|^ {0,3}\[[^\]]+\]:\s*<?)([^\s()<>]+)/g;
 const heading = /^ {0,3}#{1,6}\s+(.*?)\s*#*$/;
 const namedAnchor = /<a\s+(?:id|name)="([^"]+)"/g;
 
@@ -57,8 +59,20 @@ function readProse(text: string, line: number, links: Link[], anchors: Set<strin
   const title = heading.exec(text)?.[1];
   if (title !== undefined) anchors.add(unused(slug(title), anchors));
   for (const [, name = ""] of text.matchAll(namedAnchor)) anchors.add(name);
-  for (const [, inline, definition] of text.replaceAll(/`[^`]*`/g, "").matchAll(link))
-    links.push({ target: inline ?? definition ?? "", line });
+  for (const [, , target] of text.matchAll(codeOrLink))
+    if (target !== undefined) links.push({ target, line });
+}
+
+/** The same page with other targets of its links. Code is left as it is. */
+export function replaceLinks(source: string, replace: (target: string) => string): string {
+  const lines = source.split("\n");
+  for (const line of new Set(readPage(source).links.map(({ line }) => line)))
+    lines[line - 1] = (lines[line - 1] ?? "").replaceAll(
+      codeOrLink,
+      (text: string, before?: string, target?: string) =>
+        target === undefined ? text : `${before}${replace(target)}`,
+    );
+  return lines.join("\n");
 }
 
 /** A heading's anchor, as GitHub makes it. */

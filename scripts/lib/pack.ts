@@ -1,7 +1,40 @@
-/** Makes the tarball that gets published, which differs from the workspace folder in two small ways. */
-import { cpSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+/** Makes the tarball that gets published, which differs from the workspace folder in three small ways. */
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { type Package, root, runQuietly, type Target } from "./workspace.ts";
+import { publishedReadme } from "./package-readme.ts";
+import { buildOrder, publishedPackages, type Package, root, runQuietly, type Target } from "./workspace.ts";
+
+export type Packed = Package & { readonly tarball: string };
+
+/** Packs every published package into a folder that lasts as long as `use`, which says whether all went well. */
+export function withTarballs(use: (packed: readonly Packed[], folder: string) => boolean): boolean {
+  const packages = buildOrder(publishedPackages());
+  const unbuilt = packages.filter(({ dir }) => !existsSync(join(dir, "dist")));
+  if (unbuilt.length > 0) {
+    const names = unbuilt.map(({ manifest }) => manifest.name).join(", ");
+    console.error(`There is no dist in ${names}. Run \`npm run build\` first.`);
+    return false;
+  }
+  const folder = mkdtempSync(join(tmpdir(), "durable-packages-"));
+  try {
+    return use(
+      packages.map((entry) => ({ ...entry, tarball: pack(entry, folder) })),
+      folder,
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 /** Packs one package into `<folder>/tarballs` and gives the path of the file. */
 export function pack({ dir, manifest }: Package, folder: string): string {
@@ -9,8 +42,10 @@ export function pack({ dir, manifest }: Package, folder: string): string {
   const tarballs = join(folder, "tarballs", basename(dir));
   mkdirSync(staged, { recursive: true });
   mkdirSync(tarballs, { recursive: true });
-  for (const item of ["dist", "README.md"]) {
-    if (existsSync(join(dir, item))) cpSync(join(dir, item), join(staged, item), { recursive: true });
+  if (existsSync(join(dir, "dist"))) cpSync(join(dir, "dist"), join(staged, "dist"), { recursive: true });
+  if (existsSync(join(dir, "README.md"))) {
+    const readme = readFileSync(join(dir, "README.md"), "utf8");
+    writeFileSync(join(staged, "README.md"), publishedReadme(readme, manifest));
   }
   cpSync(join(root, "LICENSE"), join(staged, "LICENSE"));
   writeFileSync(join(staged, "package.json"), `${JSON.stringify(forPublishing(manifest), null, 2)}\n`);

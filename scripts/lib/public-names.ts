@@ -3,11 +3,28 @@
  * Entry files name every export; `export *` is refused, since it would hide what becomes public.
  */
 
+import { readFileSync } from "node:fs";
+import { entryPoints, type Package } from "./workspace.ts";
+
 export type PublicName = { readonly kind: "type" | "value"; readonly name: string };
 
 const list = /^export\s+(type\s+)?\{([^}]*)\}/gm;
 const declaration =
   /^export\s+(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?(function\*?|class|const|let|interface|type)\s+([\w$]+)/gm;
+
+/** The names that users can import from one specifier. */
+export type PublicEntry = { readonly specifier: string; readonly names: readonly PublicName[] };
+
+/** What can be imported from a package, by what name, read off its sources. */
+export function publicEntries(entry: Package): PublicEntry[] {
+  return entryPoints(entry).map(({ specifier, source }) => {
+    try {
+      return { specifier, names: publicNames(readFileSync(source, "utf8")) };
+    } catch (error) {
+      throw new Error(`Cannot read the public names of ${specifier}`, { cause: error });
+    }
+  });
+}
 
 /** The names an entry file exports, values first, each group sorted. */
 export function publicNames(source: string): PublicName[] {

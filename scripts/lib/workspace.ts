@@ -1,7 +1,7 @@
 /** What the scripts know about the workspace: its folders, its packages and how to run its tools. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { delimiter, isAbsolute, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -13,12 +13,19 @@ export type Manifest = {
   readonly name: string;
   readonly version?: string;
   readonly private?: boolean;
+  readonly description?: string;
+  readonly keywords?: readonly string[];
+  readonly homepage?: string;
+  readonly bugs?: { readonly url: string };
+  readonly license?: string;
+  readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
   readonly exports?: Record<string, Target>;
   readonly imports?: Record<string, Target>;
   readonly dependencies?: Record<string, string>;
   readonly peerDependencies?: Record<string, string>;
   readonly peerDependenciesMeta?: Record<string, { readonly optional?: boolean }>;
   readonly optionalDependencies?: Record<string, string>;
+  readonly engines?: Record<string, string>;
 };
 
 export type Package = { readonly dir: string; readonly manifest: Manifest };
@@ -40,16 +47,18 @@ export function listPackages(base: string = root): Package[] {
 /** A specifier that users import, and the source file behind it. */
 export type EntryPoint = { readonly specifier: string; readonly source: string };
 
-/** The entry points of every package that is published. */
-export function entryPoints(base: string = root): EntryPoint[] {
-  const published = listPackages(base).filter(({ manifest }) => manifest.private !== true);
-  return published.flatMap(({ dir, manifest }) =>
-    Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
-      const file = typeof target === "string" ? undefined : target["durable-source"];
-      if (typeof file !== "string") return [];
-      return [{ specifier: manifest.name + subpath.slice(1), source: join(dir, file) }];
-    }),
-  );
+/** The packages that are published. */
+export function publishedPackages(base: string = root): Package[] {
+  return listPackages(base).filter(({ manifest }) => manifest.private !== true);
+}
+
+/** The entry points of a package. */
+export function entryPoints({ dir, manifest }: Package): EntryPoint[] {
+  return Object.entries(manifest.exports ?? {}).flatMap(([subpath, target]) => {
+    const file = typeof target === "string" ? undefined : target["durable-source"];
+    if (typeof file !== "string") return [];
+    return [{ specifier: manifest.name + subpath.slice(1), source: join(dir, file) }];
+  });
 }
 
 /** Dependencies a user of the package gets or has to bring. */
@@ -81,25 +90,52 @@ export function buildOrder(packages: readonly Package[]): Package[] {
 
 /** Runs a tool of the workspace, with its output shown; true when it succeeded. */
 export function run(command: string, args: readonly string[], cwd: string = root): boolean {
-  const { status, error } = spawnSync(command, args, { cwd, stdio: "inherit", env: environment() });
+  const options = { cwd, env: environment(), shell: needsShell(command) };
+  const { status, error } = spawnSync(command, args, { ...options, stdio: "inherit" });
   if (error) console.error(`${command}: ${error.message}`);
   return status === 0;
 }
 
 /** The same, but what the tool says is shown only when it fails. */
 export function runQuietly(command: string, args: readonly string[], cwd: string = root): boolean {
+  const { ok, said } = capture(command, args, { cwd });
+  if (!ok) console.error([command, said].join("\n"));
+  return ok;
+}
+
+export type Captured = {
+  readonly ok: boolean;
+  readonly stdout: string;
+  /** Both of its outputs, or why it could not be started. */
+  readonly said: string;
+};
+
+/** The same, but what the tool says is given back. */
+export function capture(
+  command: string,
+  args: readonly string[],
+  { cwd = root, env = {} }: { readonly cwd?: string; readonly env?: Readonly<Record<string, string>> } = {},
+): Captured {
   const { status, error, stdout, stderr } = spawnSync(command, args, {
     cwd,
     encoding: "utf8",
-    env: environment(),
+    env: { ...environment(), ...env },
+    shell: needsShell(command),
   });
-  if (error) console.error(`${command}: ${error.message}`);
-  else if (status !== 0) console.error([command, stdout, stderr].join("\n"));
-  return status === 0;
+  return {
+    ok: status === 0,
+    stdout: stdout ?? "",
+    said: error ? error.message : [stdout, stderr].join("\n").trim(),
+  };
 }
 
 /** Our tools first on the path, so that they run on the Node this workspace installs, not on the machine's. */
-function environment(): NodeJS.ProcessEnv {
+export function environment(): NodeJS.ProcessEnv {
   const PATH = [join(root, "node_modules", ".bin"), process.env["PATH"]].join(delimiter);
   return { ...process.env, PATH };
+}
+
+/** npm and the tools it installs are scripts on Windows, which only a shell can start by name. */
+export function needsShell(command: string): boolean {
+  return process.platform === "win32" && !isAbsolute(command);
 }

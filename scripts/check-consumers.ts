@@ -1,0 +1,120 @@
+/**
+ * Installs the packed packages with npm into projects outside of the workspace, compiles a program that uses every
+ * public name with several compilers and module settings, and runs it on several Nodes: the one of the workspace and
+ * an old one, or those given with `--node <path>`.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { oldNodes, type Setting, settings, table, type Verdict } from "./lib/consumer-matrix.ts";
+import { programFiles, refusedFiles, type Style } from "./lib/consumer-program.ts";
+import { compile, runProgram, type Trial } from "./lib/consumer-trial.ts";
+import { type Packed, withTarballs } from "./lib/pack.ts";
+import { publicEntries } from "./lib/public-names.ts";
+import { capture, root, runQuietly } from "./lib/workspace.ts";
+
+const { values } = parseArgs({ options: { node: { type: "string", multiple: true } } });
+let failures = 0;
+
+const ok = withTarballs((packed, folder) => {
+  const startedAt = performance.now();
+  const nodes = findNodes(join(folder, "nodes"));
+  const projects = new Map<string, string>();
+  const rows = settings.flatMap((setting) => {
+    const home = projects.get(setting.typescript) ?? install(setting.typescript, packed, folder);
+    projects.set(setting.typescript, home);
+    return tryOut(setting, { home, packed, nodes });
+  });
+  const head = ["TypeScript", "moduleResolution", "program", "compiler", ...nodes.map(({ name }) => name)];
+  console.log(table([head, ...rows]));
+  const seconds = Math.round((performance.now() - startedAt) / 1000);
+  const result = failures === 0 ? "all as documented" : `${failures} FAILED`;
+  console.log(`consumers: ${rows.length} programs on ${nodes.length} Nodes in ${seconds} s, ${result}`);
+  return failures === 0;
+});
+process.exitCode = ok ? 0 : 1;
+
+type Node = { readonly name: string; readonly path: string };
+
+function findNodes(folder: string): Node[] {
+  const paths = values.node ?? [oldNode(folder), process.execPath];
+  return paths.map((path) => ({ path, name: `Node ${versionOf(path)}` }));
+}
+
+function versionOf(node: string): string {
+  const { ok, stdout, said } = capture(node, ["--version"]);
+  if (!ok) throw new Error(`Cannot run ${node}: ${said}`);
+  return stdout.trim().slice(1);
+}
+
+function oldNode(folder: string): string {
+  const platform = `${process.platform}-${process.arch}`;
+  const [name, version] = oldNodes[platform] ?? [];
+  if (name === undefined)
+    throw new Error(`There is no old Node for ${platform}. Give one with --node <path>.`);
+  npmInstall(folder, [`${name}@${version}`]);
+  const manifest = JSON.parse(readFileSync(join(folder, "node_modules", name, "package.json"), "utf8")) as {
+    readonly bin: { readonly node: string };
+  };
+  return join(folder, "node_modules", name, manifest.bin.node);
+}
+
+/** A user's project with the tarballs, a compiler, and what some entry points need besides. */
+function install(typescript: string, packed: readonly Packed[], folder: string): string {
+  const home = join(folder, `typescript-${typescript}`);
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    readonly devDependencies: Readonly<Record<string, string>>;
+  };
+  npmInstall(home, [
+    ...packed.map(({ tarball }) => tarball),
+    `typescript@${typescript}`,
+    "@types/node@22",
+    `vitest@${devDependencies["vitest"]}`,
+  ]);
+  return home;
+}
+
+function npmInstall(folder: string, what: readonly string[]): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "package.json"), '{ "private": true }\n');
+  const quick = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"];
+  if (!runQuietly("npm", ["install", ...quick, ...what], folder))
+    throw new Error(`Cannot install ${what.join(" ")}`);
+}
+
+type Project = { readonly home: string; readonly packed: readonly Packed[]; readonly nodes: readonly Node[] };
+
+/** Compiles and runs the programs of one setting; a row of the table for each. */
+function tryOut({ typescript, resolution, programs }: Setting, { home, packed, nodes }: Project): string[][] {
+  const entries = packed.flatMap(publicEntries);
+  const compiler = join(home, "node_modules", "typescript");
+  const { version } = JSON.parse(readFileSync(join(compiler, "package.json"), "utf8")) as { version: string };
+  if (!version.startsWith(typescript)) throw new Error(`TypeScript ${version} is not ${typescript}`);
+  const cases = Object.entries(programs) as [Style, Verdict][];
+  const place = (expected: Verdict): string => join(home, `${resolution}-${expected}`);
+  const build = (expected: Verdict): string => {
+    const styles = cases.filter(([, verdict]) => verdict === expected).map(([style]) => style);
+    const files =
+      expected === "compiles"
+        ? Object.assign({}, ...styles.map((style) => programFiles(entries, style)))
+        : refusedFiles;
+    return note(compile(place(expected), { files, compiler, resolution, expected }));
+  };
+  const built = new Map([...new Set(cases.map(([, verdict]) => verdict))].map((key) => [key, build(key)]));
+  return cases.map(([style, expected]) => {
+    const cell = built.get(expected) ?? "";
+    const file = style === "import" ? "main.mjs" : "main.cjs";
+    const runs = nodes.map(({ path }) =>
+      cell === "ok" ? note(runProgram(place(expected), file, path)) : "-",
+    );
+    return [version, resolution, style === "import" ? "ESM" : `CommonJS, ${style}`, cell, ...runs];
+  });
+}
+
+function note({ cell, report }: Trial): string {
+  if (report !== null) {
+    failures += 1;
+    console.error(report);
+  }
+  return cell;
+}
