@@ -128,7 +128,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
   {
     name: "batches-without-a-limit",
     breaks: "law 10",
-    file: "journal/batch.ts",
+    file: "journal/fact-text.ts",
     find: "({ text }, i) => i >= limits.batchEntries || ((size += text.length) > limits.batchBytes && i > 0),",
     replace: "({ text }) => (size += text.length) < 0,",
     why: "A batch contains everything that is queued, without a limit.",

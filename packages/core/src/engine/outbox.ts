@@ -9,7 +9,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
+import { fitting, writeFact, type WrittenFact } from "../journal/fact-text.ts";
 import type { Entry, Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
 import type { WaitState } from "../journal/fold.ts";

@@ -9,14 +9,8 @@
  */
 
 import { valueFields } from "./kinds.ts";
-import {
-  formatOf,
-  formatVersion,
-  writeText,
-  type BatchText,
-  type ReadBatch,
-  type WrittenFact,
-} from "./batch.ts";
+import { formatOf, formatVersion, type BatchText, type ReadBatch } from "./batch.ts";
+import { writeText, type WrittenFact } from "./fact-text.ts";
 import type { Cipher, Place } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
 import type { Json } from "../values/codec/tags.ts";

@@ -9,7 +9,8 @@
  * journal.6. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
  */
 
-import { corrupt, readBatch, writeBatch, type ReadBatch, type WrittenFact } from "./batch.ts";
+import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
+import type { WrittenFact } from "./fact-text.ts";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact } from "./entry.ts";

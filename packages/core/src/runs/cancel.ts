@@ -6,7 +6,7 @@
  * cancel.2. A child that was never begun is ended by its first batch: whoever comes to begin it finds it over.
  */
 
-import { writeFact } from "../journal/batch.ts";
+import { writeFact } from "../journal/fact-text.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Fact } from "../journal/entry.ts";

@@ -3,7 +3,7 @@
  * One read per advance; the lease is taken after it, and a journal that grew in between is read on.
  */
 
-import { writeFact } from "../journal/batch.ts";
+import { writeFact } from "../journal/fact-text.ts";
 import { cancel } from "./cancel.ts";
 import { decode } from "../values/codec/decode.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";

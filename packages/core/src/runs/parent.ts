@@ -1,7 +1,7 @@
 /** What a run reports to the run that waits for it. */
 
 import type { ChildEnd } from "../engine/child-runs.ts";
-import { writeFact } from "../journal/batch.ts";
+import { writeFact } from "../journal/fact-text.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";

@@ -10,7 +10,7 @@ import { encode } from "../values/codec/encode.ts";
 import { acquire, advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
-import { writeFact } from "../journal/batch.ts";
+import { writeFact } from "../journal/fact-text.ts";
 import type { Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";

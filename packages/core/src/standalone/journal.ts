@@ -7,7 +7,7 @@
  */
 
 import { callKind } from "../journal/kinds.ts";
-import { fitting, writeFact, type WrittenFact } from "../journal/batch.ts";
+import { fitting, writeFact, type WrittenFact } from "../journal/fact-text.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";

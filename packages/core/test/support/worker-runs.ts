@@ -2,7 +2,7 @@
 
 import type { RunHead, Storage, World } from "@durable/core";
 import { encode } from "../../src/values/codec/encode.ts";
-import { writeFact } from "../../src/journal/batch.ts";
+import { writeFact } from "../../src/journal/fact-text.ts";
 import { RunJournal } from "../../src/journal/journal.ts";
 
 export interface Recorded {
