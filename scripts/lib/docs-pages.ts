@@ -19,7 +19,13 @@ const patterns = ["*.md", "docs/**/*.md", "packages/*/README.md"];
 
 const mostWords = 1_500;
 /** Pages that people search instead of reading them whole. */
-const anyLength = ["docs/internals/", "docs/decisions/", "docs/reference/", "docs/errors.md"];
+const anyLength = [
+  "docs/internals/",
+  "docs/decisions/",
+  "docs/reference/",
+  "docs/errors.md",
+  "ARCHITECTURE.md",
+];
 
 /** Every page of the documentation at `base`, by its path. */
 export function readPages(base: string): Pages {
