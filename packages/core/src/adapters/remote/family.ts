@@ -99,7 +99,8 @@ export class Family {
 
   /**
    * Removes the slots between the first and the last of a generation that is over. Shortly after the last one was
-   * written, a driver may still try one of them without reading the first slot. Until then they are emptied, not deleted.
+   * written, a driver may still try one of them without reading the first slot. Until `settledMs` has passed they are
+   * emptied, not deleted.
    */
   async clear(keys: readonly string[], at: number): Promise<void> {
     if (this.#now() - at >= settledMs) {
