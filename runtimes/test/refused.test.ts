@@ -19,7 +19,9 @@ test("a store that ignores conditions is refused before a step runs, and nothing
   const flow = durable("never", (ctx) => ctx.step("s", () => ++bodies), { storage, secret });
   const refused = flow.run(undefined, { id: "never-1" });
   await expect(refused).rejects.toMatchObject({ code: "no-storage", details: { conditions: false } });
-  await expect(refused).rejects.toThrow(/wrote over one\. Use a store that keeps If-None-Match on writes/);
+  await expect(refused).rejects.toThrow(
+    /replaced an existing object\. Use a store that supports If-None-Match on writes/,
+  );
   expect(bodies).toBe(0);
   expect(await bucket.list({ prefix: "" })).toEqual({ keys: [], more: false });
 });

@@ -1,9 +1,9 @@
 /**
- * Journals in this process's memory: for tests, demos, and as the reference every other storage is compared with.
+ * Journals in this process's memory, for tests and demos. It is also the reference that other storages are compared with.
  *
- * memory.1. Every method does its work at once, in one turn: what is refused has changed nothing.
- * memory.2. A hidden run is kept while `#readers` counts forks that read it; the last one to go takes it along.
- * memory.3. A blob is kept while a run that is kept names it, and no longer.
+ * memory.1. Every method does its work synchronously, in one turn, so a refused call has changed nothing.
+ * memory.2. A deleted run is kept, hidden, while `#readers` counts forks that read it. It goes with the last of them.
+ * memory.3. A blob is kept exactly as long as a stored run names it.
  */
 
 import type {
@@ -20,16 +20,16 @@ import { conflict, pageSize, readCursor, refuseBlobs } from "../ports/storage-ki
 
 interface KeptBlob {
   readonly body: string;
-  /** How many runs name it. */
+  /** How many runs name this blob. */
   runs: number;
 }
 
 interface Kept {
   head: RunHead;
   readonly batches: string[];
-  /** The blobs it names, by name, each with the position that was the first to do so. */
+  /** The blobs that this run names, each with the position of the first batch that did. */
   readonly named: Map<string, { readonly blob: KeptBlob; readonly position: number }>;
-  /** Order of creation, for lists. */
+  /** Order of creation: lists are sorted by it. */
   readonly order: number;
   lease: { owner: string; until: number } | null;
   /** Leases taken when the journal had `startsAt` batches. */
@@ -55,7 +55,7 @@ export class MemoryStorage implements Storage {
 
   append({ locator, position, batch, blobs = [], head, lease }: AppendRequest): Promise<void> {
     const kept = this.#runs.get(locator);
-    // A run that had this id before, or a new one that reads what has gone.
+    // The request is for an earlier run of this id, or for a new fork whose ancestor was deleted.
     const gone =
       kept === undefined
         ? head.ancestors.some((ancestor) => !this.#runs.has(ancestor))
@@ -92,7 +92,7 @@ export class MemoryStorage implements Storage {
     return run;
   }
 
-  /** Bodies first: a name without one may stand before its body. */
+  /** Stores all bodies first, because a name without a body may come before the same name with its body. */
   #name({ named }: Kept, position: number, blobs: readonly NamedBlob[]): void {
     for (const { name, body } of blobs)
       if (body !== undefined && !this.#blobs.has(name)) this.#blobs.set(name, { body, runs: 0 });
@@ -172,7 +172,7 @@ export class MemoryStorage implements Storage {
     return Promise.resolve();
   }
 
-  /** One reader more, or one less. */
+  /** Adds or removes one reader of an ancestor. */
   #read(ancestor: string, by: 1 | -1): void {
     const readers = (this.#readers.get(ancestor) ?? 0) + by;
     if (readers === 0) this.#readers.delete(ancestor);
@@ -204,7 +204,7 @@ function wakeAt({ head }: Kept): number {
   return head.wakeAt ?? 0;
 }
 
-/** What comes after the cursor, which says where its page ended whatever became of that run since. */
+/** The runs after the cursor. A cursor is a position in the order, so it stays valid when the run it names is deleted. */
 function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): ListPage {
   const [at, id] = readCursor(cursor) ?? [];
   const rest = found.filter((run) => {

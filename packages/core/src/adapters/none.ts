@@ -1,4 +1,4 @@
-/** What `#default-storage` means where there is no file system: the first call asks for a storage. */
+/** `#default-storage` on platforms without a file system: the first call fails and asks for a storage. */
 
 import { DurableError } from "../values/errors.ts";
 import type { Storage } from "../ports/storage.ts";
@@ -12,5 +12,5 @@ export function defaultStorage(): Promise<Storage> {
   );
 }
 
-/** No promise outlives its request here, so no run can stay in memory. */
+/** Parked runs are not kept in memory, because on these platforms no promise outlives its request. */
 export const warmRuns = 0;

@@ -1,4 +1,4 @@
-/** Two journals side by side, and one journal's place in its family: pure functions of their entries. */
+/** Compares two journals, and reads where a fork comes from: pure functions of entries. */
 
 import { isSettlement, type Settlement as Settled } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
@@ -49,7 +49,7 @@ export function diff(before: readonly RunEntry[], after: readonly RunEntry[]): D
 
 type Settlement = Settled<unknown>;
 
-/** The first settlement of each call: others do not count. */
+/** The first settlement of each call; later ones do not count. */
 function settlements(entries: readonly RunEntry[]): Map<string, Settlement> {
   const found = new Map<string, Settlement>();
   for (const entry of materialize(entries))
@@ -66,7 +66,7 @@ function changeOf(
   if (b === undefined) return "gone";
   if (edited.has(b.key)) return "edited";
   if (a === undefined) return "new";
-  // A fork sees the very entries of its ancestors, at their places and times.
+  // A fork sees the same entries as its ancestors, with their positions and times.
   if (a.seq !== b.seq || a.at !== b.at) return "re-run";
   return equal ? "same" : "edited";
 }

@@ -1,9 +1,9 @@
 /**
- * What a fork would do, before it is made.
+ * What a fork would do, before it is created.
  *
- * plan.1. Nothing is written and nothing begins: the code is replayed over what the fork would inherit, up to its edge.
- * plan.2. What is reused is worked out by the very fold that the fork will read (lineage.ts).
- * plan.3. Beyond the edge the plan goes by what the parent recorded: code that takes another way does other things.
+ * plan.1. Nothing is written and no work runs: the code is replayed over what the fork would inherit, to the end of replay.
+ * plan.2. Reused work is computed by the same fold that the fork will use (lineage.ts).
+ * plan.3. Beyond the end of replay the plan assumes what the parent recorded. Code that takes another path differs.
  */
 
 import { callKind, isSettlement } from "../journal/kinds.ts";
@@ -94,7 +94,7 @@ export async function planFork(
   };
 }
 
-/** What a journal knows of calls, in their order; what was asked about a step belongs to the step. */
+/** The recorded calls, in order. Questions about an uncertain step belong to the step and are left out. */
 function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
   const kinds = new Map<string, Kind>();
   for (const entry of entries) {
@@ -105,7 +105,7 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
   return kinds;
 }
 
-/** What the attempts of each call used, by its key. */
+/** What the attempts of each call used, by key. */
 function usageByKey(entries: readonly Entry[]): Map<string, Usage[]> {
   const used = new Map<string, Usage[]>();
   for (const entry of entries)

@@ -1,11 +1,11 @@
 /**
- * How facts stand in a batch: large values cut into blobs, every value sealed where there is a cipher.
- * In memory values are always whole and in clear.
+ * Converts facts to their form in a batch: large values are cut into blobs, and with a cipher every value is encrypted.
+ * In memory, values are always whole and unencrypted.
  *
- * envelope.1. What is sealed is bound to its run, position, key and field: it opens nowhere else.
- * envelope.2. Fails closed: with a cipher nothing is written in clear, and what is found in clear is refused.
- * envelope.3. A blob is sent once per run: with the batch that names it first.
- * envelope.4. A blob that is not what its name says is as good as missing: both are told where they are needed.
+ * envelope.1. An encrypted value is bound to its run, position, key and field; it cannot be decrypted anywhere else.
+ * envelope.2. Fails closed: with a cipher no value is written unencrypted, and unencrypted values are refused.
+ * envelope.3. A blob is sent once per run, with the first batch that names it.
+ * envelope.4. A blob whose content does not match its name counts as missing. Both are reported when a value needs the blob.
  */
 
 import { valueFields } from "./kinds.ts";
@@ -20,12 +20,12 @@ import { digest, joinParts } from "../values/hash.ts";
 import type { NamedBlob } from "../ports/storage.ts";
 
 export interface Wrapped extends BatchText {
-  /** What the blobs hold, in clear. */
+  /** The unencrypted content of the blobs, by name. */
   readonly contents: ReadonlyMap<string, string>;
   readonly blobs: readonly NamedBlob[];
 }
 
-/** The batch a fact stands in. */
+/** The batch that contains a fact. */
 interface Spot {
   readonly runId: string;
   readonly position: number;
@@ -33,19 +33,19 @@ interface Spot {
 
 export class Envelope {
   readonly #cipher: Cipher | null;
-  /** Blobs by name: their texts, and what those stand for once somebody has asked. */
+  /** Blobs by name: their texts, and their parsed values after the first use. */
   readonly #texts = new Map<string, string>();
   readonly #values = new Map<string, Json>();
-  /** Names that were worked out: of a value that grew, most parts have been seen before. */
+  /** Computed names, by text: of a value that grows, most parts were named before. */
   readonly #names = new Map<string, string>();
-  /** Those this run has named itself. */
+  /** Names in batches of this run. */
   readonly #named = new Set<string>();
 
   constructor(cipher: Cipher | null) {
     this.#cipher = cipher;
   }
 
-  /** The written form of facts, and the blobs that must go with them. */
+  /** The stored form of facts, and the blobs that must be sent with them. */
   async wrap(facts: readonly WrittenFact[], spot: Spot): Promise<Wrapped> {
     const cipher = this.#cipher;
     const blobs = new Map<string, string>();
@@ -68,7 +68,7 @@ export class Envelope {
       });
       const written = writeText(wrapped, at);
       texts.push(written);
-      // A long text that is no value, or is kept whole, is what format 1 would have written.
+      // If the text has not changed, an older format can represent it.
       format = Math.max(format, cipher === null && written === text ? formatOf(fact) : formatVersion);
     }
     const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
@@ -88,7 +88,7 @@ export class Envelope {
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
   }
 
-  /** What a batch named is there now, and need not be sent again. */
+  /** The batch is stored, so its blobs need not be sent again. */
   landed({ contents }: Wrapped): void {
     for (const [name, text] of contents) {
       this.#named.add(name);
@@ -96,7 +96,7 @@ export class Envelope {
     }
   }
 
-  /** Takes in blobs that were read with a run; `own` when it is the run of this journal. */
+  /** Adds blobs that were read with a run; `own` when it is the run of this journal. */
   async learn(
     blobs: Readonly<Record<string, string>> = {},
     { runId, own }: { readonly runId: string; readonly own: boolean },
@@ -114,7 +114,7 @@ export class Envelope {
     }
   }
 
-  /** The facts of a batch as they were before they were wrapped. */
+  /** Restores the facts of a batch: decrypts values and puts their blobs back. */
   async unwrap(batch: ReadBatch, text: string, spot: Spot): Promise<ReadBatch> {
     if (this.#cipher === null && !isSealed(text) && !mayBePacked(text)) return batch;
     const facts = batch.facts.map(async ({ fact, at }, index) => {
@@ -128,7 +128,7 @@ export class Envelope {
       });
       return { fact: whole, at };
     });
-    // Of several that do not open the first is told, and not the quickest: the same one each time.
+    // If several values cannot be decrypted, always report the first one, and not the one that failed fastest.
     await Promise.allSettled(facts);
     return { ...batch, facts: await Promise.all(facts) };
   }
@@ -137,7 +137,7 @@ export class Envelope {
     if (this.#cipher?.acceptsPlain ?? true) return value;
     throw new DurableError(
       "tampered",
-      `${where} stands there in clear, though encryption is on. If it is older than your keys, pass acceptPlain: true.`,
+      `${where} is not encrypted, but encryption is on. If it is older than your keys, pass acceptPlain: true to aesGcm.`,
     );
   }
 
@@ -147,15 +147,15 @@ export class Envelope {
       if (this.#cipher !== null) return await this.#cipher.open(typeof text === "string" ? text : "", place);
     } catch (error) {
       const code = DurableError.is(error, "no-key") ? "no-key" : "tampered";
-      throw new DurableError(code, `${where} cannot be opened. ${describeError(error)}`, { cause: error });
+      throw new DurableError(code, `${where} cannot be decrypted. ${describeError(error)}`, { cause: error });
     }
     throw new DurableError(
       "no-key",
-      `${where} is encrypted, and no key was given. Pass { encryption: aesGcm({ current, keys }) }.`,
+      `${where} is encrypted, but this process has no key. Pass { encryption: aesGcm({ current, keys }) }.`,
     );
   }
 
-  /** Parsed once, however often it is named: values that share a part share it in memory, too. */
+  /** Parses each blob once, so that values that share a part also share it in memory. */
   #find(name: string, where: string): Json {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
@@ -163,7 +163,7 @@ export class Envelope {
     if (text === undefined) {
       throw new DurableError(
         "corrupt",
-        `${where} points at blob ${name}, which is not there, or is not what was written. Restore the journal from a backup.`,
+        `${where} refers to blob ${name}, which is missing or damaged. Restore the journal from a backup.`,
       );
     }
     const value = unpack(JSON.parse(text) as Json, (inner) => this.#find(inner, where));
@@ -201,7 +201,7 @@ function placeOf(spot: Spot, fact: Fact<Json>, index: number, field: string): Pl
   return { runId: spot.runId, at: joinParts([spot.position, index, fact.kind, subject, field]) };
 }
 
-/** The same fact with every value of it changed. */
+/** A copy of a fact with all its values changed. */
 async function changeValues(
   fact: Fact<Json>,
   change: (value: Json, field: string) => Promise<Json>,

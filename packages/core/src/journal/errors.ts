@@ -1,4 +1,4 @@
-/** What can be wrong between a journal and its storage. */
+/** Errors between a journal and its storage. */
 
 import { DurableError, describeError } from "../values/errors.ts";
 
@@ -6,7 +6,10 @@ function isTransient({ code }: DurableError): boolean {
   return code.startsWith("storage-") && code !== "storage-closed" && code !== "storage-readonly";
 }
 
-/** No use to ask again. A conflict is none of these: where the slot is free it may have met what is no longer there. */
+/**
+ * True when retrying cannot help. A conflict is not final: if the position is free, the batch that caused the conflict
+ * no longer exists.
+ */
 export function isFinal(error: unknown): boolean {
   return DurableError.is(error) && error.code !== "conflict" && !isTransient(error);
 }
@@ -15,7 +18,7 @@ export function unsettled(runId: string, tries: number, cause: unknown): Durable
   if (DurableError.is(cause) && isTransient(cause)) return cause;
   return new DurableError(
     "storage-failed",
-    `The storage took no batch of run ${runId} in ${tries} tries (${describeError(cause)}). Advance it again later.`,
+    `Could not append to run ${runId} after ${tries} attempts (${describeError(cause)}). Advance it again later.`,
     { cause },
   );
 }
@@ -23,13 +26,13 @@ export function unsettled(runId: string, tries: number, cause: unknown): Durable
 export function regressed(runId: string, position: number): DurableError {
   return new DurableError(
     "journal-regressed",
-    `The journal of run ${runId} had ${position} batches and now has fewer: acknowledged writes were lost. Restore the newer journal, or fork the run.`,
+    `Run ${runId} had ${position} batches and now has fewer, because the storage lost acknowledged writes or the run was deleted. Restore the newer journal, or fork the run.`,
   );
 }
 
 export function incomplete(run: string, found: number, expected: number): DurableError {
   return new DurableError(
     "storage-failed",
-    `The storage gave ${found} of the ${expected} batches of run ${run}. Try again.`,
+    `The storage returned ${found} of the ${expected} batches of run ${run}. Try again.`,
   );
 }

@@ -1,12 +1,13 @@
 /**
- * One run's journal, open for one driver or one caller from outside.
+ * The journal of one run, opened by one driver or by one caller from outside.
  *
- * journal.1. Reads come from memory; storage is read once, at `open`, and then only to settle a doubt or a wake-up.
- * journal.2. At most one append is in flight. What it carries is written once, under one write id (law 8).
- * journal.3. An unknown outcome is settled by reading: our id there means it landed; a free slot, the same text again.
- * journal.4. A driver absorbs batches from outside and nothing else; a caller from outside absorbs whatever came.
- * journal.5. Once another driver's batch has been seen, a driver writes nothing more.
- * journal.6. A read that is not dense up to the length the storage claims is refused; a journal that shrank is, too.
+ * journal.1. Reads come from memory. The storage is read at `open`, and later only after a wake-up or an unknown outcome.
+ * journal.2. At most one append is in flight. Its content is written once, under one write id (law 8).
+ * journal.3. An unknown outcome is settled by reading: if our write id is there, the append succeeded; if the position
+ *     is free, the same text is appended again.
+ * journal.4. A driver accepts new batches only from outside; a caller from outside accepts all new batches.
+ * journal.5. A driver that has seen a batch of another driver writes nothing more.
+ * journal.6. A read with fewer batches than the length that the storage reports is refused, and so is a journal that shrank.
  */
 
 import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
@@ -29,7 +30,10 @@ export interface JournalOptions {
   readonly cipher?: Cipher | null;
 }
 
-/** What became of an append. `absorbed`: others were first, nothing of ours was written, decide again. */
+/**
+ * The result of an append. `absorbed`: others appended first and nothing was written; the caller decides again with the
+ * new entries. `lost`: another driver has the run, or it has ended.
+ */
 export type Appended =
   | { readonly kind: "landed"; readonly entries: readonly Entry[] }
   | { readonly kind: "absorbed"; readonly entries: readonly Entry[] }
@@ -38,7 +42,7 @@ export type Appended =
 export interface AppendOptions {
   readonly outside?: boolean;
   readonly lease?: AppendRequest["lease"];
-  /** False for a batch that is only written, and read back by whoever drives the run. */
+  /** False if the batch need not be added to this object, because the driver of the run will read it. */
   readonly learn?: boolean;
 }
 
@@ -51,20 +55,20 @@ export class RunJournal {
   readonly #storage: Storage;
   readonly #world: World;
   readonly #envelope: Envelope;
-  /** Who writes through this object; a fresh one each time a journal is opened. */
+  /** The id of the writer; a new one each time a journal is opened. */
   readonly driver: string;
   readonly state = new RunState();
-  /** All a workflow may see: what is inherited, then the run's own entries. */
+  /** All entries that a workflow may see: inherited ones, then the run's own. */
   readonly entries: Entry[] = [];
-  /** Batches known. */
+  /** How many batches have been read or written. */
   position = 0;
   #writes = 0;
   #seq = 0;
   #inherited: Inherited | null = null;
   #last: Promise<void> | null = null;
-  /** The storage keeps it for its forks alone. */
+  /** True when the run was deleted, and the storage keeps it only for its forks. */
   deleted = false;
-  /** Set by whoever drives: from then on a batch of another driver means that this one has lost the run. */
+  /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
   driven = false;
   #lost = false;
 
@@ -76,12 +80,12 @@ export class RunJournal {
     this.driver = world.id().slice(0, 12);
   }
 
-  /** A journal that is about to be written for the first time. */
+  /** A journal that has no batch yet. */
   static create(runId: string, options: JournalOptions): RunJournal {
     return new RunJournal(locatorOf(runId), options);
   }
 
-  /** Reads a run whole; `null` when the storage does not know it. */
+  /** Reads a whole run; `null` when the storage does not have it. */
   static async open(locator: string, options: JournalOptions): Promise<RunJournal | null> {
     const journal = new RunJournal(locator, options);
     await journal.refresh();
@@ -97,7 +101,7 @@ export class RunJournal {
     return this.#inherited?.input ?? this.#started?.input ?? null;
   }
 
-  /** Whose child the run is, if it is one. */
+  /** The parent and the call of a child run. */
   get childOf(): ChildOf | undefined {
     return this.#started?.childOf;
   }
@@ -111,32 +115,32 @@ export class RunJournal {
     return this.#seq;
   }
 
-  /** The run whose draws of chance hold at a position: a fork's own from its first own entry on. */
+  /** The run that seeds random values at a position: an ancestor in inherited history, then the run itself. */
   seedAt(delivered: number): string {
     return this.#inherited?.seeds.find((seed) => delivered <= seed.upTo)?.runId ?? this.runId;
   }
 
-  /** Reads what came since and takes it in; returns the new entries of the run itself. */
+  /** Reads the batches that were added since; returns their entries. */
   refresh(): Promise<readonly Entry[]> {
     return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));
   }
 
-  /** Adds facts as one batch. Settles when it is durable, or when others were first. */
+  /** Appends facts as one batch. Resolves when it is durable, or when others were first. */
   append(facts: readonly WrittenFact[], options: AppendOptions = {}): Promise<Appended> {
     const { position } = this;
     return this.#alone(() => {
-      // A look that was under way took something in: the caller decided without it, and decides again.
+      // A read that was in progress added entries that the caller has not seen, so the caller decides again.
       if (this.position !== position) return Promise.resolve({ kind: "absorbed", entries: [] });
       return this.#append(facts, options);
     });
   }
 
-  /** Settles when no read and no append is under way. */
+  /** Resolves when no read and no append is in progress. */
   async settled(): Promise<void> {
     await this.#last;
   }
 
-  /** One read or append at a time: a batch of ours that is seen while its reply is under way is not taken in twice. */
+  /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last === null ? work() : this.#last.then(work);
     const last = result.then(nothing, nothing).then(() => {
@@ -177,7 +181,7 @@ export class RunJournal {
     }
   }
 
-  /** Reads from the position of a doubtful append; `null` means the slot is free, or reading failed as well. */
+  /** Reads from the position of an uncertain append; `null` when the position is free, or the read failed as well. */
   async #settle(writeId: string, outside: boolean, error: unknown): Promise<Appended | null> {
     if (DurableError.is(error, "conflict") && error.details["deleted"] === true) throw error;
     let tail: TailBatch[];
@@ -187,7 +191,7 @@ export class RunJournal {
       if (isFinal(readError)) throw readError;
       return null;
     }
-    // A free slot, whatever the refusal meant: the same text is written again, unless it was refused for good.
+    // The position is free, so the same text is appended again, unless a retry cannot help.
     if (tail.length === 0 && isFinal(error)) throw error;
     if (tail.length === 0) return null;
     const entries = tail.flatMap(({ entries: learned }) => learned);
@@ -205,7 +209,7 @@ export class RunJournal {
       throw incomplete(this.locator, this.position + batches.length, length);
     const [first] = batches;
     if (blobs !== undefined && first !== undefined) {
-      // Whose they are stands in the first batch, which has not been taken in yet.
+      // Before the first batch is learned, the run id is known only from its text.
       const runId = this.runId || runIdOf(readBatch(first, `Batch 0 of run ${this.locator}`));
       await this.#envelope.learn(blobs, { runId, own: true });
     }
@@ -220,7 +224,8 @@ export class RunJournal {
         this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
         learned.push({ batch, entries: await this.#learn(batch) });
       } catch (error) {
-        // A field that none of us wrote may only be found out when it is used; an ancestor may not be readable now.
+        // A field that this library did not write may be detected only when it is used. Other errors are passed on,
+        // because an ancestor may be unreadable only now.
         throw error instanceof TypeError || error instanceof RangeError ? corrupt(where) : error;
       }
     }
@@ -240,7 +245,7 @@ export class RunJournal {
     return learned;
   }
 
-  /** Ancestors are named in the fork's first batch, so they are all read at once, whatever the depth. */
+  /** The first batch of a fork names all ancestors, so they are read concurrently, at any depth. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
     const texts = await Promise.all(
       forked.ancestry.map(({ runId, length }) => readAncestor(this.#storage, locatorOf(runId), length)),
@@ -277,7 +282,7 @@ async function readAncestor(
   return { batches: batches.slice(0, length), ...(blobs === undefined ? {} : { blobs }) };
 }
 
-/** Only a beginning says it. */
+/** The run id in a first batch; empty for other batches. */
 function runIdOf({ facts: [first] }: ReadBatch): string {
   return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }

@@ -8,8 +8,8 @@ import { digest } from "../values/hash.ts";
 import { limits } from "../values/limits.ts";
 
 /**
- * Checks a name that a user gave to a workflow, step, wait, group or branch.
- * Half a surrogate pair is refused because keys are hashed as UTF-8, where all halves are one.
+ * Checks the name of a workflow, step, wait, group or branch.
+ * Half of a surrogate pair is refused, because keys are hashed as UTF-8, where all halves become the same character.
  */
 export function assertName(name: unknown, what: string): asserts name is string {
   if (
@@ -22,17 +22,17 @@ export function assertName(name: unknown, what: string): asserts name is string 
   }
   throw new DurableError(
     "invalid-name",
-    `${what} is named ${show(name)}. A name has 1 to ${limits.nameLength} characters and none of # / [ ], control characters or halves of surrogate pairs.`,
+    `${what} has the invalid name ${show(name)}. Use 1 to ${limits.nameLength} characters, without # / [ ], control characters and halves of surrogate pairs.`,
   );
 }
 
-/** Checks a key that a user made up, for a journal without a workflow: it need not be a path of names. */
+/** Checks a key of a journal without a workflow. The user chooses it freely; it need not be a path of names. */
 export function assertKey(key: unknown): asserts key is string {
   const fits = typeof key === "string" && key.length > 0 && key.length <= limits.keyLength;
   if (fits && !/[\p{Cc}\p{Cs}]/u.test(key)) return;
   throw new DurableError(
     "invalid-name",
-    `${show(key)} is not a key: use 1 to ${limits.keyLength} characters, no control characters.`,
+    `${show(key)} is not a valid key. Use 1 to ${limits.keyLength} characters, without control characters and halves of surrogate pairs.`,
   );
 }
 
@@ -40,18 +40,18 @@ export function assertRunId(id: unknown): asserts id is string {
   if (typeof id === "string" && /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(id)) return;
   throw new DurableError(
     "invalid-id",
-    `${show(id)} is not a run id. Use 1 to 128 letters, digits, "-" and "_", beginning with a letter or a digit.`,
+    `${show(id)} is not a valid run id. Use 1 to 128 letters, digits, "-" and "_", beginning with a letter or a digit.`,
   );
 }
 
-/** Where a run is kept: part of its id's hash, so hostile ids never reach a storage. */
+/** The name of a run in a storage: part of a hash of its id, so that hostile ids never reach a storage. */
 export const locatorOf = (runId: string): string => digest(18, "run", runId);
-/** What a token says of its wait. A later generation of one key is another wait. */
+/** The id of a wait in its token. A later generation of the same key is another wait. */
 export const waitOf = (key: string, generation = 1): string => digest(10, "wait", key, generation);
-/** Equal across the attempts of one step, different in every run and fork. */
+/** The same for all attempts of a step, different in every run and fork. */
 export const idempotencyKeyOf = (runId: string, key: string): string => digest(32, "step", runId, key);
 
-/** True when two keys first differ in the branch of one same group: neither can depend on the other. */
+/** True when two keys are in different branches of the same group, so that neither can depend on the other. */
 export function areSiblings(a: string, b: string): boolean {
   const left = a.split("/");
   const right = b.split("/");
@@ -66,13 +66,13 @@ export function isWithin(key: string, path: string): boolean {
   return key === path || (key.startsWith(path) && (key[path.length] === "/" || key[path.length] === "["));
 }
 
-/** The step that a question is about: `draft#2` for `draft#2/uncertain`; null for what stands in a branch, or in none. */
+/** The step that a question is about: `draft#2` for `draft#2/uncertain`; null for the key of an ordinary call. */
 export function stepAsked(key: string): string | null {
   const above = key.slice(0, Math.max(0, key.lastIndexOf("/")));
   return above === "" || above.endsWith("]") ? null : above;
 }
 
-/** The last name of a key, without count: `parallel[a]/draft#2` gives `draft`. */
+/** The last name of a key, without its number: `draft` for `parallel[a]/draft#2`. */
 export function nameOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
 }

@@ -1,9 +1,9 @@
 /**
  * What a fork sees of its ancestors: a pure function of their batches and the fork's first entry.
  *
- * lineage.1. Nothing is copied and no ancestor is written to (law 9): the fork names ancestors, lengths and cuts.
- * lineage.2. Positions of all ancestors lie on one line: each run counts on from where its parent stood.
- * lineage.3. Only what settled is inherited, and sleeps under way. Open waits open again under the fork's own tokens.
+ * lineage.1. Nothing is copied and no ancestor is changed (law 9): the fork names its ancestors, their lengths and the cuts.
+ * lineage.2. Positions continue across ancestors: each run counts on from the position where it was forked.
+ * lineage.3. A fork inherits settled calls and open sleeps. Open waits open again, with tokens of the fork.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -14,18 +14,18 @@ import { areSiblings, isWithin, stepAsked } from "./keys.ts";
 export interface Inherited {
   readonly entries: Entry[];
   readonly input: Json;
-  /** Whose draws of chance hold up to which position. */
+  /** Which run seeds random values, up to which position. */
   readonly seeds: readonly { readonly runId: string; readonly upTo: number }[];
 }
 
-/** True when a fork with these cuts keeps an entry that was called at `after`. */
+/** True when a fork with these cuts keeps an entry of a call that was made at `after`. */
 export function isKept(entry: { key: string; after: number }, cuts: readonly Cut[]): boolean {
   return cuts.every((cut) =>
     isWithin(entry.key, cut.key) ? cut.keep : entry.after < cut.at || areSiblings(entry.key, cut.key),
   );
 }
 
-/** Folds the ancestors, oldest first, into what the fork begins with. `journals` are their own entries. */
+/** Computes what a fork begins with from its ancestors, oldest first. `journals` are their own entries. */
 export function inherit(
   ancestry: readonly Ancestor[],
   journals: readonly (readonly Entry[])[],
@@ -44,7 +44,7 @@ export function inherit(
       }
     }
     view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
-    // What the next of the line did not inherit, it began anew under the same keys.
+    // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
     seeds.push({ runId: ancestor.runId, upTo: ancestor.base + own.length });
   });
@@ -58,7 +58,7 @@ function whatSettled(view: readonly Entry[]): Entry[] {
 }
 
 function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
-  // A step that begins anew makes attempts of its own: what was answered about the old ones is not about them.
+  // A step that runs again makes new attempts, and answers about the old attempts do not apply to them.
   if (!("key" in entry)) return false;
   const step = stepAsked(entry.key);
   if (step !== null && !settled.has(step)) return false;
@@ -66,7 +66,7 @@ function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
   return settles === true || inherited === "always" || (inherited === "settled" && settled.has(entry.key));
 }
 
-/** An answer kept by reference is put in place, since the entry it points at is not inherited. */
+/** Replaces references to answers by their values, because the entries they refer to are not inherited. */
 export function materialize<V>(entries: readonly Entry<V>[]): Entry<V>[] {
   const answers = new Map<number, Extract<Entry<V>, { kind: "suspend.answered" }>>();
   return entries.map((entry) => {
@@ -84,14 +84,14 @@ function applyEdits(
 ): Entry[] {
   if (forked.edits.length === 0) return [...view];
   const edits = new Map(forked.edits.map((edit) => [edit.key, edit]));
-  // The chunks of an edited stream stand in its end.
+  // The chunks of an edited stream are in its end entry.
   const kept = view.filter((entry) => entry.kind !== "stream.chunks" || !edits.has(entry.key));
   const edited = kept.map((entry): Entry => {
     const edit = isSettlement(entry) ? edits.get(entry.key) : undefined;
     if (edit === undefined) return entry;
     return editedEntry(edit, entry as Entry & { after: number; wait?: string }, entry.kind);
   });
-  // What had not settled in the parent settles where the fork begins.
+  // An edited call that had not settled in the parent settles where the fork begins.
   for (const edit of forked.edits) {
     const { at, seq, outside } = forked;
     if (edit.open !== undefined && isKept({ key: edit.key, after: edit.open.after }, cuts)) {
@@ -101,7 +101,7 @@ function applyEdits(
   return edited;
 }
 
-/** The outcome of a call of some kind, with another value. */
+/** The settlement of a call of the given kind, with the edited value. */
 function editedEntry(
   { key, value }: Edit<Json>,
   place: { after: number; at: number; seq: number; outside: boolean; wait?: string },

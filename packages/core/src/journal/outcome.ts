@@ -1,4 +1,4 @@
-/** Where a run stands, for users: a fold of its journal with values decoded and tokens signed. */
+/** The outcome of a run, for users: computed from its journal, with decoded values and signed tokens. */
 
 import { decode } from "../values/codec/decode.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -43,7 +43,7 @@ export type Outcome<T> = {
   | { readonly status: "blocked"; readonly error: DurableError }
 );
 
-/** What the journal folds to now. */
+/** The outcome according to the journal now. */
 export function outcomeOf(
   journal: RunJournal,
   keyring: Keyring | DurableError,

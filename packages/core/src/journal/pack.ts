@@ -1,37 +1,36 @@
 /**
- * Large values, cut into blobs so that what two values have in common is kept once.
+ * Cuts large values into blobs, so that parts which two values share are stored once.
  *
- * pack.1. Where a value is cut depends on what stands there, never on where it stands: a list that grew shares
- *     all its old parts, and so does one that lost an item in the middle. What comes after the last cut stays
- *     in place: it is what changes next.
- * pack.2. Nothing is lost: `unpack` gives back what `pack` was given.
- * pack.3. In the packed form `{"$":"@name"}` is the content of a blob, `{"$":"*name name"}` in a list the items of
- *     some, `{"$":"+name name","v":rest}` a text in pieces, and `{"$":"=","v":[[key, value]]}` an object with
- *     many fields. No value of the codec has such tags.
+ * pack.1. The cuts depend on the content, never on the position: a list that grew shares all its old parts, and so does
+ *     a list that lost an item in the middle. The rest after the last cut stays inline, because it changes next.
+ * pack.2. Nothing is lost: `unpack` returns what `pack` was given.
+ * pack.3. In the packed form `{"$":"@name"}` is the content of a blob, `{"$":"*name name"}` in a list stands for the
+ *     items of several blobs, `{"$":"+name name","v":rest}` is a text in pieces, and `{"$":"=","v":[[key, value]]}` an
+ *     object with many fields. The codec has no such tags.
  */
 
 import type { Json } from "../values/codec/tags.ts";
 
-/** A value whose text is not longer than this stands in its batch as it is. */
+/** A value with a text up to this length is written inline. */
 export const inlineLength = 4_096;
-/** Parts of a packed value that are not longer stay where they are. */
+/** Parts of a packed value up to this length stay inline. */
 const partLength = 1_024;
-/** Longer texts are cut into pieces; shorter ones are kept whole. */
+/** Longer texts are cut into pieces. */
 const wholeText = 16_384;
 /**
- * Lengths of pieces of texts and of groups of items: the shortest, what it takes on top on average until there is
- * a cut, and the longest. Short ones cost names, long ones are written again when they grow; these cost least
- * where about 10 kB are added at a time.
+ * Lengths of pieces of texts and of groups of items: the shortest, the average additional length until a cut, and the
+ * longest. Short ones cost names, long ones are written again when they grow. These numbers cost least for values that
+ * grow by about 10 kB at a time.
  */
 const pieceSizes = { least: 640, more: 64, most: 896 };
 const groupSizes = { least: 512, more: 256, most: partLength };
-/** From this length on they are four times as long, and again at four times this: there are never too many. */
+/** Above this length parts are four times as long, and again above four times this length, so their number stays small. */
 const manyParts = 2 ** 22;
-/** How many names go into one node. */
+/** The smallest and the largest number of names in one node. */
 const fewNames = 4;
 const manyNames = 6;
 
-/** Keeps a text as a blob and gives its name. */
+/** Stores a text as a blob and returns its name. */
 export type Keep = (text: string) => string;
 
 /** The packed form of a value, as JSON text. */
@@ -50,7 +49,7 @@ export function pack(json: Json, keep: Keep): string {
   return `{"$":"=","v":${packItems(pairs, keep)}}`;
 }
 
-/** Items side by side are kept together in groups. */
+/** Stores neighbouring items together, in groups. */
 function packItems(items: readonly string[], keep: Keep): string {
   const whole = items.reduce((sum, item) => sum + item.length + 1, 1);
   if (whole <= partLength) return `[${items.join(",")}]`;
@@ -78,7 +77,7 @@ function packText(text: string, keep: Keep): string {
   const { least, more, most } = scaled(pieceSizes, text.length);
   const names: string[] = [];
   let start = 0;
-  // Each character drops out after 32 more: equal surroundings give equal cuts.
+  // A character leaves the hash after 32 more, so equal surroundings give equal cuts.
   for (let i = 0, hash = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     hash = ((hash << 1) + Math.imul(code ^ (code << 7), 0x9e3779b1)) | 0;
@@ -98,7 +97,7 @@ function scaled({ least, more, most }: Sizes, length: number): Sizes {
   return { least: least * by, more: more * by, most: most * by };
 }
 
-/** Names side by side are kept in nodes, and those in further nodes, until few are left. */
+/** Stores neighbouring names in nodes, and the names of nodes in further nodes, until few are left. */
 function gather(names: readonly string[], node: (names: string) => string): string {
   let rest: readonly string[] = [];
   for (let level = names; ;) {
@@ -116,7 +115,7 @@ function gather(names: readonly string[], node: (names: string) => string): stri
   }
 }
 
-/** A number in [0, 1) that a text decides. */
+/** A number in [0, 1) that depends only on the text. */
 function chanceOf(text: string): number {
   let hash = 0;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
@@ -124,19 +123,19 @@ function chanceOf(text: string): number {
   return ((hash ^ (hash >>> 12)) >>> 0) / 2 ** 32;
 }
 
-/** True when a text may hold parts that were packed: a quick look that spares most records a walk. */
+/** True when a text may contain packed parts. A quick test, so that most records need not be searched. */
 export function mayBePacked(text: string): boolean {
   return /\{"\$":"[@*+=]/.test(text);
 }
 
-/** Puts the blobs back. `find` gives the content of a blob, itself unpacked; parts are shared, not copied. */
+/** Puts the blobs back. `find` returns the unpacked content of a blob; parts are shared, not copied. */
 export function unpack(json: Json, find: (name: string) => Json): Json {
   if (json === null || typeof json !== "object") return json;
   if (Array.isArray(json)) return unpackItems(json as readonly Json[], find);
   const { $: tag, v } = json as { readonly $?: Json; readonly v?: Json };
   if (typeof tag === "string") {
     if (tag.startsWith("@")) return find(tag.slice(1));
-    // The first journals have all pieces in `v`, as a list.
+    // The oldest journals have all pieces in `v`, as a list.
     if (tag.startsWith("+"))
       return ([...namesIn(tag).map(find), unpack(v ?? "", find)].flat() as string[]).join("");
     if (tag === "=") return Object.fromEntries(unpack(v ?? null, find) as [string, Json][]);
@@ -157,7 +156,7 @@ function unpackItems(items: readonly Json[], find: (name: string) => Json): Json
     const tag = item !== null && typeof item === "object" ? (item as { readonly $?: Json }).$ : undefined;
     if (typeof tag === "string" && tag.startsWith("*")) {
       changed = true;
-      // One by one: a long list would not fit into the arguments of one call.
+      // One by one, because a long list does not fit into the arguments of one call.
       for (const name of namesIn(tag))
         for (const inner of find(name) as readonly Json[]) unpacked.push(inner);
     } else {

@@ -1,4 +1,4 @@
-/** Facts as users see them. */
+/** Entries as users see them, with decoded values. */
 
 import { valueFields } from "./kinds.ts";
 import { decode } from "../values/codec/decode.ts";

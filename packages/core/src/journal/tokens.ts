@@ -1,7 +1,7 @@
 /**
  * Resume tokens: key id (1) + locator (18) + wait (10) + MAC (26), lower-case base32, 55 characters,
- * so that `reply+<token>` fits the 64 octets of an e-mail local part and survives case folding.
- * The MAC is checked before any look-up; what fails it learns nothing.
+ * so that `reply+<token>` fits into the 64 octets of an e-mail local part and survives case folding.
+ * The MAC is checked before any look-up, so a forged token reveals nothing.
  */
 
 import { DurableError } from "../values/errors.ts";
@@ -36,7 +36,7 @@ export function keyring(secret: Secret): Keyring {
     },
     verify: (token) => {
       const given = typeof token === "string" ? token.trim() : "";
-      // Its shape first: in lower case the Kelvin sign would be a k.
+      // The shape is checked before the case is changed, because the lower case of the Kelvin sign is a k.
       if (!shape.test(given)) return null;
       const text = given.toLowerCase();
       if (!equal(mac(text.slice(0, 29)), text.slice(29))) return null;
@@ -45,7 +45,7 @@ export function keyring(secret: Secret): Keyring {
   };
 }
 
-/** Looks at every character whatever it finds, so that time tells nothing. */
+/** Compares all characters, so that the time reveals nothing. */
 function equal(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let i = 0; i < b.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i);
@@ -55,6 +55,6 @@ function equal(a: string, b: string): boolean {
 function badSecret(): DurableError {
   return new DurableError(
     "invalid-options",
-    "`secret` must be a text, or { current, keys } with key ids of one character (a-z, 2-7) and `current` among them.",
+    "`secret` is invalid. Use a text that is not empty, or { current, keys } with key ids of one character (a-z, 2-7), where `current` is one of them.",
   );
 }

@@ -1,4 +1,4 @@
-/** What attempts used, as their providers count it: kept in clear beside the outcome, for whoever counts the cost. */
+/** What attempts used, as their providers count it. Stored unencrypted beside the outcome, so that costs can be summed. */
 
 import { DurableError } from "../values/errors.ts";
 
@@ -35,7 +35,7 @@ export function sumUsage(usages: readonly Usage[]): Usage[] {
   return [...sums.values()];
 }
 
-/** Gathers what one attempt used: one sum per model. */
+/** Sums what one attempt used, per model. */
 export class Meter {
   #used: readonly Usage[] = [];
   readonly #where: string;
@@ -54,19 +54,19 @@ export class Meter {
     if (!fits) {
       throw new DurableError(
         "invalid-options",
-        `The usage of ${this.#where} names a model, and counts tokens in whole numbers; at most ${mostModels} models, with names of at most ${longestName} characters. Hand meter() what the provider reported.`,
+        `The usage of ${this.#where} is invalid. Pass meter() what the provider reported: a model name of 1 to ${longestName} characters and token counts as integers, for at most ${mostModels} models.`,
       );
     }
     this.#used = used;
   }
 
-  /** As entries hold it: nothing, where nothing was used. */
+  /** The field of an entry; absent when nothing was used. */
   get noted(): { readonly usage?: readonly Usage[] } {
     return this.#used.length === 0 ? {} : { usage: this.#used };
   }
 }
 
-/** What is known of it, and nothing else that came along. */
+/** The known fields, without any others. */
 function pick({ model, provider, ...rest }: Usage): Usage {
   const known = counts.filter((count) => rest[count] !== undefined).map((count) => [count, rest[count]]);
   return { model, ...(provider === undefined ? {} : { provider }), ...Object.fromEntries(known) } as Usage;

@@ -1,8 +1,6 @@
 /**
- * The port of an object store: five operations on texts under keys, ordered by their characters.
- *
- * A promise that rejects says that the outcome is not known, or that nothing was done: whoever asked asks again, with
- * the same bytes. `storage-busy` and errors that are not ours pass; every other `DurableError` is final.
+ * The port of an object store: five operations on texts under keys, which sort by their characters.
+ * Every bucket passes `bucketConformance` of @durable/testing.
  */
 
 /** Which keys `list` returns. */

@@ -1,4 +1,4 @@
-/** Keeps what runs record from whoever can read the storage. `aesGcm` of @durable/core/encryption is one. */
+/** The port of encryption: hides what runs record from readers of the storage. `aesGcm` is an implementation. */
 
 /** Where an encrypted text belongs. It can be decrypted only there. */
 export interface Place {

@@ -1,4 +1,4 @@
-/** What storages share: page sizes, cursors, and the errors that every storage answers with. */
+/** What storages share: page sizes, cursors, and the errors that every storage reports. */
 
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
@@ -8,25 +8,25 @@ export function pageSize(limit = 100): number {
   return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
 }
 
-/** Where a page ended, `wakeAt:id`, in storages that number their runs in the order of creation. */
+/** Parses a cursor `wakeAt:id`, for storages that number their runs in the order of creation. */
 export function readCursor(cursor: string | undefined): readonly number[] | null {
   const parts = cursor?.split(":").map(Number) ?? null;
   if (parts === null || (parts.length === 2 && parts.every(Number.isFinite))) return parts;
   throw new DurableError(
     "invalid-options",
-    `${show(cursor)} is not a cursor. Pass the \`next\` of the page before.`,
+    `${show(cursor)} is not a valid cursor. Pass the \`next\` of the previous page.`,
   );
 }
 
-/** The error of an append that came too late: the journal has moved, or the run was deleted. */
+/** The error of an append that came too late: another writer was first, or the run was deleted. */
 export function conflict(runId: string, position: number, deleted = false): DurableError {
   const why = deleted
-    ? `Run ${runId}, or one it reads, was deleted. Choose another id.`
-    : `The journal of run ${runId} has not ${position} batches any more.`;
+    ? `Run ${runId}, or a run that it reads, was deleted. Choose another id.`
+    : `Run ${runId} no longer has ${position} batches: another writer appended first. Read it again.`;
   return new DurableError("conflict", why, { details: { deleted } });
 }
 
-/** Why a storage that `has` some blobs cannot take an append that names these; null when it can. */
+/** Why a storage that `has` some blobs must refuse an append that names these; null when it need not. */
 export function refuseBlobs(
   runId: string,
   blobs: readonly NamedBlob[],
@@ -39,13 +39,13 @@ export function refuseBlobs(
       details: { blob: name },
     });
   for (const { name, body } of blobs) {
-    // UTF-8 has no halves of pairs: a disk would keep another content under the name.
+    // UTF-8 cannot represent half of a pair, so a disk would store other content under the name.
     if (!name.isWellFormed() || body?.isWellFormed() === false)
-      return refusal(name, "has half of a surrogate pair. Encode such text before it is named");
+      return refusal(name, "contains half of a surrogate pair. Encode such a text as JSON first");
     if (body === undefined && !comes(name))
       return refusal(
         name,
-        "came without its body, which this storage does not have. Append it with the body",
+        "was sent without its body, and this storage does not have it. Append it with its body",
       );
   }
   return null;

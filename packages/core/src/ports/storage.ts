@@ -1,7 +1,7 @@
 /**
- * Where journals live. Every adapter passes `storageConformance` of @durable/testing.
- * Safety rests on `append` alone: a compare-and-swap on the number of batches. A lease only saves work.
- * Adapters move texts and heads; encoding happens once, in core. Runs are named by their locator.
+ * The port of a storage. Every adapter passes `storageConformance` of @durable/testing.
+ * Safety rests on `append` alone, a compare-and-swap on the number of batches. A lease only saves work.
+ * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
 /** The status of a run in lists. `blocked` is not one of them, because it is not recorded. */

@@ -1,6 +1,6 @@
 /**
- * The one door through which clock, chance, timers and the event loop reach the engine (law 11).
- * The simulator passes its own; nothing else in core may read `Date.now`, `Math.random` or a timer.
+ * The only access to clock, random source, timers and event loop (law 11). The simulator passes its own world, so
+ * nothing else in core may use `Date.now`, `Math.random` or a timer.
  */
 
 import { base32 } from "../values/hash.ts";
@@ -29,7 +29,7 @@ export interface World {
   onTerminate(stop: () => void): () => void;
 }
 
-/** `setTimeout` fires at once past 2^31 - 1 ms (24.8 days): longer waits are walked in pieces. */
+/** `setTimeout` fires at once for more than 2^31 - 1 ms (24.8 days), so longer waits use several timers. */
 const longestTimer = 2 ** 31 - 1;
 
 function timer(ms: number, fire: () => void): () => void {
@@ -59,14 +59,14 @@ const macrotask: (callback: () => void) => unknown =
   host.setImmediate ?? ((callback) => setTimeout(callback, 0));
 
 /**
- * On Node a tick queued from a microtask runs only once the microtask queue is empty, and costs a
- * tenth of a turn of the event loop. Elsewhere a macrotask is the only barrier known to hold. Others have a
- * `process` with a version of Node, too, and ticks that are mere microtasks: only Node gives itself this name.
+ * On Node a tick queued from a microtask runs only when the microtask queue is empty, and costs a tenth of a turn of the
+ * event loop. On other platforms only a macrotask is known to be such a barrier. Some of them also have
+ * `process.versions.node`, with ticks that are microtasks, so Node is recognized by its user agent.
  */
 const nextTick = host.navigator?.userAgent?.startsWith("Node.js/") ? host.process?.nextTick : undefined;
 
 const turn = (): Promise<void> => new Promise((resolve) => macrotask(resolve));
-// Twice: a stream of the platform that was split takes a tick of its own at its end, and model SDKs split theirs.
+// Two ticks: at its end a web stream that was split with `tee()` uses a tick of its own, and model SDKs split streams.
 const drain = nextTick
   ? (): Promise<void> =>
       new Promise((resolve) => queueMicrotask(() => nextTick(() => queueMicrotask(() => nextTick(resolve)))))
@@ -87,7 +87,7 @@ export const systemWorld: World = {
   },
 };
 
-/** Settles after a time, or on abort; leaves nothing behind either way. */
+/** Resolves after a time, or on abort. Removes its timer and its listener in both cases. */
 export function pause(world: World, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -100,7 +100,7 @@ export function pause(world: World, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
-/** Waits longer after each try, with jitter, and never longer than five seconds. */
+/** Waits longer after each attempt, with jitter, and at most five seconds. */
 export function backOff(world: World, tries: number): Promise<void> {
   return pause(world, Math.min(5_000, 20 * 2 ** tries) * (0.5 + world.random() / 2));
 }

@@ -1,9 +1,9 @@
 /**
- * Ending runs from outside, and what passes between a child and its parent when one of them ends.
+ * Cancels runs, and the runs below them.
  *
- * cancel.1. Children are cancelled first, and a cancellation lands only where no child has been opened since:
- *     at that moment none of them is alive.
- * cancel.2. A child that was never begun is ended by its first batch: whoever comes to begin it finds it over.
+ * cancel.1. Children are cancelled first. The cancellation of the parent is appended only if no child was opened since, so
+ *     at that moment all its children have ended.
+ * cancel.2. A child that has not started is cancelled by its first batch, so a process that starts it later finds it ended.
  */
 
 import { writeFact } from "../journal/fact-text.ts";
@@ -20,7 +20,7 @@ import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
 import { outcomeWithChildren } from "./status.ts";
 
-/** Ends a run, and every run below it. */
+/** Cancels a run and all runs below it. */
 export async function cancel(host: Host, journal: RunJournal, reason = ""): Promise<Outcome<unknown>> {
   const { runId, state } = journal;
   const before = state.end;
@@ -46,7 +46,7 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
   }
 }
 
-/** Ends a child without a word to its parent, which is ending too, or has no more use for it. */
+/** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(
   host: Host,
   child: { readonly runId: string; readonly workflow: string; readonly childOf: ChildOf },
@@ -64,10 +64,10 @@ export async function cancelChild(
       { outside: true, lease: null },
     );
   } catch (error) {
-    // Deleted: it will never begin either.
+    // The child was deleted, so it will never start.
     if (!DurableError.is(error, "conflict")) throw error;
     return;
   }
-  // Somebody was first: then it is there, and ends like any other.
+  // If another process has started the child in the meantime, it is cancelled like any other run.
   await end(host, unborn, reason);
 }

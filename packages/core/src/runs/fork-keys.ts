@@ -1,4 +1,4 @@
-/** What a user of `fork` names, in the words of the parent's journal. */
+/** Finds the keys in the parent's journal that the options of a fork mean. */
 
 import { callKind, isSettlement } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
@@ -11,7 +11,7 @@ import { isKept } from "../journal/lineage.ts";
 
 export type CalledEntry = Extract<Entry, { key: string }>;
 
-/** An output to be replaced: the value as the user gave it and encoded, how the call was made, and what is cut. */
+/** An output to replace: the value as given and encoded, how the call was made, and what is cut. */
 export interface Edited {
   readonly key: string;
   readonly value: unknown;
@@ -28,7 +28,7 @@ export interface Places {
   readonly after?: string | readonly string[];
 }
 
-/** The parent's keys, for finding what a user means. */
+/** The keys of the parent. */
 export class Keys {
   readonly #parent: RunJournal;
   readonly #recorded: readonly CalledEntry[];
@@ -57,7 +57,7 @@ export class Keys {
       if (positions.length > 0) return { key, at: positions.reduce(higher), keep: true };
       throw new DurableError(
         "unknown-step",
-        `"${key}" of run ${this.#parent.runId} has not settled, so nothing comes after it. Use { from } or { edit }.`,
+        `"${key}" of run ${this.#parent.runId} has not settled, so a fork cannot begin after it. Use { from } or { edit }.`,
       );
     });
     return [...from, ...after];
@@ -68,11 +68,17 @@ export class Keys {
     const recorded = this.#recorded.filter((entry) => entry.key === key);
     const editable = recorded.find((entry) => hasOutput(callKind(entry)));
     if (editable === undefined) {
-      throw new DurableError("unknown-step", `"${key}" of run ${this.#parent.runId} has no output to edit.`);
+      throw new DurableError(
+        "unknown-step",
+        `"${key}" of run ${this.#parent.runId} has no output to edit. Edit a step, a stream, a suspend point or a child.`,
+      );
     }
     const kind = callKind(editable);
     if (kind === "stream" && !Array.isArray(value)) {
-      throw new DurableError("invalid-options", `"${key}" is a stream: edit it with the list of its chunks.`);
+      throw new DurableError(
+        "invalid-options",
+        `"${key}" of run ${this.#parent.runId} is a stream. Edit it with an array of its chunks.`,
+      );
     }
     const json = encode(value, `edited output of "${key}"`);
     const at = this.#settled.get(key);
@@ -86,15 +92,15 @@ export class Keys {
   }
 
   /**
-   * The edits as the fork records them. One that lies beyond another's cut stands all the same, as the outcome of a call
-   * that had not settled: whoever names an output wants that output.
+   * The edits as the fork records them. An edit that is cut off by another edit still applies, as the outcome of a call
+   * that had not settled, because the caller asked for that output.
    */
   edits(edited: readonly Edited[], cuts: readonly Cut[]): Edit<Json>[] {
     return edited.map(({ key, json, open, cut }): Edit<Json> => {
       if (cuts.some((other) => !other.keep && isWithin(key, other.key))) {
         throw new DurableError(
           "invalid-options",
-          `"${key}" of run ${this.#parent.runId} cannot both run again and be edited. Leave out one of { from } and { edit }.`,
+          `"${key}" of run ${this.#parent.runId} cannot both run again and be edited. Remove it from { from } or from { edit }.`,
         );
       }
       const stays = cut.length > 0 && isKept({ key, after: open.after }, cuts);
@@ -117,7 +123,9 @@ export class Keys {
     const hint =
       near.length === 0
         ? "It has recorded no steps yet."
-        : `${matches.length > 1 ? "Say which one" : "Did you mean"}: ${near.slice(0, 5).join(", ")}?`;
+        : matches.length > 1
+          ? `Use one of these keys: ${near.slice(0, 5).join(", ")}.`
+          : `Did you mean: ${near.slice(0, 5).join(", ")}?`;
     throw new DurableError(
       "unknown-step",
       `Run ${runId} has ${matches.length > 1 ? "several steps" : "no step"} "${name}". ${hint}`,
@@ -125,7 +133,7 @@ export class Keys {
     );
   }
 
-  /** Those that share most pairs of letters with what was asked for. */
+  /** All paths, sorted by how many pairs of letters they share with the given name. */
   #near(name: string): string[] {
     const asked = new Set(pairs(name));
     const score = (path: string): number => {

@@ -1,6 +1,6 @@
 /**
- * Making a fork (law 9): the parent is read once, one small batch is written, nothing is copied.
- * What the fork keeps follows from causes, not from order: see lineage.ts.
+ * Creates forks (law 9): the parent is read once, one small batch is written, nothing is copied.
+ * What a fork keeps depends on what caused what, not on the order of entries: see lineage.ts.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -8,7 +8,7 @@ import type { Definition } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import { replay } from "./drive.ts";
 import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
-import { DurableError } from "../values/errors.ts";
+import { DurableError, show } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -35,7 +35,7 @@ export interface ForkOptions<Input = unknown> extends Places {
 
 type Forked = Fact<Json> & { readonly kind: "run.forked" };
 
-/** Writes the fork and returns its id; with the id of a fork of the same parent, that one is returned. */
+/** Writes the fork and returns its id. If a fork of the same parent has this id, that fork is used. */
 export async function createFork(
   host: Host,
   definition: Definition,
@@ -49,13 +49,13 @@ export async function createFork(
   if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
     throw new DurableError(
       "conflict",
-      `Run ${runId} exists and is no fork of ${parentId}. Choose another id.`,
+      `Run ${runId} already exists and is not a fork of run ${parentId}. Choose another id.`,
     );
   }
   return runId;
 }
 
-/** The one fact that makes a fork, its edits checked. */
+/** The first fact of a fork, with checked edits. */
 export async function forkOf(
   host: Host,
   definition: Definition,
@@ -72,7 +72,7 @@ export async function forkOf(
   if (cuts.length === 0 && edits.length === 0) {
     throw new DurableError(
       "invalid-options",
-      `A fork of run ${parentId} must know where to go back to: { from }, { after } or { edit }.`,
+      `The fork of run ${parentId} has no place to go back to. Pass { from }, { after } or { edit }.`,
     );
   }
   const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
@@ -92,7 +92,7 @@ export async function forkOf(
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
 }
 
-/** The journal a fork would have, written nowhere. */
+/** The journal that a fork would have. It is not written. */
 export async function previewFork(host: Host, fact: Forked): Promise<RunJournal> {
   const journals = await host.journals();
   const { storage } = journals;
@@ -110,8 +110,8 @@ export async function previewFork(host: Host, fact: Forked): Promise<RunJournal>
 }
 
 /**
- * An edited output must be one that its step could have given. Only the code knows, so it is replayed up to there;
- * where it does not ask for the step, or does not fit the journal, nobody can tell, and the edit stands.
+ * An edited output must fit the schema of its step. Only the code has the schema, so it is replayed up to the step. If
+ * the code does not reach the step, or does not fit the journal, the edit cannot be checked and is accepted.
  */
 async function checkedEdits(
   host: Host,
@@ -131,7 +131,7 @@ async function checkedEdits(
   if (refused.length > 0)
     throw new DurableError(
       "invalid-input",
-      `The edit does not fit the schema of what it replaces in run ${fact.parent}: ${refused.join("; ")}. Nothing was forked.`,
+      `An edit of run ${fact.parent} does not fit the schema of the call that it replaces: ${refused.join("; ")}. No fork was created.`,
       { details: { keys: edited.map(({ key }) => key) } },
     );
   return {
@@ -146,11 +146,11 @@ function checkedLabel(label: string | undefined): string | null {
   if (text.length <= limits.labelLength && !/\p{Cc}/u.test(text)) return text;
   throw new DurableError(
     "invalid-options",
-    `A fork's label is a line of at most ${limits.labelLength} characters.`,
+    `${show(label)} is not a valid label of a fork. Use one line of at most ${limits.labelLength} characters.`,
   );
 }
 
-/** The parent's ancestors and the parent itself, each with those of the new cuts that take something from it. */
+/** The parent's ancestors and the parent itself, each with those new cuts that remove something from it. */
 function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   const first = parent.entries.find((entry) => entry.kind === "run.forked");
   const above = first?.kind === "run.forked" ? first.ancestry : [];
@@ -160,7 +160,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
     { runId: parent.runId, length: parent.position, base, cuts: [] },
   ];
   const line = runs.map((run, i): Ancestor => {
-    // What lies before the next of the line is this one's, or its ancestors'.
+    // Entries before the base of the next run in the line belong to this run or its ancestors.
     const end = runs[i + 1]?.base ?? parent.seq;
     const theirs = parent.entries.filter((entry) => "key" in entry && entry.seq <= end) as CalledEntry[];
     return {
@@ -168,7 +168,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
       cuts: [...run.cuts, ...cuts.filter((cut) => !theirs.every((entry) => isKept(entry, [cut])))],
     };
   });
-  // A fork that gives nothing of its own is left out, so that depth costs no reads.
+  // A fork that contributes nothing of its own is left out, so that a long line of forks does not cost reads.
   const gives =
     first?.kind !== "run.forked" ||
     first.edits.length > 0 ||

@@ -1,4 +1,4 @@
-/** What runs are driven with: storage, secret, world and the few settings, resolved once and lazily. */
+/** What drives runs: storage, secret, world and settings. Storage and secret are resolved once, at first use. */
 
 import { defaultStorage, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
@@ -34,7 +34,7 @@ export interface HostOptions {
   readonly world?: World;
 }
 
-/** How often a storage that cannot tell is asked. */
+/** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
 
 export class Host {
@@ -48,7 +48,7 @@ export class Host {
   /** From a workflow's name to its code. */
   readonly find: Find;
   readonly parked: ParkedRuns;
-  /** Runs that are driven here now. */
+  /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
 
   constructor(options: HostOptions, find: Find) {
@@ -58,11 +58,11 @@ export class Host {
     this.world = options.world ?? systemWorld;
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
-    // A bad secret is found when the program starts, not when the first run suspends.
+    // An invalid secret fails when the program starts, not when the first run suspends.
     if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
   }
 
-  /** What a journal is opened with. */
+  /** The options for opening a journal. */
   async journals(): Promise<JournalOptions> {
     return {
       storage: await this.storage(),
@@ -77,7 +77,7 @@ export class Host {
     return this.#storage;
   }
 
-  /** The keyring, or the error that asks for a secret: runs that never suspend need none. */
+  /** The keyring, or the error that asks for a secret. It is not thrown here, because runs that never suspend need none. */
   keyring(): Promise<Keyring | DurableError> {
     this.#keyring ??= this.storage().then(async (storage) =>
       storage.secret === undefined ? noSecret() : keyring(await storage.secret()),
@@ -85,7 +85,7 @@ export class Host {
     return this.#keyring;
   }
 
-  /** Settles when a journal has grown, at a time, or on abort. */
+  /** Resolves when the journal has grown, at a given time, or on abort. */
   async changed(
     { locator, position }: { readonly locator: string; readonly position: number },
     until: number | null,
@@ -107,7 +107,7 @@ export class Host {
     }
   }
 
-  /** Work nobody awaits: its failure is told, not thrown. */
+  /** Work that no caller awaits: a failure is printed as a warning. */
   background(what: string, work: Promise<unknown>): void {
     const reported = work.catch((error: unknown) => {
       this.world.warn(`${what} stopped: ${describeError(error)}`);
@@ -119,6 +119,6 @@ export class Host {
 function noSecret(): DurableError {
   return new DurableError(
     "no-secret",
-    "Resume tokens need a secret, and this storage keeps none. Pass { secret } to durable(), flow.with() or createApp().",
+    "Resume tokens need a secret, and this storage does not have one. Pass { secret } to durable(), flow.with() or createApp().",
   );
 }

@@ -1,4 +1,4 @@
-/** From an id to a journal and its code. */
+/** Finds the journal of a run id, and the workflow of a journal. */
 
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";

@@ -9,7 +9,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Host } from "./host.ts";
 import { openJournal } from "./lookup.ts";
 
-/** Writes into the parent's journal how a child ends; does nothing where nobody waits for that. */
+/** Writes the end of a child into its parent's journal, if the parent still waits for it. */
 export async function reportToParent(
   host: Host,
   { runId, childOf }: RunJournal,
@@ -21,7 +21,7 @@ export async function reportToParent(
     end.kind === "run.completed"
       ? { kind: "child.completed", key, after, value: end.output }
       : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
-  // A parent that is driven here takes it into its own next write.
+  // A parent that this process drives adds the report to its next write.
   if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
   const parent = await openJournal(host, locatorOf(childOf.runId));
   if (parent === null) return;

@@ -1,9 +1,10 @@
 /**
- * Parked runs whose function is still in memory: what comes for them in this process costs no replay.
+ * Parked runs whose function is still in memory: in this process they continue without a replay.
  *
- * parked.1. At most `limit` runs are kept; the one parked longest ago goes first.
- * parked.2. One life, one borrower: a run is lent, then claimed or given back, and nobody else touches it meanwhile.
- * parked.3. A life that missed what another driver wrote is dropped: the journal is read and replayed as ever.
+ * parked.1. At most `limit` runs are kept; the one that was parked first is dropped first.
+ * parked.2. An execution has one user at a time: it is checked out, then taken or checked in, and not used by others
+ *     in between.
+ * parked.3. An execution that missed entries of another driver is dropped, and the journal is read and replayed.
  */
 
 import type { Definition } from "../engine/definition.ts";
@@ -12,21 +13,21 @@ import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, Stop } from "../engine/stop.ts";
 import type { RunJournal } from "../journal/journal.ts";
 
-/** A life that may be parked. */
+/** An execution that may be parked. */
 export interface Parked {
   readonly definition: Definition;
   readonly journal: RunJournal;
   readonly lease: DriverLease;
-  /** False when the code itself went on meanwhile. */
+  /** False when the code continued by itself after it was parked. */
   readonly parked: boolean;
-  /** Goes on by itself. */
+  /** Drives the run on in the background. */
   revive(): void;
-  /** Records how a child of the run ends; false when this life cannot. */
+  /** Records the end of a child of the run; false when this execution cannot. */
   reportEnd(childEnd: ChildEnd): Promise<boolean>;
   drive(given: { onReplayEnd?: OnReplayEnd | undefined; options: AdvanceOptions }): Promise<Stop>;
 }
 
-/** Longer journals are not kept: memory is bounded by what runs hold, not by their number alone. */
+/** Runs with more entries are not kept, so that memory is limited by their size and not only by their number. */
 const longestKept = 10_000;
 
 export class ParkedRuns {
@@ -38,7 +39,7 @@ export class ParkedRuns {
     this.#limit = limit;
   }
 
-  /** A life has been parked. */
+  /** Keeps an execution that was parked. */
   keep(execution: Parked): void {
     const { locator, entries, state } = execution.journal;
     if (this.#limit === 0 || entries.length > longestKept || state.end !== null) return;
@@ -48,7 +49,7 @@ export class ParkedRuns {
     if (this.#kept.size > this.#limit && oldest !== undefined) this.#kept.delete(oldest);
   }
 
-  /** Lends the journal of a parked life, brought up to date; `null` when there is none that can go on. */
+  /** Checks out the journal of a parked execution, brought up to date; `null` when none can continue. */
   async checkOut(locator: string): Promise<RunJournal | null> {
     const execution = this.#kept.get(locator);
     if (execution === undefined) return null;
@@ -59,32 +60,32 @@ export class ParkedRuns {
       const entries = await journal.refresh();
       if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;
     } catch {
-      // Whatever it is, reading from the start will meet it again, and say it.
+      // The caller now reads the journal from the start, and reports the same error.
     }
     this.#out.delete(journal);
     return null;
   }
 
-  /** The life behind a journal that was lent. */
+  /** The execution of a journal that is checked out. */
   checkedOut(journal: RunJournal): Parked | undefined {
     return this.#out.get(journal);
   }
 
-  /** The life is driven on now, or dropped: it is no longer ours. */
+  /** Hands the execution over to its driver, or drops it. */
   take(journal: RunJournal): Parked | undefined {
     const execution = this.#out.get(journal);
     this.#out.delete(journal);
     return execution;
   }
 
-  /** Nobody drove it: it stays as it was. */
+  /** Returns an execution that was not driven. */
   checkIn(journal: RunJournal): void {
     const execution = this.take(journal);
     if (execution?.parked === true) this.keep(execution);
     else execution?.revive();
   }
 
-  /** Its code went on by itself: true when nobody has borrowed it, and whoever asks drives it. */
+  /** The code continued by itself. True when the execution is not checked out, so that the caller must drive it. */
   resumedItself(execution: Parked): boolean {
     if (this.#out.has(execution.journal)) return false;
     this.#kept.delete(execution.journal.locator);

@@ -1,16 +1,16 @@
 /**
- * Reading a stream along, from any process, at any time.
+ * Reads a stream while it is recorded, from any process, at any time.
  *
- * reader.1. What is given out is what is recorded, in order, every index once: nothing is guessed from silence.
- * reader.2. The end is known by its entry alone. A prefix whose producer died is followed by a reset, once the next
- *     attempt has something to say.
- * reader.3. A reader that is slow or away costs the producer nothing: it reads when it is asked to.
+ * reader.1. A reader gets exactly what is recorded, in order, every index once. Silence of the producer has no meaning.
+ * reader.2. Only its entry ends a stream. If a producer died, its chunks are followed by a reset when the next attempt
+ *     records its first chunk.
+ * reader.3. A slow or absent reader costs the producer nothing, because readers pull.
  */
 
 import { callKind } from "../journal/kinds.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Entry } from "../journal/entry.ts";
-import { DurableError, describeError } from "../values/errors.ts";
+import { DurableError, describeError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
@@ -45,7 +45,7 @@ export async function* readStream(
   if (!Number.isInteger(from) || from < 0 || !Number.isInteger(attempt) || attempt < 1) {
     throw new DurableError(
       "invalid-options",
-      `run.stream("${name}") reads from an index of 0 or more and an attempt of 1 or more.`,
+      `run.stream("${name}") of run ${runId} got from: ${show(from)} and attempt: ${show(attempt)}. Use integers: \`from\` is 0 or more, \`attempt\` is 1 or more.`,
     );
   }
   const journal = await openRun(host, runId);
@@ -63,7 +63,7 @@ export async function* readStream(
     }
     if (journal.state.end !== null) throw endedWithout(journal, name);
     if (signal?.aborted === true) return;
-    // Nobody tells of a run that is deleted: it is looked for now and then.
+    // A deletion does not wake the reader, so it checks at intervals.
     await host.changed(journal, host.world.now() + host.leaseMs, signal);
     await journal.refresh();
     if (journal.deleted) throw notFound(runId);
@@ -102,27 +102,27 @@ function* eventsOf(
   }
 }
 
-/** Decoded one by one, as they are asked for. */
+/** Functions that decode one chunk each, so that a reader decodes only what it pulls. */
 function chunksOf(entry: StreamEntry, where: string): readonly (() => unknown)[] {
   if (entry.kind === "stream.chunks")
     return entry.chunks.map((chunk) => () => decode(chunk, `chunk of ${where}`));
-  // A fork that edited the stream has its chunks here.
+  // If a fork edited the stream, its chunks are in the end entry.
   const edited = entry.kind === "stream.completed" ? entry.value : undefined;
   const list = edited === undefined ? [] : (decode(edited, `chunks of ${where}`) as unknown[]);
   return list.map((chunk) => () => chunk);
 }
 
-/** The stream a name means: its key, or a bare name where that is unique; `null` while nothing is recorded of it. */
+/** The key of the stream: the name itself if it is a key, or the only key with that name; `null` before its first record. */
 function keyOf(journal: RunJournal, name: string): string | null {
   const keys = streamKeys(journal);
-  // A path says all, whether or not anything is recorded there yet.
+  // A path is a complete key, even if nothing is recorded there yet.
   if (keys.has(name) || name.includes("/")) return name;
-  // Beside `feed#2` there is a `feed`, which may have no record yet.
+  // Only `/name` matches: if there is a `feed#2`, the bare name means `feed`, which may have no record yet.
   const found = [...keys].filter((key) => key.endsWith(`/${name}`));
   if (found.length <= 1) return found[0] ?? null;
   throw new DurableError(
     "unknown-step",
-    `Run ${journal.runId} has several streams "${name}". Say which one: ${found.slice(0, 5).join(", ")}?`,
+    `Run ${journal.runId} has several streams "${name}". Use one of these keys: ${found.slice(0, 5).join(", ")}.`,
     { details: { name, near: found } },
   );
 }
@@ -133,7 +133,7 @@ function streamKeys(journal: RunJournal): Set<string> {
   return keys;
 }
 
-/** An attempt that failed before its first chunk is a record of its stream, too. */
+/** Also true for an attempt that failed before its first chunk. */
 function isOfStream(entry: Entry): entry is Extract<Entry, { key: string }> {
   return "key" in entry && callKind(entry) === "stream";
 }
@@ -144,9 +144,10 @@ function endedWithout(journal: RunJournal, name: string): DurableError {
   if (keys.some((key) => key === name || nameOf(key) === name)) {
     return new DurableError(
       state.end?.kind === "run.cancelled" ? "cancelled" : "run-failed",
-      `Run ${runId} is over, and its stream "${name}" has no end.`,
+      `Run ${runId} ended before its stream "${name}" was complete. Fork the run to produce the stream again.`,
     );
   }
-  const known = keys.length === 0 ? "It recorded none." : `It has: ${keys.slice(0, 5).join(", ")}.`;
-  return new DurableError("unknown-step", `Run ${runId} is over and has no stream "${name}". ${known}`);
+  const known =
+    keys.length === 0 ? "It recorded no streams." : `It has these streams: ${keys.slice(0, 5).join(", ")}.`;
+  return new DurableError("unknown-step", `Run ${runId} has ended and has no stream "${name}". ${known}`);
 }

@@ -1,9 +1,9 @@
 /**
- * Answers from outside: `resume` with code at hand, `deliver` without.
+ * Answers from outside: `resume` runs the workflow's code, `deliver` does not need it.
  *
- * resume.1. The MAC is checked before any look-up; what fails it is `unknown`.
- * resume.2. Single use is the append itself: the first answer that stands settles the wait, all others read `duplicate`.
- * resume.3. Write, then wake (law 7): the answer is durable before anybody drives.
+ * resume.1. The MAC of a token is checked before any look-up; a token that fails is `unknown`.
+ * resume.2. The append makes a token single-use: the first accepted answer settles the wait, later ones are `duplicate`.
+ * resume.3. Write, then wake (law 7): the answer is durable before the run is driven.
  */
 
 import { encode } from "../values/codec/encode.ts";
@@ -42,7 +42,7 @@ export interface ResumeOptions {
   readonly id?: string | undefined;
 }
 
-/** What somebody sent, as the faces hand it on. */
+/** An answer as the caller passed it. */
 interface Answered {
   readonly value: unknown;
   readonly options: ResumeOptions;
@@ -56,7 +56,7 @@ interface Answer {
   readonly answerId: string | null;
 }
 
-/** How the journal would receive an answer now; `null` when it may be appended. */
+/** The status of an answer that the journal refuses now; `null` when it may be appended. */
 function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
   const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
   if (answer !== null || settled === "resolved")
@@ -82,7 +82,7 @@ async function find(
     : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
 }
 
-/** Appends the answer after checking it against the wait's schema, then drives until the run stops. */
+/** Checks the answer against the schema of the wait, appends it, and drives the run until it stops. */
 export async function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
@@ -98,13 +98,13 @@ async function resumeFound(
   token: string,
   { answered, journal, answer }: { answered: Answered; journal: RunJournal; answer: Answer },
 ): Promise<ResumeResult> {
-  // The code of a child may only be known to that of its parent; once that is over, to nobody here.
+  // The code of a child may be known only to its parent's code, and no longer be available after the parent has ended.
   const found = await codeOf(host, journal);
   if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
   const definition = found ?? definitionOf(host, journal);
   const refused = refusalOf(journal, answer, host.world.now());
   if (refused !== null) {
-    // Whoever answered first may be gone: an answer nobody drives on is driven on by the next to ask.
+    // The process that sent the first answer may be dead, so a repeated answer continues a run that has no driver.
     const due = isDue(journal, { status: refused });
     const outcome = due
       ? await advance(host, definition, journal)
@@ -117,17 +117,17 @@ async function resumeFound(
     const result = await place(engine, answer, host);
     if (result === "again") return result;
     placed.result = result;
-    // A run that is parked, and stays so, is let go as it was.
+    // A parked run goes on even without a new answer: it parks again as it was, and its lease is released.
     const parked = journal.state.summary.status === "suspended";
     return leased.owned && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
   };
   const stop = await toNextStop(host, definition, leased, { onReplayEnd });
   if (placed.result === null) {
     if (stop.kind === "blocked") throw notPlaced(stop.error);
-    // The run was taken over before the answer was in: it can always be appended, and is judged when reached.
+    // Another driver took over before the answer was appended. Append it unchecked; the wait checks it when it is reached.
     return deliver(host, token, answered);
   }
-  // Whoever had the lease may have let go just before the answer landed: then this is the driver.
+  // The driver with the lease may have released it just before the answer was appended. Then this process drives.
   if (stop.kind === "left" && !leased.owned && isDue(journal, placed.result)) {
     return { ...placed.result, outcome: await advance(host, definition, journal) };
   }
@@ -136,20 +136,20 @@ async function resumeFound(
   return { ...placed.result, outcome };
 }
 
-/** There is an answer in the journal that nobody may be driving on. */
+/** True when the journal has an answer and the run may be without a driver. */
 function isDue(journal: RunJournal, placed: Placed | null): boolean {
   const answered = placed?.status === "accepted" || placed?.status === "duplicate";
   return answered && journal.state.summary.status === "running";
 }
 
-/** Puts an answer into the journal at the edge of replay; `null` when the code cannot take it. */
+/** Appends an answer at the end of replay; `null` when the code no longer reaches its wait. */
 async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Placed | "again" | null> {
   const { journal } = engine;
   const { position } = journal;
   const refused = refusalOf(journal, answer, host.world.now());
   if (refused !== null) return { status: refused };
   const call = engine.calls.byWait(answer.wait);
-  // A race around it is decided: nobody is listening any more.
+  // A race around the wait is decided, so its answer is no longer used.
   if (call?.scope.closed === true) return { status: "expired" };
   const { opened } = journal.state.wait(answer.wait);
   if (call === undefined && engine.finished && opened !== null) {
@@ -157,7 +157,7 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
     return null;
   }
   const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
-  // Something came in while the answer was looked at: the code sees it first.
+  // New entries arrived while the answer was checked. The code must see them first.
   if (journal.position !== position) return "again";
   if (typeof fact === "string") return { status: "invalid", issues: fact };
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
@@ -184,14 +184,17 @@ async function checkedFact(
 
 function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<Json> {
   if (journal.state.waits.size >= limits.openWaits * 2) {
-    throw new DurableError("limit", `Run ${journal.runId} takes no further early answers.`);
+    throw new DurableError(
+      "limit",
+      `Run ${journal.runId} accepts no more early answers, because it has ${limits.openWaits * 2} waits and answers. Answer with resume() when the suspend point is open.`,
+    );
   }
   const where = `answer to a suspend point of run ${journal.runId}`;
   const encoded = encode(value, where);
   return { kind: "suspend.answered", wait, value: encoded, ...(answerId === null ? {} : { answerId }) };
 }
 
-/** Appends the answer and nothing else: no code is loaded, the wait checks it when it is reached. */
+/** Only appends the answer, without running code. The wait checks it when it is reached. */
 export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
@@ -215,11 +218,11 @@ async function deliverFound(
   return { status, outcome: await outcomeWithChildren(host, journal, false) };
 }
 
-/** Nothing was appended: the sender must be told why, and what keeps the answer all the same. */
+/** Nothing was appended, so the caller gets the reason, and a way to record the answer anyway. */
 function notPlaced(error: DurableError): DurableError {
   return new DurableError(
     error.code,
-    `${error.message} The answer was not recorded: app.deliver(token, value) keeps it without running code.`,
+    `${error.message} The answer was not recorded. To record it without running code, use app.deliver(token, value).`,
     { cause: error, details: error.details },
   );
 }

@@ -1,11 +1,11 @@
-/** Where a run stands, its children taken in. */
+/** The outcome of a run, including the waits of its children. */
 
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 
-/** What the journal folds to now; the waits of open children are waits of the run. */
+/** The present outcome of a run. Waits of open children count as waits of the run. */
 export async function outcomeWithChildren(
   host: Host,
   journal: RunJournal,

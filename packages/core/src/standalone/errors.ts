@@ -1,4 +1,4 @@
-/** Why a journal without a workflow takes no record. */
+/** Errors of a journal without a workflow. */
 
 import { DurableError } from "../values/errors.ts";
 
@@ -13,20 +13,20 @@ export function otherwise(id: string, key: string, how: string): DurableError {
 export function ended(id: string): DurableError {
   return new DurableError(
     "conflict",
-    `Journal ${id} was ended: it takes no further records. Choose another id.`,
+    `Journal ${id} has ended and accepts no more records. Choose another id.`,
   );
 }
 
 export function overtaken(id: string, key: string): DurableError {
   return new DurableError(
     "conflict",
-    `Another process records stream "${key}" of journal ${id} as well, and was first. Open the journal again to read it.`,
+    `Another process also records stream "${key}" of journal ${id}, and wrote first. Open the journal again to read its stream.`,
   );
 }
 
 export function owned(id: string, workflow: string): DurableError {
   return new DurableError(
     "workflow-mismatch",
-    `Run ${id} belongs to workflow "${workflow}": it is written by that workflow alone. Choose another id.`,
+    `Run ${id} belongs to workflow "${workflow}", and only that workflow may write to it. Choose another id.`,
   );
 }

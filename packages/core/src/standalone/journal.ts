@@ -1,9 +1,9 @@
 /**
- * A journal without a workflow: outcomes by key, for programs that keep their own flow.
+ * A journal without a workflow: outcomes by key, for programs with their own control flow.
  *
- * standalone.1. A key that has a record gives that record, and its work does not run.
- * standalone.2. Only success is kept for good. A failure is noted and thrown as it is; asked for again, the work runs again.
- * standalone.3. Nobody owns the journal: several processes may record into it, and the first record of a key stands.
+ * standalone.1. For a key that has a record, that record is returned and the work does not run.
+ * standalone.2. Only success is final. A failure is recorded and thrown unchanged; the next call runs the work again.
+ * standalone.3. The journal has no driver: several processes may record into it, and the first record of a key counts.
  */
 
 import { callKind } from "../journal/kinds.ts";
@@ -43,7 +43,7 @@ interface Queued {
   readonly landed: Deferred<void>;
 }
 
-/** Work under way, and the fingerprint of what it was asked with. */
+/** Work in progress, and the fingerprint of its input. */
 interface Working {
   readonly input: string | null;
   readonly recorded: Promise<void>;
@@ -103,7 +103,7 @@ export class Journal {
     options: RecordOptions & { readonly schema?: StandardSchema } = {},
   ): Promise<unknown> {
     const input = this.#input(key, "step", options);
-    // Asked for twice at once, it still runs once.
+    // Two concurrent calls with one key run the work once.
     if (!this.has(key) && !this.#working.has(key)) {
       const recorded = this.#record(key, work, { ...options, input }).finally(() =>
         this.#working.delete(key),
@@ -192,7 +192,7 @@ export class Journal {
     await this.#append({ kind: "step.completed", ...attempted, ...meter.noted, value });
   }
 
-  /** Checks what is asked for against what is recorded, or under way, before anything runs. */
+  /** Compares a call with what is recorded or in progress, before anything runs. */
   #input(key: string, kind: Kind, { input }: RecordOptions): { readonly input?: string } {
     assertKey(key);
     if (!this.has(key) && this.#journal.state.end !== null) throw ended(this.id);
@@ -203,7 +203,7 @@ export class Journal {
     return asked === null ? {} : { input: asked };
   }
 
-  /** What a key is, and the input it is bound to; a failed attempt binds nobody. */
+  /** The kind of a key and the input it is bound to. A failed attempt does not bind a key to its input. */
   #known(key: string): { readonly kind: CallKind; readonly input: string | null } | null {
     const settled = this.#settled.get(key);
     if (settled !== undefined) return { kind: callKind(settled), input: settled.input ?? null };
@@ -223,7 +223,7 @@ export class Journal {
     return { key, attempt, idempotencyKey, signal, meter: (usage) => meter.add(usage) };
   }
 
-  /** Settles when the fact is durable, or the key has been settled by another. What comes together shares one write. */
+  /** Resolves when the fact is durable, or another process has settled the key. Facts of one turn share one write. */
   #append(fact: Fact<Json>): Promise<void> {
     const landed = deferred<void>();
     this.#queue.push({ written: writeFact(fact, this.#host.world.now()), landed });
@@ -233,7 +233,7 @@ export class Journal {
 
   async #flush(): Promise<void> {
     this.#flushing = true;
-    // What settles in this turn is gathered first.
+    // First collect everything that settles in this turn.
     await this.#host.world.turn();
     while (this.#queue.length > 0) {
       const taken = this.#queue.splice(0, fitting(this.#queue.map(({ written }) => written)));
@@ -259,7 +259,7 @@ export class Journal {
     }
   }
 
-  /** What may still be written: others may have settled the key, begun its stream anew, or ended the journal. */
+  /** True if the fact may still be written: others may have settled its key, restarted its stream, or ended the journal. */
   #isFree({ written: { fact }, landed }: Queued): boolean {
     const refusal = this.#refusalOf(fact);
     if (refusal !== null) landed.reject(refusal);
@@ -279,7 +279,7 @@ export class Journal {
     return overtaken(this.id, fact.key);
   }
 
-  /** A workflow's run may have come to be under this id. */
+  /** An error if a workflow has started a run with this id. */
   get #foreign(): DurableError | null {
     const { workflow } = this.#journal.state.summary;
     return workflow === "" ? null : owned(this.id, workflow);

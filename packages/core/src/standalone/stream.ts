@@ -1,4 +1,4 @@
-/** One stream of a journal without a workflow: handed on while it comes, and recorded. */
+/** One stream of a journal without a workflow: passed on as it arrives, and recorded. */
 
 import { decode } from "../values/codec/decode.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
@@ -34,9 +34,9 @@ interface Subject {
 export class Recording {
   readonly #about: Subject;
   readonly #place: Place;
-  /** As recorded: every reader gets values of its own. */
+  /** Encoded, so that every reader decodes its own values. */
   readonly #chunks: Json[] = [];
-  /** Rung for every reader that waits. */
+  /** One signal per reader, set when a chunk or the end arrives. */
   #readers = new Set<Signal>();
   #end: { readonly error?: unknown } | null = null;
 
@@ -45,17 +45,17 @@ export class Recording {
     this.#place = place;
   }
 
-  /** The fingerprint of what it was asked with. */
+  /** The fingerprint of its input. */
   get input(): string | null {
     return this.#about.input.input ?? null;
   }
 
-  /** It ended without success: asked for again, it is recorded anew. */
+  /** True when it failed; the next call records it again. */
   get failed(): boolean {
     return this.#end !== null && "error" in this.#end;
   }
 
-  /** A reader of all chunks, from the first. Leaving it stops nobody. */
+  /** A reader of all chunks, from the first. Recording continues when a reader is cancelled. */
   read(): ReadableStream<unknown> {
     let next = 0;
     const signal = new Signal();
@@ -76,7 +76,7 @@ export class Recording {
     });
   }
 
-  /** Gives out what is recorded. */
+  /** Returns the recorded chunks. */
   replay(
     { count }: Entry & { kind: "stream.completed" },
     entries: readonly (Entry & { kind: "stream.chunks" })[],
@@ -86,7 +86,7 @@ export class Recording {
     if (found !== count) {
       throw new DurableError(
         "corrupt",
-        `The ${this.#place.where} ended with ${count} chunks, and ${found} are recorded. Restore the journal from a backup.`,
+        `The ${this.#place.where} ended with ${count} chunks, but ${found} are recorded. Restore the journal from a backup.`,
       );
     }
     this.#over({});
@@ -127,7 +127,7 @@ export class Recording {
         if (buffer.isFull) buffer.flush();
         if (broken !== null) throw (broken as { readonly error: unknown }).error;
       }
-      // One after the other: what follows is told from another's by the place it follows.
+      // One append after the other, because a foreign chunk is recognized by its index (see `follows`).
       while (buffer.waits) await landed.wait();
       buffer.flush();
       while (buffer.waits) await landed.wait();
@@ -159,14 +159,14 @@ export class Recording {
   }
 }
 
-/** Chunks of a stream, or its end. */
+/** Some chunks of a stream, or its end. */
 type Part = Extract<Fact<Json>, { kind: "stream.chunks" | "stream.completed" }>;
 
 export function isPart(fact: Fact<Json>): fact is Part {
   return fact.kind === "stream.chunks" || fact.kind === "stream.completed";
 }
 
-/** True for the next of the latest attempt, and for the first of a later one: anything else is another's. */
+/** True for the next part of the latest attempt, and for the first part of a later one. Others are of another process. */
 export function follows(
   part: Part,
   recorded: Pick<KeyRecord, "attempt" | "chunks"> = { attempt: 0, chunks: [] },

@@ -1,8 +1,8 @@
-/** Base64, by the runtime where it can, and by hand elsewhere. */
+/** Base64, with the runtime's own function where it exists. */
 
 export function toBase64(bytes: Uint8Array): string {
   const native = bytes as { toBase64?(): string };
-  // Tens of times as fast, where there is one.
+  // Tens of times as fast as the loop below.
   if (native.toBase64 !== undefined) return native.toBase64();
   let text = "";
   for (let i = 0; i < bytes.length; i += 0x2000)

@@ -9,7 +9,7 @@ const units: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 86
 const pattern =
   /^(\d+(?:\.\d+)?)\s*(ms|milli(?:second)?s?|s(?:ec(?:ond)?s?)?|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?|w(?:eeks?)?|y(?:(?:ea)?rs?)?)$/;
 
-/** The latest time a Date can hold; a sleep beyond it is a mistake, not a wish. */
+/** The latest time that a Date can represent. A sleep beyond it is a mistake in the program. */
 export const endOfTime = 8.64e15;
 
 export function toMs(duration: Duration, what = "duration"): number {
@@ -17,10 +17,10 @@ export function toMs(duration: Duration, what = "duration"): number {
   if (!(ms >= 0) || ms > endOfTime) {
     throw new DurableError(
       "invalid-options",
-      `${what} is ${show(duration)}. Write milliseconds or a text such as "500ms", "2s", "15 minutes", "3 days", "1y".`,
+      `${what} is ${show(duration)}, which is not a valid duration. Use milliseconds or a text such as "500ms", "2s", "15 minutes", "3 days", "1y".`,
     );
   }
-  // A storage keeps times as integers. Adding 0 turns -0 into 0.
+  // Storages store times as integers. Adding 0 turns -0 into 0.
   return Math.round(ms) + 0;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The one error class of the library, and the two that users throw.
- * Codes are the anchors of docs/errors.md: a test keeps the page and this list equal.
+ * The error class of the library, and the two error classes that users throw.
+ * Codes are the anchors of docs/errors.md; `npm run docs:check` compares that page with this list.
  */
 
 import { scrub } from "./scrub.ts";
@@ -94,20 +94,20 @@ export class RetryError extends Error {
   }
 }
 
-/** The text of anything that may be thrown, for use inside our own messages. */
+/** The text of any thrown value, for use in messages. */
 export function describeError(error: unknown): string {
   try {
     if (error instanceof Error) return scrub(`${error.name}: ${error.message}`);
   } catch {
-    // An error whose fields cannot be read is described like any other object.
+    // An error whose fields cannot be read is described like any other value.
   }
   return typeof error === "string" ? scrub(error) : show(error);
 }
 
-/** Any value as a short text, for use inside our own messages: it may be hostile, huge or cyclic. */
+/** Any value as a short text, for use in messages. The value may be hostile, huge or cyclic. */
 export function show(value: unknown): string {
   try {
-    // Scrubbed before it is cut: half a secret would not be found.
+    // Scrubbed before it is cut, because half of a secret would not be recognized.
     const start = typeof value === "string" ? scrub(value).slice(0, longestShown) : value;
     const text = scrub(typeof value === "number" ? String(value) : (JSON.stringify(start) ?? String(value)));
     return text.length > longestShown ? `${text.slice(0, longestShown)}...` : text;

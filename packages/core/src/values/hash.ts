@@ -1,6 +1,6 @@
 /**
- * SHA-256, HMAC and base32, synchronous and small. Web Crypto is asynchronous and runs on a
- * thread pool: a token could not be a plain property, and a simulated schedule would not own it.
+ * SHA-256, HMAC and base32, synchronous and small. Web Crypto is asynchronous and runs on a thread pool: a token could
+ * not be a plain property, and the simulator could not control the schedule.
  */
 
 const utf8 = new TextEncoder();
@@ -19,7 +19,7 @@ function fractionalBits(root: (n: number) => number, count: number): Int32Array 
 const K = fractionalBits(Math.cbrt, 64);
 const H = fractionalBits(Math.sqrt, 8);
 const rotate = (x: number, n: number): number => (x >>> n) | (x << (32 - n));
-/** Cut to 32 bits after every addition: a sum of three would be kept as a float, at a third of the speed. */
+/** Truncated to 32 bits after every addition, because a sum of three numbers becomes a float, at a third of the speed. */
 const plus = (x: number, y: number): number => (x + y) | 0;
 
 function compress(state: Int32Array, block: DataView, offset: number, w: Int32Array): void {
@@ -55,12 +55,12 @@ export function sha256(data: Uint8Array | string): Uint8Array {
   padded.set(bytes);
   padded[bytes.length] = 0x80;
   const view = new DataView(padded.buffer);
-  // The upper half of the length stays 0: nothing here is near 512 MiB.
+  // The upper half of the length stays 0, because no input is near 512 MiB.
   view.setUint32(padded.length - 4, bytes.length * 8);
   const state = H.slice();
   const w = new Int32Array(64);
   for (let offset = 0; offset < padded.length; offset += 64) compress(state, view, offset, w);
-  // The words are big-endian in the digest, whatever the machine is.
+  // The digest is big-endian on every machine.
   state.forEach((word, i) => view.setUint32(i * 4, word));
   return padded.slice(0, 32);
 }
@@ -98,7 +98,7 @@ export function base32(bytes: Uint8Array, length: number): string {
   return text;
 }
 
-/** Each part carries its length, so that no two lists of parts give the same text. */
+/** Joins parts, each with its length, so that no two lists of parts give the same text. */
 export function joinParts(parts: readonly (string | number)[]): string {
   return parts.map((part) => `${String(part).length}:${part}`).join("");
 }

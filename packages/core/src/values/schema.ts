@@ -1,4 +1,4 @@
-/** Standard Schema (zod, valibot, arktype, ...): the types we need, validation, and JSON Schema for screens. */
+/** Standard Schema (zod, valibot, arktype, ...): its types, validation, and JSON Schema for forms. */
 
 import { scrub } from "./scrub.ts";
 
@@ -48,14 +48,14 @@ function describeIssue(issue: SchemaIssue): string {
   return scrub(path === "" ? issue.message : `${path}: ${issue.message}`);
 }
 
-/** The schema as JSON Schema where its library can say it, so that screens can draw a form. */
+/** The schema as JSON Schema, if its library can produce it, so that a page can show a form. */
 export function toJsonSchema(schema: StandardSchema | undefined): unknown {
   try {
     const form = schema?.["~standard"].jsonSchema?.input?.({ target: "draft-2020-12" });
-    // A library's own object may hold more than JSON, and it goes into an entry as it is.
+    // The object of the library may contain more than JSON, and it is written into an entry without encoding.
     return JSON.parse(scrub(JSON.stringify(form ?? null))) as unknown;
   } catch {
-    // A schema with a transform has no JSON form: the wait is then shown without a form.
+    // A schema with a transform has no JSON Schema. The suspend point is then shown without a form.
     return null;
   }
 }

@@ -1,27 +1,27 @@
 /**
- * Texts that must not be written down, and how they are taken out of what is. Known to the whole process:
- * a secret that one run brings along may turn up in the error of another.
- * Below errors.ts, so that messages are scrubbed too; what throws is in secret-value.ts.
+ * The registered secrets, and how they are removed from texts. They are global to the process, because a secret that
+ * one run registers may occur in the error of another. errors.ts imports this file to scrub messages, so the part that
+ * throws errors is in secret.ts.
  */
 
 import { toBase64 } from "./base64.ts";
 
-/** What secrets without a name are called. */
+/** The name of secrets that were registered without one. */
 export const unnamed = "secret";
 
-/** By name: the value, or null when several secrets without a name are known. */
+/** Values by name; null when several secrets without a name are registered. */
 const values = new Map<string, string | null>();
-/** By each way a secret may be spelled: what is written in its place. */
+/** Replacements, by each form in which a secret may be written. */
 const labels = new Map<string, string>();
-/** The same, longest first: a secret may hold another. */
+/** The same, longest first, because a secret may contain another. */
 let forms: readonly (readonly [form: string, label: string])[] = [];
-/** No secret fits into a shorter text. */
+/** The length of the shortest form: a shorter text contains no secret. */
 let shortest = Infinity;
 
 export const labelOf = (name: string): string => `[secret ${name}]`;
 export const valueOf = (name: string): string | null | undefined => values.get(name);
 
-/** The newest value of a name is the one that is revealed; older ones are still scrubbed. */
+/** `reveal` returns the newest value of a name; older values are still scrubbed. */
 export function register(value: string, name: string): void {
   if (values.get(name) === value) return;
   values.set(name, name === unnamed && values.has(name) ? null : value);
@@ -30,14 +30,14 @@ export function register(value: string, name: string): void {
   shortest = forms.at(-1)?.[0].length ?? Infinity;
 }
 
-/** The text without the secrets in it. With `fill`, each of their characters becomes that one. */
+/** Removes secrets from a text. With `fill`, every character of a secret is replaced by it, so the length stays. */
 export function scrub(text: string, fill?: string): string {
   if (text.length < shortest) return text;
   for (const [form, label] of forms) text = text.replaceAll(form, fill?.repeat(form.length) ?? label);
   return text;
 }
 
-/** For tests: no secret is known any more. */
+/** For tests: forgets all secrets. */
 export function forgetSecrets(): void {
   values.clear();
   labels.clear();
@@ -48,14 +48,15 @@ export function forgetSecrets(): void {
 function spellings(value: string): string[] {
   const wellFormed = value.toWellFormed();
   const bytes = new TextEncoder().encode(wellFormed);
-  // Inside a longer text base64 begins at any third of a group; what its neighbours decide is left out.
+  // In a longer base64 text the secret may begin at any of three offsets in a group of four characters. Characters that
+  // also depend on the neighbouring bytes are left out.
   const coded = [0, 1, 2].flatMap((shift) => {
     const shifted = new Uint8Array(shift + bytes.length);
     shifted.set(bytes, shift);
     const text = toBase64(shifted).slice(Math.ceil((shift * 4) / 3), Math.floor((shifted.length * 4) / 3));
     return [text, text.replaceAll("+", "-").replaceAll("/", "_")];
   });
-  // In an address `URL` escapes a little more, and `URLSearchParams` otherwise.
+  // `URL` escapes slightly more characters than `encodeURIComponent`, and `URLSearchParams` escapes others.
   const escaped = encodeURIComponent(wellFormed);
   const { search } = new URL(`http://x/?${escaped}`);
   const parameter = String(new URLSearchParams([["", wellFormed]]));

@@ -1,4 +1,4 @@
-/** A value that journals keep by its name alone. What it is must be told to every process that needs it. */
+/** A value that journals record only by its name. Every process that needs the value must register it. */
 
 import { DurableError } from "./errors.ts";
 import { labelOf, register, scrub, unnamed, valueOf } from "./scrub.ts";
@@ -12,7 +12,7 @@ export class SecretValue {
   readonly name: string;
   readonly #value: string | null;
 
-  /** One that was read from a journal has a name only. */
+  /** A secret that was read from a journal has only a name. */
   constructor(name: string, value: string | null = null) {
     this.name = name;
     this.#value = value;
@@ -25,7 +25,7 @@ export class SecretValue {
     throw new DurableError(
       "no-key",
       value === null
-        ? `Several secrets have no name, and a journal does not tell them apart. Call secret(value, "NAME") for each.`
+        ? `Several secrets have no name, so a journal cannot distinguish them. Call secret(value, "NAME") for each.`
         : `The secret "${this.name}" is not known in this process. Call secret(value, "${this.name}") before the run.`,
       { details: { secret: this.name } },
     );
@@ -50,17 +50,17 @@ export class SecretValue {
  */
 export function secret(value: string, name: string = unnamed): SecretValue {
   if (!isSecretName(name))
-    throw refused('The name of a secret has 1 to 64 letters, digits, "_", "." and "-".');
+    throw refused('secret() got an invalid name. Use 1 to 64 letters, digits, "_", "." and "-".');
   if (typeof value !== "string")
     throw refused(
-      `The secret "${scrub(name)}" is ${typeof value}, not a text. Is the variable it comes from set?`,
+      `The secret "${scrub(name)}" is ${typeof value}, not a text. Check that the environment variable it comes from is set.`,
     );
   if (value.length < shortest)
     throw refused(
-      `The secret "${scrub(name)}" is too short: ${shortest} characters are the least. It is taken out of every text it occurs in, and shorter ones occur by chance.`,
+      `The secret "${scrub(name)}" is too short. Use at least ${shortest} characters, because a secret is removed from every recorded text, and a shorter one may occur there by chance.`,
     );
   if (name.includes(value) || scrub(name) !== name)
-    throw refused("The name of a secret holds a secret. Names are written down: use another.");
+    throw refused("The name of a secret contains a secret. Names are recorded, so use another name.");
   register(value, name);
   return new SecretValue(name, value);
 }

@@ -105,7 +105,7 @@ describe("H5 the code no longer fits the journal", () => {
     const { at, token } = await at1((ctx) => ctx.suspend("review"));
     const wrong: Code = (ctx) => ctx.step("review", work);
     await expect(at.world.run(at.flow(wrong).resume(token, 1))).rejects.toThrowErrorMatchingInlineSnapshot(
-      `[DurableError: Run order-1 does not fit this code: key "review" is recorded as a suspend point, and the code now asks for a step. What is recorded is kept. Put the code back as it was, or fork the run from "review"; then advance it again. The answer was not recorded: app.deliver(token, value) keeps it without running code.]`,
+      `[DurableError: Run order-1 does not fit this code: key "review" is recorded as a suspend point, and the code now asks for a step. What is recorded is kept. Put the code back as it was, or fork the run from "review"; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
     );
     expect(await at.app(wrong).deliver(token, 1)).toMatchObject({ status: "accepted" });
     expect(outputOf(await at.run((ctx) => ctx.suspend("review")))).toBe(1);

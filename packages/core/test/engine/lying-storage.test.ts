@@ -44,7 +44,9 @@ describe("H19 a read that gives only the beginning of a journal", () => {
       for (const ask of asked) {
         const error = await failureOf(on.world.run(ask()));
         expect(error).toMatchObject({ code: "storage-failed" });
-        expect((error as Error).message).toContain(`gave ${count} of the ${whole.length} batches`);
+        expect((error as Error).message).toContain(
+          `The storage returned ${count} of the ${whole.length} batches`,
+        );
       }
     }
     expect(ran).toEqual([]);
@@ -123,7 +125,7 @@ describe.each([1, 2, 3])("H20 a storage that acknowledged and forgot the last %i
       const kept = await batchesOf({ ...on, storage });
       const outcome: Outcome<unknown> = await on.world.run(driving);
       expect(outcome).toMatchObject({ status: "blocked", error: { code: "journal-regressed" } });
-      expect((outcome as { error: Error }).error.message).toMatch(/^The journal of run r had 5 batches/);
+      expect((outcome as { error: Error }).error.message).toMatch(/^Run r had 5 batches and now has fewer/);
       await on.world.advance(10_000);
       expect(ran, "no body was begun again").toEqual(["a", "b", "c", "d", "long"]);
       expect(await batchesOf({ ...on, storage }), "and nothing was written").toEqual(kept);

@@ -78,7 +78,7 @@ describe.each(Object.entries(places))("H71 %s", (_, { limit, where, put }) => {
     const [below, at, over, after] = outputOf(outcome) as [number, number, Told, string];
     expect([below, at, after]).toEqual([limit - 3, limit - 2, "goes on"]);
     expect(over).toMatchObject({ code: "too-large", details: { size: limit + 1, limit } });
-    expect(over.message).toContain(`${limit + 1} bytes; ${limit} is the limit`);
+    expect(over.message).toContain(`${limit + 1} bytes; the limit is ${limit}`);
     // What is refused when it is made is named as it was written; what comes later, by its key.
     expect([where, where.replace('"big"', '"group#3[size 2]/big"')]).toContain(
       /^The (.* of run r) takes/.exec(over.message)?.[1],

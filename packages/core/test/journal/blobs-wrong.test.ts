@@ -63,7 +63,7 @@ const mapped = (bodies: Bodies, change: (body: string, i: number) => string): Bo
 
 describe("H19 H20 a storage that gives other blobs than it was given", () => {
   const record =
-    /^(run\.started|step\.completed of "page") in batch [01] of run r points at blob [a-z2-7]{32}, which/;
+    /^(run\.started|step\.completed of "page") in batch [01] of run r refers to blob [a-z2-7]{32}, which/;
 
   test.each<[string, (bodies: Bodies) => Bodies]>([
     ["none at all", () => ({})],
@@ -125,7 +125,7 @@ describe("H19 H20 a storage that gives other blobs than it was given", () => {
     );
     expect(error).toMatchObject({
       code: "corrupt",
-      message: expect.stringContaining("of run r points at blob"),
+      message: expect.stringContaining("of run r refers to blob"),
     });
   });
 });

@@ -166,7 +166,7 @@ describe("H54 journals of every format", () => {
       report: true,
     });
     expect(results.map(({ verdict }) => verdict)).toEqual(["corrupt", "would run teacher/pupil/work"]);
-    expect(results[0]?.message).toMatch(/points at blob .* which is not there/);
+    expect(results[0]?.message).toMatch(/refers to blob .* which is missing/);
   });
 
   test("a journal without a workflow gives its records, and runs nothing", async () => {

@@ -54,7 +54,7 @@ describe("assertName", () => {
 
   it("says what was named how, in a message of bounded length", () => {
     expect(messageOf(() => assertName("a/b", "A step of run r-1"))).toMatch(
-      /^A step of run r-1 is named "a\/b"\./,
+      /^A step of run r-1 has the invalid name "a\/b"\./,
     );
     expect(messageOf(() => assertName("x".repeat(1e6), "A step")).length).toBeLessThan(500);
   });

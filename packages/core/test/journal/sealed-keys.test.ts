@@ -15,18 +15,18 @@ import { input, letters, parked, verdict } from "./support/sealed-letters.ts";
 
 describe("H68 keys", () => {
   test.each<[string, Cipher | null, string, RegExp]>([
-    ["none was given", null, "no-key", /^Blob \w+ of run r is encrypted, and no key was given/],
+    ["none was given", null, "no-key", /^Blob \w+ of run r is encrypted, but this process has no key/],
     [
       "the one that sealed is not there",
       cipherOf("k2"),
       "no-key",
-      /^Blob \w+ of run r cannot be opened\. .*key "k1"/,
+      /^Blob \w+ of run r cannot be decrypted\. .*key "k1"/,
     ],
     [
       "another key stands under its id",
       wrongCipher,
       "tampered",
-      /^Blob \w+ of run r cannot be opened\. .*key "k1"/,
+      /^Blob \w+ of run r cannot be decrypted\. .*key "k1"/,
     ],
   ])("%s", async (_, cipher, code, message) => {
     const { lab, token } = await parked();
@@ -128,7 +128,7 @@ describe("H68 rotation", () => {
     const lacking = flow.with({ ...lab.under(cipherOf("k2")) });
     expect(await failureOf(lacking.get("f").outcome())).toMatchObject({
       code: "no-key",
-      message: expect.stringMatching(/of run r cannot be opened\. .*key "k1"/),
+      message: expect.stringMatching(/of run r cannot be decrypted\. .*key "k1"/),
     });
     const both = flow.with({ ...lab.under(cipherOf("k1", "k2")) });
     expect(outputOf(await both.get("f").outcome())).toEqual(output.with(2, "perhaps"));
@@ -145,7 +145,7 @@ describe("H68 journals from before there was a cipher", () => {
     expect(JSON.stringify(plain.get("r")).includes('"$":"sealed"')).toBe(false);
     expect(await verdict(lab, left)).toMatchObject({
       code: "tampered",
-      message: expect.stringMatching(/stands there in clear, though encryption is on\. .*acceptPlain: true/),
+      message: expect.stringMatching(/is not encrypted, but encryption is on\. .*acceptPlain: true/),
     });
     const lenient = lab.under(lenientCipher);
     const app = createApp({ ...lenient, workflows: [letters] });

@@ -8,7 +8,7 @@ const of = (runs: Map<string, Stored>, runId = "r"): Stored => runs.get(runId) a
 const sealedIn = (value: unknown): { v: string } => value as { v: string };
 
 describe("H68 a record that was changed where it is stored is refused by name", () => {
-  const plan = /^step\.completed of "plan" in batch 1 of run r cannot be opened\./;
+  const plan = /^step\.completed of "plan" in batch 1 of run r cannot be decrypted\./;
 
   test.each<[string, RegExp, (r: Stored, s: Stored) => void]>([
     [
@@ -53,7 +53,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     ],
     [
       "two batches changed places",
-      /of run r cannot be opened/,
+      /of run r cannot be decrypted/,
       (r) => void r.batches.splice(1, 2, r.batches[2]!, r.batches[1]!),
     ],
     [
@@ -89,7 +89,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     ],
     [
       "two blobs changed places",
-      /^Blob \w{32} of run r cannot be opened\./,
+      /^Blob \w{32} of run r cannot be decrypted\./,
       (r, s) => {
         const [[a, x] = ["", ""], [b, y] = ["", ""]] = Object.entries(r.blobs);
         for (const run of [r, s]) Object.assign(run.blobs, { [a]: y, [b]: x });
@@ -97,7 +97,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     ],
     [
       "a blob was cut",
-      /^Blob \w{32} of run r cannot be opened\./,
+      /^Blob \w{32} of run r cannot be decrypted\./,
       (r, s) => {
         for (const { blobs } of [r, s])
           for (const [name, body] of Object.entries(blobs)) blobs[name] = body.slice(0, -9);
@@ -109,35 +109,35 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     const error = await verdict(copy, token);
     expect(error.code).toBe("tampered");
     expect(error.message).toMatch(message);
-    expect(error.message).toMatch(/changed, moved from another place, or sealed with another key/);
+    expect(error.message).toMatch(/changed, moved from another place, or encrypted with another key/);
     expect(JSON.stringify([error.message, error.details])).not.toContain("first this");
   });
 
   test.each<[string, RegExp, (r: Stored, s: Stored) => void]>([
     [
       "a value in clear",
-      /^step\.completed of "plan" in batch 1 of run r stands there in clear/,
+      /^step\.completed of "plan" in batch 1 of run r is not encrypted/,
       (r) => void (entryOf(r, "step.completed", "plan")["value"] = { plan: "mine" }),
     ],
     [
       "null in clear",
-      /^suspend\.opened of "right" in batch \d of run r stands there in clear/,
+      /^suspend\.opened of "right" in batch \d of run r is not encrypted/,
       (r) => void (entryOf(r, "suspend.opened", "right")["note"] = null),
     ],
     [
       "chunks in clear",
-      /^stream\.chunks of "chunks" in batch \d of run r stands there in clear/,
+      /^stream\.chunks of "chunks" in batch \d of run r is not encrypted/,
       (r) => void (entryOf(r, "stream.chunks")["chunks"] = ["one", "two"]),
     ],
     [
       "an end that somebody added",
-      /^run\.completed in batch \d+ of run r stands there in clear/,
+      /^run\.completed in batch \d+ of run r is not encrypted/,
       (r) =>
         void r.batches.push({ v: 1, by: "x.1", entries: [{ kind: "run.completed", at: 1, output: "mine" }] }),
     ],
     [
       "a blob in clear",
-      /^Blob \w{32} of run r stands there in clear/,
+      /^Blob \w{32} of run r is not encrypted/,
       (r, s) => {
         for (const { blobs } of [r, s]) for (const name of Object.keys(blobs)) blobs[name] = '"mine"';
       },
@@ -162,7 +162,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     });
     expect(await verdict(empty, token)).toMatchObject({
       code: "corrupt",
-      message: expect.stringMatching(/^run\.started in batch 0 of run r points at blob/),
+      message: expect.stringMatching(/^run\.started in batch 0 of run r refers to blob/),
     });
   });
 

@@ -44,7 +44,7 @@ describe("an edit", () => {
     expect(await codeOf(run.fork({ edit: { plan: { chapters: "many" } } }))).toEqual([
       "invalid-input",
       expect.stringMatching(
-        /The edit does not fit the schema of what it replaces in run s: "plan": .*chapters.* Nothing was forked\./,
+        /An edit of run s does not fit the schema of the call that it replaces: "plan": .*chapters.* No fork was created\./,
       ),
     ]);
     expect(await codeOf(run.plan({ edit: { review: { ok: "perhaps" } } }))).toEqual([
@@ -72,7 +72,7 @@ describe("an edit", () => {
     const run = await toTheEnd("s");
     expect(await codeOf(run.fork({ from: "review", edit: { review: { ok: false } } }))).toEqual([
       "invalid-options",
-      '"review" of run s cannot both run again and be edited. Leave out one of { from } and { edit }.',
+      '"review" of run s cannot both run again and be edited. Remove it from { from } or from { edit }.',
     ]);
   });
 

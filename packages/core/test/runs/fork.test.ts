@@ -231,7 +231,7 @@ describe("what a fork is", () => {
     [{ from: "plann" }, "unknown-step", /no step "plann"\. Did you mean: plan/],
     [{ after: "review" }, "unknown-step", /has not settled/],
     [{ from: "nothing like it" }, "unknown-step", /Did you mean/],
-    [{ label: "only" }, "invalid-options", /where to go back to/],
+    [{ label: "only" }, "invalid-options", /no place to go back to\. Pass \{ from \}/],
     [{ edit: { parallel: 1 } }, "unknown-step", /no output to edit/],
   ])("%o is refused at once with %s", async (options, code, message) => {
     const { world, flow, toReview } = made();

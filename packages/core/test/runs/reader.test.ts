@@ -116,7 +116,7 @@ describe("the name of a stream", () => {
     await on.world.run(flow.resume(token, 1));
     expect(await failureOf(on.world.run(readAll(reading)))).toMatchObject({
       code: "unknown-step",
-      message: expect.stringMatching(/is over and has no stream "word".*parallel\[a\]\/words/),
+      message: expect.stringMatching(/has ended and has no stream "word".*parallel\[a\]\/words/),
     });
     expect(await failureOf(read("plain")), "a step is no stream").toMatchObject({ code: "unknown-step" });
   });
@@ -175,7 +175,8 @@ describe("the end of a stream is known by its entry alone", () => {
       const error = await on.world.run(reading);
       expect(error).toMatchObject({
         code: how === "cancel" ? "cancelled" : "run-failed",
-        message: 'Run r is over, and its stream "words" has no end.',
+        message:
+          'Run r ended before its stream "words" was complete. Fork the run to produce the stream again.',
       });
       expect(seen.length).toBeGreaterThan(2);
       expect(await failureOf(readAll(run.stream("words"))), "late readers, too").toMatchObject({

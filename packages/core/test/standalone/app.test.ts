@@ -49,9 +49,11 @@ describe("a journal and the rest of the library", () => {
       expect(await opened.record("ask", () => ++ran)).toBe(1);
       expect(await failureOf(opened.record("new", () => ++ran))).toMatchObject({
         code: "conflict",
-        message: "Journal j was ended: it takes no further records. Choose another id.",
+        message: "Journal j has ended and accepts no more records. Choose another id.",
       });
-      expect(() => opened.recordStream("new", () => [++ran])).toThrow(/was ended/);
+      expect(() => opened.recordStream("new", () => [++ran])).toThrow(
+        /has ended and accepts no more records/,
+      );
     }
     expect(ran, "work that could not be kept is not begun").toBe(0);
     expect(

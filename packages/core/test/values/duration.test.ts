@@ -89,7 +89,9 @@ describe("toMs", () => {
   });
 
   it("says what was given, of what, and what to write", () => {
-    expect(messageOf(() => toMs("soon", "retry.delay"))).toMatch(/^retry\.delay is "soon"\..*"3 days"/);
+    expect(messageOf(() => toMs("soon", "retry.delay"))).toMatch(
+      /^retry\.delay is "soon", which is not a valid duration\. .*"3 days"/,
+    );
     expect(messageOf(() => toMs(Number.NaN))).toContain("duration is NaN");
     expect(messageOf(() => toMs(Infinity))).toContain("duration is Infinity");
     expect(messageOf(() => toMs("x".repeat(1e6))).length).toBeLessThan(400);

@@ -158,11 +158,11 @@ describe("H50 whatever is thrown is recorded", () => {
   });
 
   it("what cannot be kept at all is told by its kind, and why", () => {
-    expect(told(boom)).toMatch(/^A thrown function could not be kept \(.*a function \(boom\)/);
-    expect(told(Symbol("s"))).toMatch(/^A thrown symbol could not be kept \(.*Symbol\(s\)/);
-    expect(told(new Response("x"))).toMatch(/^A thrown object could not be kept \(.*class Response/);
-    expect(told(proxy)).toMatch(/^A thrown object could not be kept \(/);
-    expect(told("x".repeat(20e6))).toMatch(/^A thrown string could not be kept \(.*too large|bytes/);
+    expect(told(boom)).toMatch(/^A thrown function could not be recorded \(.*a function \(boom\)/);
+    expect(told(Symbol("s"))).toMatch(/^A thrown symbol could not be recorded \(.*Symbol\(s\)/);
+    expect(told(new Response("x"))).toMatch(/^A thrown object could not be recorded \(.*class Response/);
+    expect(told(proxy)).toMatch(/^A thrown object could not be recorded \(/);
+    expect(told("x".repeat(20e6))).toMatch(/^A thrown string could not be recorded \(.*too large|bytes/);
   });
 
   it("plain data that is thrown is kept whole", () => {

@@ -1,11 +1,12 @@
 /**
- * AES-256-GCM on Web Crypto. A sealed text is `format.keyId.body`; the body is nonce, ciphertext and tag.
+ * AES-256-GCM on Web Crypto. An encrypted text is `format.keyId.body`; the body is nonce, ciphertext and tag.
  *
- * aes-gcm.1. It opens at its place alone: format, run, place and key id are authenticated with it.
- * aes-gcm.2. Every run has its own key, made from the master key and the run's id, so that random nonces stay far
- *     from their limit of 2^32 per key. Keys of runs, of names and of tokens are made under different labels.
- * aes-gcm.3. Each sealed text has one spelling: with any character changed it does not open.
- * aes-gcm.4. A text comes back exactly. UTF-8 has no halves of surrogate pairs: a text with such is sealed as JSON.
+ * aes-gcm.1. A text can be decrypted only at its place: format, run, place and key id are authenticated with it.
+ * aes-gcm.2. Every run has its own key, derived from the master key and the run's id, so that random nonces stay far
+ *     from their limit of 2^32 per key. Keys of runs, names and tokens are derived under different labels.
+ * aes-gcm.3. An encrypted text has exactly one spelling: if any character is changed, decryption fails.
+ * aes-gcm.4. A text comes back unchanged. UTF-8 cannot represent half of a surrogate pair, so such a text is encrypted
+ *     as JSON.
  */
 
 import type { Cipher, Place } from "../../ports/cipher.ts";
@@ -14,14 +15,14 @@ import { base32, hmac, joinParts } from "../../values/hash.ts";
 import { fromBase64Url, toBase64Url } from "./base64url.ts";
 import { isKeyId, masterKeys, type AesGcmOptions } from "./options.ts";
 
-/** The text itself, or its JSON. */
+/** `1` is the text itself, `1j` its JSON. */
 type Format = "1" | "1j";
 
 const nonceBytes = 12;
 const tagBytes = 16;
 const cachedKeys = 1_000;
 const utf8 = new TextEncoder();
-// What looks like a byte order mark is a character like any other.
+// A leading U+FEFF is part of the text, not a byte order mark to remove.
 const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Encrypts journals with AES-256-GCM: new values with the key `current`; any of `keys` decrypts. */
@@ -53,19 +54,19 @@ export function aesGcm(options: AesGcmOptions): Cipher {
       const text = fromUtf8.decode(plain);
       return format === "1" ? text : (JSON.parse(text) as string);
     },
-    // The first letter keeps a text apart from one that reads like its JSON.
+    // The first letter distinguishes a text from one that is equal to the JSON of another.
     nameOf: (content) =>
       base32(hmac(nameKey, content.isWellFormed() ? `1${content}` : `j${JSON.stringify(content)}`), 32),
   };
 }
 
-/** Keys of runs, the latest used ones kept: importing one takes longer than sealing a short text. */
+/** A cache of run keys, least recently used first: importing a key takes longer than encrypting a short text. */
 function runKeys(masters: ReadonlyMap<string, string>): (keyId: string, runId: string) => Promise<CryptoKey> {
   const cache = new Map<string, Promise<CryptoKey>>();
   return (keyId, runId) => {
     const id = `${keyId}.${runId}`;
     const found = cache.get(id) ?? importKey(masters.get(keyId) as string, runId);
-    // Taken out and put in again, so that the one that was not used for longest stands first.
+    // Removed and added again, so that the first key of the map is always the least recently used.
     cache.delete(id);
     cache.set(id, found);
     if (cache.size > cachedKeys) cache.delete(cache.keys().next().value as string);
@@ -91,7 +92,7 @@ function terms(
 type Parsed = { readonly format: Format; readonly keyId: string; readonly body: Uint8Array<ArrayBuffer> };
 
 function parse(sealed: unknown, place: Place): Parsed {
-  // Of four parts one is too many; a hostile text may have millions.
+  // Split into at most four parts: a fourth part is already invalid, and a hostile text may have millions.
   const [format, keyId, text = "", ...more] = typeof sealed === "string" ? sealed.split(".", 4) : [];
   const body = fromBase64Url(text);
   const known = (format === "1" || format === "1j") && isKeyId(keyId) && more.length === 0;
@@ -102,21 +103,23 @@ function parse(sealed: unknown, place: Place): Parsed {
 function noKey(keyId: string, place: Place): DurableError {
   return new DurableError(
     "no-key",
-    `${titleOf(place)} was sealed with key "${keyId}", which this process does not have. Add it to the \`keys\` of aesGcm.`,
+    `${titleOf(place)} is encrypted with key "${keyId}", which this process does not have. Add it to the \`keys\` of aesGcm.`,
     { details: { keyId, ...place } },
   );
 }
 
 function tampered(place: Place, keyId?: string): DurableError {
   const [how, details] =
-    keyId === undefined ? ["is no sealed text", {}] : [`does not open with key "${keyId}"`, { keyId }];
+    keyId === undefined
+      ? ["is not a text that aesGcm encrypted", {}]
+      : [`cannot be decrypted with key "${keyId}"`, { keyId }];
   return new DurableError(
     "tampered",
-    `${titleOf(place)} ${how}: it was changed, moved from another place, or sealed with another key. Restore the journal from a backup, or put the right key under this id.`,
+    `${titleOf(place)} ${how}. It was changed, moved from another place, or encrypted with another key. Restore the journal from a backup, or pass the right key under this id.`,
     { details: { ...details, ...place } },
   );
 }
 
 function titleOf({ runId, at }: Place): string {
-  return runId === "" ? `The blob ${at}` : `What run ${runId} keeps at ${at}`;
+  return runId === "" ? `Blob ${at}` : `The record of run ${runId} at ${at}`;
 }

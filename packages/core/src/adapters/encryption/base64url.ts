@@ -1,4 +1,4 @@
-/** Base64 for addresses, without padding. The runtime's own is tens of times as fast, where there is one. */
+/** Base64url without padding. Uses the runtime's own functions where they exist, which are tens of times as fast. */
 
 import { fromBase64, toBase64 } from "../../values/base64.ts";
 
@@ -11,12 +11,12 @@ export function toBase64Url(bytes: Uint8Array): string {
   return native ?? toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
-/** Null for all that `toBase64Url` would not have written. */
+/** Null for any text that `toBase64Url` would not have written. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
   try {
     const native = (Uint8Array as NativeClass).fromBase64?.(text, way);
     const bytes = native ?? fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
-    // Both pass over blanks, padding and the spare bits of the last character.
+    // Both decoders ignore blanks, padding and the unused bits of the last character, so the result is compared.
     return toBase64Url(bytes) === text ? bytes : null;
   } catch {
     return null;

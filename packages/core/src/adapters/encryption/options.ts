@@ -1,4 +1,4 @@
-/** The keys of a cipher, checked when it is made. No message shows what was given: it may be a key. */
+/** Checks the keys of a cipher when it is created. Messages never show the given value, because it may be a key. */
 
 import { fromBase64 } from "../../values/base64.ts";
 import { DurableError } from "../../values/errors.ts";
@@ -19,7 +19,7 @@ export interface AesGcmOptions {
 
 export interface MasterKeys {
   readonly current: string;
-  /** As base64url: what `hmac` takes is a text. */
+  /** As base64url, because `hmac` takes a text. */
   readonly keys: ReadonlyMap<string, string>;
 }
 
@@ -33,26 +33,28 @@ export function isKeyId(id: unknown): id is string {
 export function masterKeys(options: AesGcmOptions): MasterKeys {
   const { current, keys: given } = (options ?? {}) as Partial<AesGcmOptions>;
   const entries = Object.entries(given ?? {});
-  if (entries.length === 0) throw bad(`has no keys. ${recipe}`);
+  if (entries.length === 0) throw bad(`got no keys. ${recipe}`);
   if (!entries.every(([id]) => isKeyId(id)))
-    throw bad('has a key id that is none: use 1 to 32 letters, digits, "_" and "-".');
+    throw bad('got an invalid key id. Use 1 to 32 letters, digits, "_" and "-".');
   const keys = new Map<string, string>();
   for (const [id, key] of entries) {
     const bytes = key instanceof Uint8Array ? key : fromText(key);
     if (bytes?.length !== keyBytes)
-      throw bad(`has a key "${id}" that is not ${keyBytes} bytes, or not base64 of them. ${recipe}`);
+      throw bad(
+        `got an invalid key "${id}". A key has ${keyBytes} bytes, as bytes or as base64 text. ${recipe}`,
+      );
     keys.set(id, toBase64Url(bytes));
   }
   if (current === undefined || !keys.has(current))
-    throw bad(`must have in \`current\` the id of one of its keys: ${[...keys.keys()].join(", ")}.`);
+    throw bad(`got an invalid \`current\`. Use the id of one of its keys: ${[...keys.keys()].join(", ")}.`);
   if ((globalThis.crypto as Crypto | undefined)?.subtle === undefined)
-    throw bad("needs `crypto.subtle`, which is not here. Pages have it over https alone.");
+    throw bad("needs `crypto.subtle`, which is missing here. Web pages have it only over https.");
   return { current, keys };
 }
 
 function fromText(key: unknown): Uint8Array | null {
   const text = typeof key === "string" ? key.trim() : "";
-  // As long as 32 bytes are, so that nothing else is decoded.
+  // Exactly the length of 32 encoded bytes, so that no other text is decoded.
   if (!/^[\w+/-]{43}=?$/.test(text)) return null;
   return fromBase64(text.replaceAll("-", "+").replaceAll("_", "/"));
 }

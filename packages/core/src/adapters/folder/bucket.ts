@@ -1,17 +1,17 @@
 /**
- * A bucket in a folder, one file for each object: for tests, and to try out on one machine what will run on an object
- * store. Several processes may share it. On a network file system it is worth no more than that keeps `link` atomic.
+ * A bucket in a folder, one file per object: for tests, and to try on one machine what will run on an object store.
+ * Several processes may share it. It relies on an atomic `link`, so check that before you use a network file system.
  */
 
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { DurableError, describeError, type ErrorCode } from "../../values/errors.ts";
+import { DurableError, describeError } from "../../values/errors.ts";
 import type { Bucket, BucketPage, BucketQuery } from "../../ports/bucket.ts";
 
 const pageSize = 1_000;
-/** A dot never comes out of `nameOf`, so that a file is not taken for a folder, nor a write under way for an object. */
+/** `nameOf` never returns a dot, so these names cannot collide with folders or with objects. */
 const suffix = ".txt";
 const underWay = ".writing";
 
@@ -82,7 +82,7 @@ export class FolderBucket implements Bucket {
     return join(this.path, ...key.split("/").map(nameOf)) + suffix;
   }
 
-  /** Whole and on the disk before it gets its name, and the name on the disk before anybody is told. */
+  /** The text is complete and on disk before the file gets its name; the name is on disk before the call returns. */
   #write<T>(text: string, file: string, name: (written: string, file: string) => Promise<T>): Promise<T> {
     return this.#do(async () => {
       const folder = dirname(file);
@@ -110,14 +110,22 @@ export class FolderBucket implements Bucket {
       return await work();
     } catch (error) {
       const code = codes[codeOf(error)] ?? "storage-failed";
-      throw new DurableError(code, `The folder ${this.path} cannot be used: ${describeError(error)}`, {
-        cause: error,
-      });
+      const message = `Cannot use the folder "${this.path}" (${describeError(error)}). ${advice[code]}`;
+      throw new DurableError(code, message, { cause: error });
     }
   }
 }
 
-const codes: Readonly<Record<string, ErrorCode>> = {
+type FolderCode = "storage-full" | "storage-readonly" | "storage-busy" | "storage-failed";
+
+const advice: Readonly<Record<FolderCode, string>> = {
+  "storage-full": "Free some space, then try again.",
+  "storage-readonly": "Check the permissions of the folder.",
+  "storage-busy": "Try again later.",
+  "storage-failed": "Check the path and the disk.",
+};
+
+const codes: Readonly<Record<string, FolderCode>> = {
   ENOSPC: "storage-full",
   EDQUOT: "storage-full",
   EACCES: "storage-readonly",
@@ -134,7 +142,7 @@ function isMissing(error: unknown): boolean {
   return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
 }
 
-/** A part of a key as the name of a file, on any system. */
+/** One part of a key as a file name that is valid on every system. */
 function nameOf(part: string): string {
   return encodeURIComponent(part).replaceAll(
     /[.!'()*]/g,
@@ -165,7 +173,7 @@ function byCharacters(a: string, b: string): number {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Where folders cannot be opened, the system keeps names by itself.
+  // Some systems cannot open folders; they make names durable without it.
   const handle = await open(folder, "r").catch(() => null);
   try {
     await handle?.sync().catch(() => {});

@@ -1,10 +1,10 @@
 /**
- * What forks and the runs they read owe each other, and how a run goes.
+ * Forks and the runs they read: registering readers, and removing a deleted run once no fork reads it.
  *
- * family.1. A fork stands in the logs of all it reads before it begins; a log that is closed takes no reader.
- * family.2. A run that was deleted is closed by the record that leaves it without readers: exactly one way or the other.
- * family.3. Of a closed run nothing is deleted before its first slot says that it has gone. Whoever is interrupted is
- *     followed by whoever meets the closed run next.
+ * family.1. A fork is registered in the logs of all runs it reads before it begins; a closed log accepts no readers.
+ * family.2. A deleted run is closed by the record that leaves it without readers: the deletion, or the last reader's end.
+ * family.3. Nothing of a closed run is deleted before its first slot marks it as gone. If a process is interrupted while
+ *     it removes a run, the next process that meets the closed run continues.
  */
 
 import { conflict } from "../../ports/storage-kit.ts";
@@ -17,10 +17,13 @@ import type { RunLog } from "./run-log.ts";
 
 const keysAtOnce = 1_000;
 const writesAtOnce = 6;
-/** Longer than anybody believes in a log without a look at its first slot, by as much as clocks may be apart. */
+/**
+ * Longer than any process trusts a log without reading its first slot again (`believedMs` of logs.ts), by the largest
+ * difference between clocks that is tolerated.
+ */
 const settledMs = 60_000;
 
-/** Changes the state of a run, as often as others are first; `null` from `change` leaves it as it is. */
+/** Changes the state of a run, and tries again when another writer was first; `null` from `change` leaves it unchanged. */
 export type Change = (locator: string, change: (state: State) => State | null) => Promise<RunLog | null>;
 
 export interface FamilyParts {
@@ -43,7 +46,7 @@ export class Family {
     this.#change = change;
   }
 
-  /** The logs a new run reads; refused where one of them has gone. */
+  /** The logs that a new run reads. Throws a conflict if one of them is deleted. */
   ancestors({ runId, ancestors }: RunHead, position: number): Promise<RunLog[]> {
     return Promise.all(
       ancestors.map(async (locator) => {
@@ -54,7 +57,7 @@ export class Family {
     );
   }
 
-  /** Notes in all of them that a new run reads them. */
+  /** Records in all ancestors that a new run reads them. */
   async register({ runId, ancestors }: RunHead, reader: string): Promise<void> {
     const read = await Promise.all(
       ancestors.map(async (locator) => {
@@ -69,7 +72,7 @@ export class Family {
     throw conflict(runId, 0, true);
   }
 
-  /** The other way round; the last to go takes along what was kept for it. */
+  /** Undoes `register`. When the last reader of a deleted run goes, the run goes too. */
   async unregister(ancestors: readonly string[], reader: string): Promise<void> {
     await Promise.all(
       ancestors.map(async (locator) => {
@@ -81,7 +84,7 @@ export class Family {
     );
   }
 
-  /** Takes away what a closed run held. Its first and its last slot stay, so that nobody who slept writes into it. */
+  /** Removes the objects of a closed run. Its first and last slot stay, so that a delayed writer cannot write into it. */
   async free(log: RunLog): Promise<void> {
     const { locator, generation, slot, state } = log;
     await this.unregister(state.head.ancestors, state.reader);
@@ -95,8 +98,9 @@ export class Family {
   }
 
   /**
-   * Slots between the first and the last of a life that is over. Soon after the last of them was written somebody may
-   * still believe that one of them is free, and not look at the first: then they are only emptied.
+   * Removes the slots between the first and the last of a generation that is over. Shortly after the last one was
+   * written, a driver may still try one of them without reading the first slot. Until `settledMs` has passed they are
+   * emptied, not deleted.
    */
   async clear(keys: readonly string[], at: number): Promise<void> {
     if (this.#now() - at >= settledMs) {

@@ -1,14 +1,14 @@
 /**
- * The names of objects. All that is known of a run stands in its log, `runs/<locator>/<life>/<slot>`; the rest can be
- * made from it again.
+ * The names of objects. The log of a run, `runs/<locator>/<generation>/<slot>`, has everything about the run; all other
+ * objects can be built again from it.
  *
- *     layout                                      what was written first, twice, to see whether conditions count
- *     runs/<locator>/<life>/<slot>                one record of a log, created once
- *     snapshots/<locator>                         the log as far as somebody has read it: saves reads, proves nothing
+ *     layout                                      written first, twice, to check that conditional writes work
+ *     runs/<locator>/<generation>/<slot>          one record of a log, created once
+ *     snapshots/<locator>                         a copy of the log up to some slot: saves reads, is never relied on
  *     index/<status>/<created, newest first>...   one for each run, by its status
  *     timers/<due>...                             one for each run that is suspended until a time
  *
- * A run that was deleted and begun anew has another life, so that nothing of one is taken for the other's.
+ * A run that is deleted and started again gets the next generation, so that the objects of the two cannot be confused.
  */
 
 import { DurableError, show } from "../../values/errors.ts";
@@ -18,7 +18,7 @@ import type { RunHead, RunStatus } from "../../ports/storage.ts";
 export const layoutKey = "layout";
 export const runsPrefix = "runs/";
 
-/** Of a record in its log. */
+/** The place of a record in its log. */
 export interface Place {
   readonly locator: string;
   readonly generation: number;
@@ -33,36 +33,39 @@ export function snapshotKey(locator: string): string {
   return `snapshots/${locator}`;
 }
 
-/** Locators come from a hash; one that does not could name what is not a run's. */
+/** Locators are made from a hash. Any other text could name an object that does not belong to a run. */
 export function assertLocator(locator: string): void {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(locator))
-    throw new DurableError("invalid-id", `${show(locator)} is not the locator of a run.`);
+    throw new DurableError(
+      "invalid-id",
+      `${show(locator)} is not a valid locator. Use the locator of a run, not its id.`,
+    );
 }
 
-// As many as a number keeps exactly.
+// As many digits as a number represents exactly.
 const digits = 15;
 const largest = 10 ** digits - 1;
 
-/** A time whose text has the order of the number. */
+/** A time as text that sorts like the number. */
 export function timeText(ms: number): string {
   return String(Math.min(largest, Math.max(0, Math.floor(ms)))).padStart(digits, "0");
 }
 
-/** The same, the latest first. */
+/** A time as text that sorts the latest first. */
 export function newestFirst(ms: number): string {
   return String(largest - Number(timeText(ms))).padStart(digits, "0");
 }
 
-/** Eight characters that say whether it is worth to look. */
+/** Eight characters of a hash: enough to skip most objects that do not match a query without reading them. */
 export function hint(name: string | null): string {
   return name === null ? "-" : digest(8, name);
 }
 
-/** What the key of an index object says. */
+/** The content of the key of an index object. */
 export interface Marker {
   readonly key: string;
   readonly place: Place;
-  /** By which it is sorted, and which a page may end with. */
+  /** The sort key, which is also the cursor of a page that ends here. */
   readonly order: string;
   readonly wake: string;
   readonly workflow: string;
@@ -86,7 +89,7 @@ export function markersOf({ locator, generation, slot }: Place, head: RunHead): 
 
 const markerParts = /^(?:index\/[a-z]+|timers)\/(.*)\.(.+)\.(\d+)\.(\d+)\.(\d{15}|-)\.([^.]+)\.([^.]+)$/;
 
-/** `null` for a key that none of us wrote. */
+/** `null` for a key that this library did not write. */
 export function readMarker(key: string): Marker | null {
   const [, time, locator, generation, slot, wake, workflow, parent] = markerParts.exec(key) ?? [];
   if (time === undefined || locator === undefined || wake === undefined) return null;

@@ -1,6 +1,6 @@
 /**
- * Lists of runs, from index objects. They say where to look; what a run is like is read from its log, so that an index
- * which lags, or has one object too many, costs time and is never believed.
+ * Lists of runs, from index objects. The index only says which logs to read; the state of a run always comes from its
+ * log. So an index that lags or has extra objects costs time, and never gives a wrong result.
  */
 
 import { DurableError, show } from "../../values/errors.ts";
@@ -35,13 +35,13 @@ export class Listing {
     return this.#page(merged(sources), query);
   }
 
-  /** Walks markers in their order until the page is full and it is known whether there is another. */
+  /** Reads markers in order until the page is full and it is known whether another page follows. */
   async #page(markers: AsyncIterable<Marker> | Iterable<Marker>, query: ListQuery): Promise<ListPage> {
     const limit = pageSize(query.limit);
     const found: { readonly head: RunHead; readonly order: string }[] = [];
     let ahead: Marker[] = [];
-    const look = async (): Promise<void> => {
-      const heads = await Promise.all(ahead.map((marker) => this.#look(marker, query)));
+    const readHeads = async (): Promise<void> => {
+      const heads = await Promise.all(ahead.map((marker) => this.#readHead(marker, query)));
       for (const [i, head] of heads.entries())
         if (head !== null) found.push({ head, order: ahead[i]?.order ?? "" });
       ahead = [];
@@ -50,22 +50,22 @@ export class Listing {
       if (found.length > limit) break;
       if (!mayBe(marker, query)) continue;
       ahead.push(marker);
-      if (ahead.length >= Math.min(lookAhead, limit + 1 - found.length)) await look();
+      if (ahead.length >= Math.min(lookAhead, limit + 1 - found.length)) await readHeads();
     }
-    if (found.length <= limit) await look();
+    if (found.length <= limit) await readHeads();
     const last = found.length > limit ? found[limit - 1] : undefined;
     return { runs: found.slice(0, limit).map(({ head }) => head), next: last?.order ?? null };
   }
 
-  /** The head of a run, if this is the marker of what it is now, and what was asked for. */
-  async #look({ key, place }: Marker, query: ListQuery): Promise<RunHead | null> {
+  /** The head of a run, if the marker is for its present state and the run matches the query. */
+  async #readHead({ key, place }: Marker, query: ListQuery): Promise<RunHead | null> {
     const known = this.#logs.known(place.locator);
     const from = known?.generation === place.generation ? Math.max(known.slot, place.slot) : place.slot;
     const last = (await this.#logs.last({ ...place, slot: from })) ?? (await this.#logs.last(place));
     if (last === null) return null;
     const { state } = last;
     if (state.since !== place.slot || state.deleted) {
-      // The slot it was made for is taken, so that nobody will need it any more.
+      // The slot that this marker was made for has been written, so the marker is obsolete for good.
       await this.#bucket.delete([key]).catch(() => {});
       return null;
     }
@@ -84,7 +84,7 @@ export class Listing {
     return wakeAt !== null && wakeAt <= dueAt && state.quietUntil <= now && !isHeld(state, now);
   }
 
-  /** What runs, and what sleeps no longer: those that have been due for longest first. */
+  /** Runs that are running, and suspended runs whose time has come; those that are due longest come first. */
   async #due({ status, cursor = "" }: ListQuery, dueAt: number): Promise<Marker[]> {
     const latest = timeText(dueAt);
     const found: Marker[] = [];
@@ -104,7 +104,7 @@ export class Listing {
   }
 
   async *#markers(prefix: string, cursor = ""): AsyncGenerator<Marker> {
-    // After all that begins with the cursor, and a dot.
+    // "/" sorts after ".", so this key comes after every key that continues the cursor with a dot.
     for await (const key of keysOf(this.#bucket, prefix, cursor === "" ? "" : `${prefix}${cursor}/`)) {
       const marker = readMarker(key);
       if (marker !== null) yield marker;
@@ -122,7 +122,7 @@ export async function* keysOf(bucket: Bucket, prefix: string, start = ""): Async
   }
 }
 
-/** When the run of a marker was created, the earliest first. */
+/** When the run of a marker was created, as text that sorts the earliest first. */
 function createdText(key: string): string {
   const [, time = ""] = /\/([\d.]+)\./.exec(key) ?? [];
   return key.startsWith(timersPrefix) ? (time.split(".")[1] ?? "") : flipped(time.split(".")[0] ?? "");
@@ -139,7 +139,7 @@ function mayBe({ workflow, parent }: Marker, query: ListQuery): boolean {
   );
 }
 
-/** Several sorted sources as one. */
+/** Merges several sorted sources into one. */
 async function* merged(sources: readonly AsyncGenerator<Marker>[]): AsyncGenerator<Marker> {
   const heads = await Promise.all(sources.map((source) => source.next()));
   for (;;) {
@@ -158,6 +158,6 @@ async function* merged(sources: readonly AsyncGenerator<Marker>[]): AsyncGenerat
 function badCursor(cursor: string): DurableError {
   return new DurableError(
     "invalid-options",
-    `${show(cursor)} is not a cursor. Pass the \`next\` of the page before.`,
+    `${show(cursor)} is not a valid cursor. Pass the \`next\` of the previous page.`,
   );
 }

@@ -1,11 +1,12 @@
 /**
- * Logs in their bucket: how one is found, read on and written.
+ * Logs in their bucket: finding, reading and writing them.
  *
- * logs.1. A slot is created once and never changes; who creates slot n knows all before it, and says so in its state.
- * logs.2. Whether a slot was won is decided by the bucket; one's own record is known by its id, whatever the reply said.
- * logs.3. Reads go from slot to slot until there is none. What lists and snapshots say may be old, and decides nothing.
- * logs.4. A life that is over says so in its first slot, for ever. Whoever has not looked there for long looks again
- *     before it believes in what it wrote: slots of a life that is over may be missing.
+ * logs.1. A slot is created once and never changes. The writer of slot n has read all slots before it, and its record
+ *     carries the state that results from them.
+ * logs.2. The bucket decides which writer wins a slot. A writer recognizes its own record by its id, whatever the reply was.
+ * logs.3. A log is read slot by slot until one is missing. Lists and snapshots may be old, and nothing is decided by them.
+ * logs.4. A generation that is over is marked in its first slot, permanently. A writer that has not read that slot for
+ *     `believedMs` reads it again before it relies on its own write, because later slots may have been deleted.
  */
 
 import type { World } from "../../ports/world.ts";
@@ -14,7 +15,7 @@ import { slotKey, snapshotKey, type Place } from "./layout.ts";
 import { readObject, writeObject, type gone, type LogRecord } from "./record.ts";
 import { RunLog, wantsSnapshot } from "./run-log.ts";
 
-/** Where a run's log is; without one, the life that may begin. */
+/** The log of a run; without one, `generation` is the one that a new run would get. */
 export interface Found {
   readonly generation: number;
   readonly log: RunLog | null;
@@ -30,10 +31,10 @@ export interface Target {
 
 type Slot = LogRecord | typeof gone | null;
 
-/** As many requests as a Worker may have under way. */
+/** As many requests as a Cloudflare Worker may have open at once. */
 const readAhead = 6;
 const believedMs = 10_000;
-/** Journals that are kept, and their characters, so that a driver that looks again reads only what is new. */
+/** Limits of the cache, in logs and in characters. With it, a driver that reads a log again reads only what is new. */
 const keptLogs = 256;
 const keptSize = 16 * 1024 * 1024;
 
@@ -41,7 +42,7 @@ export class Logs {
   readonly #bucket: Bucket;
   readonly #world: World;
   readonly #kept = new Map<string, RunLog>();
-  /** True once something was read that only a bucket which keeps conditions can hold. */
+  /** True after the first record was read: records exist only in buckets that passed the check of conditions.ts. */
   proven = false;
 
   constructor(bucket: Bucket, world: World) {
@@ -49,17 +50,17 @@ export class Logs {
     this.#world = world;
   }
 
-  /** What is known without asking. */
+  /** The cached log, without a request. */
   known(locator: string): RunLog | undefined {
     return this.#kept.get(locator);
   }
 
-  /** What is there now. */
+  /** The log as it is now. */
   async load(locator: string): Promise<Found> {
     const log = this.#kept.get(locator);
     if (log !== undefined) {
       const over = await this.#readOn(log);
-      // One that is closed may have another life by now.
+      // A closed log may have been followed by the next generation.
       if (!over && !log.state.closed && (await this.#isBelieved(log)))
         return { generation: log.generation, log: this.#keep(log) };
       this.forget(log);
@@ -80,7 +81,7 @@ export class Logs {
       }
       if (log !== null) {
         await this.#readOn(log);
-        // Asked last: where a slot is missing because it was deleted, the first one said so before.
+        // Read the first slot last: if a later slot is missing because it was deleted, the first was marked before that.
         if (log.state.closed || (await this.isAlive(log))) return { generation, log: this.#keep(log) };
       }
       log = null;
@@ -88,7 +89,7 @@ export class Logs {
     }
   }
 
-  /** Takes in what came since; true when it found what is left of a life that is over. */
+  /** Reads the records that were added since; true when it found the remains of a generation that is over. */
   async #readOn(log: RunLog): Promise<boolean> {
     const { locator, generation } = log;
     for (let width = 1; ; width = readAhead) {
@@ -104,7 +105,7 @@ export class Logs {
     }
   }
 
-  /** False when the life of a log is over. */
+  /** False when the generation of a log is over. */
   async isAlive(log: RunLog): Promise<boolean> {
     const now = this.#world.now();
     const first = await this.#get({ locator: log.locator, generation: log.generation, slot: 0 });
@@ -117,7 +118,7 @@ export class Logs {
     return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);
   }
 
-  /** The last record of a life, found from one that may be there; `null` when it is not. */
+  /** The last record of a generation, searched from a slot that may exist; `null` when that slot does not. */
   async last(place: Place): Promise<LogRecord | null> {
     let found = await this.#get(place);
     if (found === null || isGone(found)) return null;
@@ -131,7 +132,7 @@ export class Logs {
     return found;
   }
 
-  /** Writes the record after those that are known. `taken`: others were first. */
+  /** Writes the record after the known ones. `taken`: another writer was first. `gone`: the generation is over. */
   async write({ locator, generation, log }: Target, draft: Draft): Promise<"landed" | "taken" | "gone"> {
     const place = { locator, generation, slot: draft.slot };
     const record: LogRecord = { id: this.#world.id(), ...draft };
@@ -153,7 +154,7 @@ export class Logs {
     return "landed";
   }
 
-  /** Writes a snapshot where one is due, by a bucket that is asked once: what fails is made up for by reading. */
+  /** Writes a snapshot if one is due, through a bucket without retries: after a failure, readers only read more slots. */
   async save(log: RunLog, bucket: Bucket): Promise<void> {
     if (!wantsSnapshot(log)) return;
     const { slot } = log;
@@ -167,7 +168,7 @@ export class Logs {
 
   #keep(log: RunLog): RunLog {
     const known = this.#kept.get(log.locator);
-    // Two who opened it at once have two copies: the longer one stays.
+    // Two callers that opened the log at the same time have two copies. The longer one stays.
     const kept =
       known !== undefined && known.generation === log.generation && known.slot > log.slot ? known : log;
     this.#kept.delete(log.locator);

@@ -1,4 +1,4 @@
-/** A bucket in this process's memory: for tests, and as the one other buckets are compared with. */
+/** A bucket in this process's memory, for tests. It is also the reference that other buckets are compared with. */
 
 import type { Bucket, BucketPage, BucketQuery } from "../../ports/bucket.ts";
 
@@ -7,7 +7,7 @@ const pageSize = 1_000;
 /** A bucket in memory, for tests. */
 export class MemoryBucket implements Bucket {
   readonly #texts = new Map<string, string>();
-  /** Keys in order, made when somebody lists after a change. */
+  /** All keys, sorted; built by the first list after a change. */
   #keys: readonly string[] | null = null;
 
   get(key: string): Promise<string | null> {

@@ -1,4 +1,4 @@
-/** A bucket that is asked again, with the same bytes, while its answer is that it has none now. */
+/** Repeats a failed request to a bucket, with the same bytes, until it succeeds, fails for good, or has failed too often. */
 
 import { DurableError, describeError } from "../../values/errors.ts";
 import { pause, type World } from "../../ports/world.ts";
@@ -14,25 +14,25 @@ export function patient(bucket: Bucket, world: World): Bucket {
         return await work();
       } catch (error) {
         if (DurableError.is(error) && error.code !== "storage-busy") throw error;
-        if (tries >= mostTries) throw silent(what, error);
+        if (tries >= mostTries) throw failed(what, error);
       }
       await pause(world, firstWaitMs * 2 ** tries * (0.5 + world.random() / 2));
     }
   };
   return {
-    get: (key) => ask(`a read of ${key}`, () => bucket.get(key)),
-    create: (key, text) => ask(`a write of ${key}`, () => bucket.create(key, text)),
-    put: (key, text) => ask(`a write of ${key}`, () => bucket.put(key, text)),
-    list: (query) => ask(`a list of ${query.prefix}`, () => bucket.list(query)),
-    delete: (keys) => ask("a deletion", () => bucket.delete(keys)),
+    get: (key) => ask(`read ${key}`, () => bucket.get(key)),
+    create: (key, text) => ask(`write ${key}`, () => bucket.create(key, text)),
+    put: (key, text) => ask(`write ${key}`, () => bucket.put(key, text)),
+    list: (query) => ask(`list ${query.prefix}`, () => bucket.list(query)),
+    delete: (keys) => ask("delete objects", () => bucket.delete(keys)),
   };
 }
 
-function silent(what: string, cause: unknown): DurableError {
+function failed(what: string, cause: unknown): DurableError {
   if (DurableError.is(cause)) return cause;
   return new DurableError(
     "storage-failed",
-    `The bucket did not answer ${what} in ${mostTries} tries (${describeError(cause)}). Try again later.`,
+    `The bucket could not ${what} after ${mostTries} attempts (${describeError(cause)}). Try again later.`,
     { cause },
   );
 }

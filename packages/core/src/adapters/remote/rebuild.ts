@@ -1,6 +1,6 @@
 /**
- * Makes the index anew from the logs: for a bucket that was restored, copied, or lost objects, and to clear away
- * what interrupted writers and deletions left behind.
+ * Builds the index again from the logs: for a bucket that was restored or copied, or that lost objects. Also removes
+ * what interrupted writes and deletions left.
  */
 
 import type { Bucket } from "../../ports/bucket.ts";
@@ -37,7 +37,7 @@ export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
   return { runs, added, removed };
 }
 
-/** Index objects of a run that is there; the rest of a deletion of one that is not. */
+/** Adds the missing index objects of a run; for a closed run, finishes its deletion. */
 async function mend(
   { bucket, logs, family }: RebuildParts,
   locator: string,
@@ -56,7 +56,7 @@ async function mend(
   return { generation, live: true, made: made.filter(Boolean).length };
 }
 
-/** What is left of lives before this one, but for their first and their last slot, which keep others out. */
+/** Removes earlier generations, except their first and last slots, which keep delayed writers out. */
 async function clear(
   { logs, family }: RebuildParts,
   keys: readonly string[],
@@ -75,7 +75,7 @@ async function clear(
   return cleared;
 }
 
-/** Index objects whose run has gone, or has moved on. */
+/** Removes index objects of runs that are gone or have changed since. */
 async function prune({ bucket, logs }: RebuildParts, prefix: string): Promise<number> {
   const old: string[] = [];
   for await (const key of keysOf(bucket, prefix)) {
@@ -84,7 +84,7 @@ async function prune({ bucket, logs }: RebuildParts, prefix: string): Promise<nu
     const { locator, generation, slot } = marker.place;
     const { log, generation: current } = await logs.load(locator);
     const moved = log !== null && log.slot >= slot && (log.state.deleted || log.state.since !== slot);
-    // A slot that is not taken yet may be under way.
+    // A marker for a slot that is still free may belong to a write that is in progress.
     if (generation < current || moved) old.push(key);
   }
   if (old.length > 0) await bucket.delete(old);

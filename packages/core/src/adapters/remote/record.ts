@@ -1,15 +1,15 @@
 /**
- * What a log is made of. A record may bring a batch; every record brings the state it leaves behind, because whoever
- * created it knew all records before: the last one alone says all there is to know but the batches.
+ * The records of a log. A record may have a batch. Every record has the state that results from it and all records
+ * before it, so the last record alone has everything except the batches.
  */
 
 import { DurableError } from "../../values/errors.ts";
 import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 
 export interface State {
-  /** When its log last grew, by the clock of whoever wrote; the record that closes it aside, which always stays. */
+  /** When the log last grew, by the clock of the writer. The record that closes the log does not change this time. */
   readonly at: number;
-  /** Batches, of which there are fewer than records. */
+  /** Number of batches; not every record has one. */
   readonly length: number;
   readonly head: RunHead;
   readonly lease: { readonly owner: string; readonly until: number } | null;
@@ -17,34 +17,34 @@ export interface State {
   readonly starts: number;
   readonly startsAt: number;
   readonly quietUntil: number;
-  /** The slot that brought this status and this wake time: the keys of its index objects carry it. */
+  /** The slot that set the present status and wake time. It is part of the keys of the index objects. */
   readonly since: number;
-  /** Forks that read this run, by the names they gave themselves; and its own name with those it reads. */
+  /** Names of the forks that read this run, and the name under which this run is a reader of its ancestors. */
   readonly readers: readonly string[];
   readonly reader: string;
-  /** Hidden, and kept for its readers alone. */
+  /** Deleted: hidden, and kept only for its readers. */
   readonly deleted: boolean;
-  /** Hidden, and nobody reads it: nothing comes after this. */
+  /** Deleted, and without readers. No record follows. */
   readonly closed: boolean;
-  /** Index objects it had when it was hidden. */
+  /** Index objects that the run had when it was deleted. */
   readonly markers?: readonly string[];
 }
 
-/** A blob is kept whole by the run that names it first, or by one that it reads. */
+/** The content of a blob, or the locator of the ancestor that stores it. */
 export type BlobText = string | { readonly in: string };
 export type KeptBlob = readonly [name: string, text: BlobText];
 
 export interface LogRecord {
-  /** One id, one byte string: by it a writer knows its own record again. */
+  /** Unique, so that a writer recognizes its own record. */
   readonly id: string;
   readonly slot: number;
   readonly state: State;
   readonly batch?: string;
-  /** What the batch was the first of its run to name. */
+  /** Blobs that this batch is the first of its run to name. */
   readonly blobs?: readonly KeptBlob[];
 }
 
-/** What stands in the first slot of a life that is over. */
+/** The content of the first slot of a generation that is over. */
 export const gone = { id: "", gone: true } as const;
 
 const version = 1;
@@ -66,7 +66,7 @@ export function readObject(text: string, key: string): Readonly<Record<string, u
   if (raw === null || found !== version)
     throw new DurableError(
       "corrupt",
-      `Object ${key} is not what this library wrote. Restore the bucket from a backup.`,
+      `Object ${key} was not written by this library, or is damaged. Restore the bucket from a backup.`,
     );
   return raw;
 }
@@ -80,7 +80,7 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
-/** After a batch. */
+/** The state after a batch. */
 export function grown(
   before: State | null,
   { head, lease }: AppendRequest,
@@ -105,7 +105,7 @@ export function isHeld({ lease }: State, now: number): boolean {
   return lease !== null && lease.until > now;
 }
 
-/** After a lease was taken or extended. */
+/** The state after a lease was taken or extended. */
 export function leased(
   state: State,
   owner: string,
@@ -116,26 +116,26 @@ export function leased(
   return { ...state, at: now, lease: { owner, until: now + ttlMs }, starts, startsAt: state.length };
 }
 
-/** After a lease was given back. */
+/** The state after a lease was released. */
 export function released(state: State, now: number, quietMs: number): State {
   return { ...state, at: now, lease: null, starts: 0, quietUntil: now + quietMs };
 }
 
-/** After it was deleted: what it was called is forgotten at once. */
+/** The state after a deletion. Names that the user gave are removed at once. */
 export function hidden(state: State, now: number, markers: readonly string[]): State {
   const { locator, createdAt, updatedAt, ancestors } = state.head;
-  const nobody = { runId: "", workflow: "", status: "cancelled", wakeAt: null, steps: 0 } as const;
-  const head = { ...nobody, locator, createdAt, updatedAt, label: null, parent: null, ancestors };
+  const blank = { runId: "", workflow: "", status: "cancelled", wakeAt: null, steps: 0 } as const;
+  const head = { ...blank, locator, createdAt, updatedAt, label: null, parent: null, ancestors };
   const closed = state.readers.length === 0;
   return { ...state, at: closed ? state.at : now, head, lease: null, deleted: true, closed, markers };
 }
 
-/** After a fork said that it reads this run. */
+/** The state after a fork registered as a reader of this run. */
 export function readBy(state: State, now: number, reader: string): State {
   return { ...state, at: now, readers: [...state.readers, reader] };
 }
 
-/** After a fork that read this run has gone. */
+/** The state after a fork that read this run is gone. */
 export function unreadBy(state: State, now: number, reader: string): State {
   const readers = state.readers.filter((other) => other !== reader);
   const closed = state.deleted && readers.length === 0;

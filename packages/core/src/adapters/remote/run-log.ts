@@ -1,9 +1,9 @@
-/** The log of one run as far as it is known here: it only grows. */
+/** The log of one run, as far as this process has read it. It only grows. */
 
 import { readObject, writeObject, type BlobText, type LogRecord, type State } from "./record.ts";
 
 interface NamedText {
-  /** The batch that was the first to name it. */
+  /** The first batch that names it. */
   readonly position: number;
   readonly text: BlobText;
 }
@@ -14,11 +14,11 @@ export class RunLog {
   readonly batches: string[] = [];
   readonly blobs = new Map<string, NamedText>();
   slot = -1;
-  /** The slot up to which the latest snapshot goes, as far as is known. */
+  /** The last slot of the latest snapshot that this process knows of. */
   saved = -1;
-  /** Characters it holds. */
+  /** Characters of its batches and blobs. */
   size = 0;
-  /** When its first slot was last seen not to say that it has gone. */
+  /** When its first slot was last read without the mark that the generation is over. */
   aliveAt = 0;
   #state: State | null = null;
 
@@ -27,12 +27,12 @@ export class RunLog {
     this.generation = generation;
   }
 
-  /** There is a first record before anybody asks. */
+  /** A log is only used after its first record was learned. */
   get state(): State {
     return this.#state as State;
   }
 
-  /** Takes in the next record; those before it are known. */
+  /** Adds the next record. Any other record is ignored. */
   learn({ slot, state, batch, blobs = [] }: LogRecord): void {
     if (slot !== this.slot + 1) return;
     this.slot = slot;
@@ -48,14 +48,14 @@ export class RunLog {
     if (typeof named.text === "string") this.size += named.text.length;
   }
 
-  /** All of it as one object. */
+  /** The whole log as one object. */
   toSnapshot(): string {
     const blobs = [...this.blobs].map(([name, { position, text }]) => [name, position, text]);
     const { generation, slot, state, batches } = this;
     return writeObject({ life: generation, slot, state, batches, blobs });
   }
 
-  /** Throws what it cannot read: a snapshot is worth no more than a try. */
+  /** Throws when the snapshot cannot be read; the caller then reads the log instead. */
   static fromSnapshot(locator: string, text: string): RunLog {
     const raw = readObject(text, "snapshot") as unknown as {
       readonly life: number;
@@ -73,7 +73,8 @@ export class RunLog {
       log.size += batch.length;
     }
     for (const [name, position, blob] of raw.blobs) log.#name(name, { position, text: blob });
-    if (raw.state.length !== log.batches.length) throw new TypeError("A snapshot lacks batches.");
+    if (raw.state.length !== log.batches.length)
+      throw new TypeError("The snapshot has fewer batches than its state says.");
     return log;
   }
 }
@@ -81,13 +82,13 @@ export class RunLog {
 const longestTail = 64;
 const endTail = 16;
 const handedOnTail = 8;
-/** Above this a snapshot is made only when it pays. */
+/** A larger log gets a snapshot only when its tail is long. */
 const cheapSize = 16 * 1024 * 1024;
 
 /**
- * Whether a snapshot is due. While a run goes on, the log must have grown by half, so that all snapshots of a run
- * together are as long as the run and not as its square. Where it parks, always: it may be resumed from anywhere. Where
- * its driver hands it on, the next one should not have to read what this one wrote, piece by piece.
+ * Whether a snapshot is due. While a run is driven, the log must have grown by half, so that the total size of all its
+ * snapshots is proportional to the log and not to its square. A run that parks always gets one, because any process may
+ * resume it. A driver that releases its lease writes one, so that the next driver need not read slot by slot.
  */
 export function wantsSnapshot({ slot, saved, size, state }: RunLog): boolean {
   const tail = slot - saved;

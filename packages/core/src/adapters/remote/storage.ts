@@ -1,6 +1,6 @@
 /**
- * Journals in an object store and nothing else: any isolate that reaches the bucket can go on with any run.
- * All that is known of a run, its lease and its forks included, is one log of objects that are created once.
+ * Journals in an object store, without any other service: every isolate that can reach the bucket can continue every run.
+ * Everything about a run, including its lease and its forks, is one log of objects that are created once.
  */
 
 import { DurableError } from "../../values/errors.ts";
@@ -33,7 +33,7 @@ export interface RemoteOptions {
   readonly world?: World;
 }
 
-/** How often a write goes after those that were first, before it is given up for now. */
+/** How many write races a call may lose before it fails. */
 const mostTries = 50;
 
 /** Keeps journals in an object store, through a `Bucket`: for several hosts, and for isolates. */
@@ -44,7 +44,7 @@ export class RemoteStorage implements Storage {
   readonly #logs: Logs;
   readonly #family: Family;
   readonly #listing: Listing;
-  /** Writes to one run go one after the other: they would only get in each other's way. */
+  /** Writes of this process to one run are made one after the other, because they would compete for the same slot. */
   readonly #last = new Map<string, Promise<unknown>>();
   #conditions: Promise<void> | null = null;
 
@@ -74,7 +74,7 @@ export class RemoteStorage implements Storage {
     let fresh = false;
     for (let tries = 0; tries < mostTries; tries++) {
       const refusal = refusalOf(found.log, request);
-      // What is known may be old: nobody is refused for that.
+      // The cached log may be old, so a refusal counts only after a fresh read.
       if (refusal !== null && fresh) throw refusal;
       if (refusal === null) {
         const blobs = await this.#kept(found.log, request, fresh);
@@ -87,10 +87,10 @@ export class RemoteStorage implements Storage {
         found = { generation: found.generation + 1, log: null };
       }
     }
-    throw crowded(head.runId);
+    throw lostRaces(head.runId);
   }
 
-  /** What a batch is the first of its run to name, with the texts; `null` to look again before it is refused. */
+  /** The blobs that a batch is the first of its run to name; `null` when the log must be read again before a refusal. */
   async #kept(
     log: RunLog | null,
     { head, position, blobs = [] }: AppendRequest,
@@ -111,7 +111,7 @@ export class RemoteStorage implements Storage {
     return [...kept.values()];
   }
 
-  /** The logs that a run reads, where they matter: what is known of them, until that is not enough. */
+  /** The logs of the ancestors, if they matter: from the cache first, then from the bucket. */
   async #ancestors(
     head: RunHead,
     {
@@ -124,21 +124,21 @@ export class RemoteStorage implements Storage {
     return asked ? head.ancestors.flatMap((locator) => this.#logs.known(locator) ?? []) : [];
   }
 
-  /** Writes the batch after those that are known; false when others were first. */
+  /** Writes the batch after the known ones; false when another writer was first. */
   async #grow(
     { generation, log }: Found,
     request: AppendRequest,
     blobs: readonly KeptBlob[],
   ): Promise<boolean> {
     const { locator, position, batch, head } = request;
-    // Somebody may have read on in the meantime: from here to the slot's number nothing waits.
+    // A concurrent read may have added records. There is no await from this check to the choice of the slot.
     if (refusalOf(log, request) !== null) return false;
     const before = log?.state ?? null;
     const slot = log === null ? 0 : log.slot + 1;
     const reader = digest(12, locator, batch);
     const state = grown(before, request, { slot, now: this.#world.now(), reader });
     if (position === 0) await this.#family.register(head, reader);
-    // First the index, then the log: a run that nobody finds would never be driven again.
+    // The index comes before the log, because a run that is missing from the index would never be driven again.
     if (state.since === slot) await this.#mark({ locator, generation, slot }, state);
     const record = { slot, state, batch, ...(blobs.length === 0 ? {} : { blobs }) };
     const how = await this.#logs.write({ locator, generation, log }, record);
@@ -152,7 +152,7 @@ export class RemoteStorage implements Storage {
     await Promise.all(markersOf(place, head).map((key) => this.#bucket.create(key, "")));
   }
 
-  /** What may fail, since it only saves work: an index object that is out of date goes, and a snapshot is made. */
+  /** Deletes outdated index objects and writes a snapshot. May fail, because both only save work. */
   async #tidy(locator: string, generation: number, before: State | null, after: State): Promise<void> {
     const old =
       before === null || before.since === after.since
@@ -177,12 +177,12 @@ export class RemoteStorage implements Storage {
     return { ...reply, blobs: Object.fromEntries(await Promise.all(bodies)) };
   }
 
-  /** Of a blob, from the run that keeps it: as long as this run is there, those that it reads are. */
+  /** The content of a blob, from the run that stores it. Ancestors exist as long as this run does. */
   async #body(log: RunLog, name: string): Promise<string> {
     const text = log.blobs.get(name)?.text;
     if (typeof text === "string") return text;
     const known = text === undefined ? undefined : this.#logs.known(text.in);
-    // It may have named it after it was last read here.
+    // The ancestor may have stored the blob after this process last read its log.
     const stale = text !== undefined && known?.blobs.has(name) !== true;
     const owner = stale ? (await this.#logs.load(text.in)).log : (known ?? null);
     if (owner !== null) return this.#body(owner, name);
@@ -235,7 +235,7 @@ export class RemoteStorage implements Storage {
     return rebuild({ bucket: this.#bucket, logs: this.#logs, family: this.#family });
   }
 
-  /** Changes the state of a run without a batch, as often as others are first. */
+  /** Writes a new state of a run without a batch, and tries again when another writer was first. */
   #change(
     locator: string,
     change: (state: State, generation: number) => State | null,
@@ -254,7 +254,7 @@ export class RemoteStorage implements Storage {
         ({ log } = await this.#logs.load(locator));
         fresh = true;
       }
-      throw crowded(locator);
+      throw lostRaces(locator);
     });
   }
 
@@ -270,7 +270,7 @@ export class RemoteStorage implements Storage {
     return result;
   }
 
-  /** Before the first write: whatever was read from this bucket was written by somebody who had asked. */
+  /** Checks the bucket before the first write. Not needed after a read, because every writer has made this check. */
   #assure(): Promise<void> {
     if (this.#logs.proven) return Promise.resolve();
     this.#conditions ??= assertConditions(this.#bucket).catch((error: unknown) => {
@@ -281,7 +281,7 @@ export class RemoteStorage implements Storage {
   }
 }
 
-/** Why a journal as it stands cannot take this batch; null when it can. */
+/** Why this batch cannot be appended to the log as it is; null when it can. */
 function refusalOf(log: RunLog | null, { position, head }: AppendRequest): DurableError | null {
   if (log === null || log.state.closed)
     return position === 0 && log === null ? null : conflict(head.runId, position);
@@ -290,10 +290,10 @@ function refusalOf(log: RunLog | null, { position, head }: AppendRequest): Durab
   return dead || length !== position ? conflict(head.runId, position, dead) : null;
 }
 
-function crowded(run: string): DurableError {
+function lostRaces(run: string): DurableError {
   return new DurableError(
     "storage-busy",
-    `Others were first in the log of ${run}, ${mostTries} times. Try again.`,
+    `Lost ${mostTries} write races on the log of run ${run}. Try again later.`,
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * Blobs in their table: what an append names, and what a read gives back. They go with the run that was
- * the last to name them, by a trigger (schema.ts).
+ * Blobs in their table: storing those that an append names, and reading them back. A trigger deletes a blob with the
+ * last run that names it (schema.ts).
  */
 
 import type { DurableError } from "../../values/errors.ts";
@@ -9,7 +9,7 @@ import type { AppendRequest, NamedBlob } from "../../ports/storage.ts";
 import type { Row, Statements } from "./statements.ts";
 import { blobSum } from "./sums.ts";
 
-/** Why these cannot be named; null when they can. */
+/** Why an append may not name these blobs; null when it may. */
 export function refusalOf(
   { hasBlob }: Statements,
   runId: string,
@@ -18,7 +18,7 @@ export function refusalOf(
   return refuseBlobs(runId, blobs, (name) => hasBlob.get(name) !== undefined);
 }
 
-/** Keeps the bodies that are new; returns the names that this run had not named before. */
+/** Stores the bodies that are new; returns the names that this run has not named before. */
 export function nameBlobs(
   { hasBlob, keepBlob, nameBlob }: Statements,
   { locator, position }: AppendRequest,
@@ -26,7 +26,7 @@ export function nameBlobs(
 ): string[] {
   return blobs
     .filter(({ name, body }) => {
-      // Asked first: a body that is known is neither summed nor written again.
+      // Checked first, so that a known body is neither checksummed nor written again.
       if (body !== undefined && hasBlob.get(name) === undefined)
         keepBlob.run(name, body, blobSum(name, body));
       return Number(nameBlob.run(name, locator, position).changes) === 1;

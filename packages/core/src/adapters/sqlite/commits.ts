@@ -1,11 +1,11 @@
 /**
- * Group commit: writes that are in flight together share one transaction, so the fsync is paid once.
+ * Group commit: writes that are in flight at the same time share one transaction, and so one fsync.
  *
- * commits.1. A write settles only after the COMMIT that carries it.
- * commits.2. A write that refuses (a conflict) changes nothing and does not disturb the others of its commit.
- * commits.3. A write that fails by its own fault is told so; the commit is rolled back and the others go again.
- * commits.4. A commit that fails otherwise is rolled back whole, and every write in it is told.
- * commits.5. A busy file is tried again without blocking the process, for a bounded time.
+ * commits.1. A write settles only after the COMMIT that contains it.
+ * commits.2. A write that is refused (a conflict) changes nothing and does not affect the other writes of its commit.
+ * commits.3. A write that fails through its own fault is rejected; the commit is rolled back and the others are retried.
+ * commits.4. A commit that fails for another reason is rolled back, and every write in it is rejected.
+ * commits.5. A busy file is retried without blocking the process, for a limited time.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -20,13 +20,13 @@ interface Write {
 
 export interface CommitsOptions {
   readonly path: string;
-  /** How long a busy file is tried. */
+  /** How long a busy file is retried. */
   readonly busyMs: number;
 }
 
 const writesPerCommit = 2_000;
 
-/** A short while, another one each time, so that two who wait do not meet again. */
+/** A short random time, so that two waiting processes do not collide again. */
 export function shortWait(): number {
   return 1 + Math.random() * 15;
 }
@@ -41,7 +41,7 @@ export class Commits {
   #scheduled = false;
   #busySince: number | null = null;
   #rows = 0;
-  /** Commits that changed something, for those who count. */
+  /** Commits that changed something, for tests and benchmarks. */
   count = 0;
 
   constructor(database: DatabaseSync, options: CommitsOptions) {
@@ -62,7 +62,7 @@ export class Commits {
 
   /** Settles when every write made so far has settled. */
   async settled(): Promise<void> {
-    // Writes settle in order, so that one more, which does nothing, comes after all others.
+    // Writes settle in order, so an empty write settles after all earlier ones.
     if (this.#queue.length > 0) await this.write(() => {}).catch(() => {});
   }
 
@@ -94,16 +94,16 @@ export class Commits {
       this.#end.run();
     } catch (error) {
       this.#rollback();
-      const told = current !== undefined && isOwnFault(error) ? [current] : writes;
-      for (const { reject } of told) reject(named(error, this.#options.path));
-      this.#queue.unshift(...writes.filter((write) => !told.includes(write)));
+      const failed = current !== undefined && isOwnFault(error) ? [current] : writes;
+      for (const { reject } of failed) reject(named(error, this.#options.path));
+      this.#queue.unshift(...writes.filter((write) => !failed.includes(write)));
       return;
     }
     this.#count();
-    for (const tell of settle) tell();
+    for (const settleWrite of settle) settleWrite();
   }
 
-  /** A commit of nothing but refusals costs no fsync. */
+  /** Counts a commit only if it changed rows: a commit of refused writes needs no fsync. */
   #count(): void {
     const rows = Number(this.#changes.get()?.["rows"]);
     if (rows !== this.#rows) this.count += 1;
@@ -114,7 +114,7 @@ export class Commits {
     try {
       this.#database.exec("ROLLBACK");
     } catch {
-      // SQLite rolls back by itself after some errors; then there is nothing left to roll back.
+      // After some errors SQLite has rolled back by itself, and this statement fails.
     }
   }
 
@@ -126,14 +126,14 @@ export class Commits {
       return this.#schedule(shortWait());
     }
     this.#busySince = null;
-    // Should an earlier rollback have failed, its transaction must not block all that follows.
+    // If an earlier rollback failed, its open transaction must not block all later writes.
     this.#rollback();
     for (const { reject } of writes) reject(named(error, this.#options.path));
     if (this.#queue.length > 0) this.#schedule(0);
   }
 }
 
-/** Does one write, and returns the way to settle it once the commit has been made. */
+/** Executes one write, and returns a function that settles it after the commit. */
 function run({ work, resolve, reject }: Write): () => void {
   try {
     const value = work();

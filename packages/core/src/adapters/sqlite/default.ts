@@ -1,4 +1,4 @@
-/** What `#default-storage` means where there are files: `.durable/journal.db`, or `DURABLE_DIR`. */
+/** `#default-storage` on platforms with files: `journal.db` in `.durable`, or in the folder that `DURABLE_DIR` names. */
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -6,10 +6,10 @@ import type { Storage } from "../../ports/storage.ts";
 import { named } from "./errors.ts";
 import { SqliteStorage } from "./storage.ts";
 
-/** Parked runs that stay in memory. */
+/** How many parked runs stay in memory by default. */
 export const warmRuns = 100;
 
-/** One connection per file and process: commits of all workflows are shared. */
+/** One connection per file and process, so that all workflows share commits. */
 const opened = new Map<string, SqliteStorage>();
 
 export function defaultStorage(): Promise<Storage> {
@@ -25,7 +25,7 @@ export function defaultStorage(): Promise<Storage> {
   });
 }
 
-/** Journals and the secret are not for version control; a folder that holds other things is left as it is. */
+/** Keeps journals and the secret out of version control. An existing folder that the user chose is not changed. */
 function makeFolder(folder: string, ours: boolean): void {
   try {
     const made = mkdirSync(folder, { recursive: true });

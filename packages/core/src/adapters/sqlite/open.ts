@@ -1,9 +1,9 @@
 /**
- * Opens the file the way durability needs it.
+ * Opens the file with the settings that durability needs.
  *
- * open.1. WAL and synchronous=FULL are checked by reading back; where they do not hold, the file is refused.
- * open.2. A file that others are opening, migrating or closing is waited for, up to a limit.
- * open.3. A file that is refused is not changed, and not left open.
+ * open.1. WAL and synchronous=FULL are set and read back; if they do not apply, the file is refused.
+ * open.2. While other processes open, migrate or close the file, opening waits, up to a limit.
+ * open.3. A refused file is not changed, and not left open.
  */
 
 import { mkdirSync, statfsSync, statSync } from "node:fs";
@@ -15,9 +15,9 @@ import { isBusy, isOwnFault, named } from "./errors.ts";
 import { checkVersion, migrate } from "./schema.ts";
 import { statements, type Statements } from "./statements.ts";
 
-/** A short wait in place is enough: whoever finds the file busy tries again without blocking the process. */
+/** Short, because SQLite blocks the process while it waits. Callers retry a busy file without blocking. */
 const busyWaitMs = 5;
-/** The write-ahead log is cut back to this size when it was larger. */
+/** A larger write-ahead log is truncated to this size. */
 const walBytes = 64 * 1024 * 1024;
 
 export interface Opened {
@@ -40,7 +40,7 @@ export function openDatabase(path: string, waitMs: number): Opened {
       return { database, sql: prepareStatements(database, path) };
     } catch (error) {
       database?.close();
-      // Switching to WAL, and the last one to close, lock the whole file for a moment.
+      // Switching to WAL locks the whole file for a moment, and so does closing its last connection.
       if (!isBusy(error) || performance.now() > until) throw named(error, path);
       sleep(shortWait());
     }
@@ -56,7 +56,7 @@ function prepare(database: Sqlite.DatabaseSync, path: string): void {
   migrate(database, path);
 }
 
-/** The version is the newest, so that a table or a column that is not found was there once. */
+/** The schema version is already the newest here, so a missing table or column means damage. */
 function prepareStatements(database: Sqlite.DatabaseSync, path: string): Statements {
   try {
     return statements(database);
@@ -64,7 +64,7 @@ function prepareStatements(database: Sqlite.DatabaseSync, path: string): Stateme
     if (!isOwnFault(error)) throw error;
     throw new DurableError(
       "corrupt",
-      `The journal file ${path} is damaged: its tables are not what this library made (${describeError(error)}). Restore it from a backup.`,
+      `The journal file "${path}" is damaged: its tables were not created by this library (${describeError(error)}). Restore it from a backup.`,
       { cause: error },
     );
   }
@@ -81,7 +81,7 @@ function set(
   if (found !== expected) throw unfit(path, `${pragma} is ${String(found)} and must be ${value}`);
 }
 
-/** What Linux calls file systems that live on another machine: the log's shared memory does not reach there. */
+/** Linux's numbers of network file systems. WAL needs shared memory, which does not work across machines. */
 const networks: Readonly<Record<number, string>> = {
   0x6969: "NFS",
   0x517b: "SMB",
@@ -93,27 +93,30 @@ const networks: Readonly<Record<number, string>> = {
 
 export function refuseNetwork(path: string, type: number): void {
   const network = process.platform === "linux" ? networks[type >>> 0] : undefined;
-  if (network !== undefined) throw unfit(path, `it lies on a network file system (${network})`);
+  if (network !== undefined) throw unfit(path, `it is on a network file system (${network})`);
 }
 
-/** SQLite drops the log of an empty file without a word; but a file has its first page before it has a log. */
+/**
+ * SQLite silently discards the write-ahead log of an empty file. In normal operation a file has its first page before
+ * it has a log, so an empty file with a log was truncated.
+ */
 function refuseEmptied(path: string): void {
   const log = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   if (log === 0 || statSync(path, { throwIfNoEntry: false })?.size !== 0) return;
   throw new DurableError(
     "corrupt",
-    `The journal file ${path} is empty, though its log beside it has ${log} bytes. Restore both from a backup; or delete both, to begin anew.`,
+    `The journal file "${path}" is empty, but its write-ahead log "${path}-wal" has ${log} bytes. Restore both files from a backup, or delete both to start without runs.`,
   );
 }
 
 function unfit(path: string, why: string): DurableError {
   return new DurableError(
     "storage-failed",
-    `The journal file ${path} cannot be used: ${why}. Network file systems and in-memory databases cannot keep a journal; use a local disk (DURABLE_DIR moves the default), or MemoryStorage.`,
+    `The journal file "${path}" cannot be used: ${why}. Network file systems and in-memory databases cannot store a journal. Use a local disk (DURABLE_DIR changes the default folder), or MemoryStorage.`,
   );
 }
 
-/** Up to 3.51.2 two processes that write and checkpoint at once could damage a file (sqlite.org/wal.html#walresetbug). */
+/** Up to 3.51.2, two processes that write and checkpoint at once can damage a file (sqlite.org/wal.html#walresetbug). */
 export function hasWalResetBug(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map(Number);
   if (major !== 3 || minor > 51) return false;
@@ -132,15 +135,15 @@ function warnOfOld(version: string): void {
   );
 }
 
-/** Opening is synchronous, so that a storage can be made where it is needed. */
+/** Blocks, because opening is synchronous: a storage is created by a constructor. */
 function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** Loaded when the first file is opened: other storages, and older Nodes, need not have it. */
+/** Loaded when the first file is opened, so that users of other storages do not need `node:sqlite`. */
 function sqlite(): typeof Sqlite {
   const emit = Reflect.get(process, "emitWarning");
-  // Node 22 warns that its SQLite is experimental; users of this library have no use for that line.
+  // Node 22 prints a warning that its SQLite is experimental, which does not help users of this library.
   process.emitWarning = (...args: unknown[]) => {
     if (!String(args[0]).includes("SQLite is an experimental feature")) Reflect.apply(emit, process, args);
   };

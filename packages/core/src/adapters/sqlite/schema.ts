@@ -1,15 +1,15 @@
 /**
- * The tables, and how older files come to them.
+ * The tables, and the migrations of older files.
  *
- * schema.1. One migrator at a time: all steps run in one exclusive transaction that begins by reading the version again.
- * schema.2. The version changes in that same transaction: a process killed on the way leaves the file as it was.
- * schema.3. A file of a newer build, or of another program, is refused and not touched.
+ * schema.1. One process migrates at a time: all steps run in one exclusive transaction, which first reads the version again.
+ * schema.2. The version changes in the same transaction, so a process that is killed half-way leaves the file unchanged.
+ * schema.3. A file of a newer version of the library, or of another program, is refused and not changed.
  */
 
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
 
-/** Says in the file's header whose it is: "durb". */
+/** "durb" in the file's header marks it as a file of this library. */
 const applicationId = 0x64757262;
 
 /** Step n brings a file from version n to n + 1. Steps are never changed once released. */
@@ -51,15 +51,16 @@ export const migrations: readonly string[] = [
    CREATE INDEX runs_by_status ON runs (status, id);
    CREATE INDEX runs_by_workflow ON runs (workflow, id);
    CREATE INDEX runs_by_parent ON runs (parent, id) WHERE parent IS NOT NULL;`,
-  // Sums are added without a look at the rows: a large file is migrated as quickly as a small one. An older
-  // build that still has the file open knows nothing of them, so what it changes loses its sum.
+  // Checksums are added without reading the rows, so a large file is migrated as quickly as a small one. An older
+  // version that still has the file open does not write them, so the trigger removes the checksum of what it changes.
   `ALTER TABLE batches ADD COLUMN sum INTEGER;
    ALTER TABLE runs ADD COLUMN about_sum INTEGER;
    ALTER TABLE runs ADD COLUMN head_sum INTEGER;
    CREATE TRIGGER runs_unsummed AFTER UPDATE OF length, deleted ON runs WHEN NEW.head_sum IS OLD.head_sum
      BEGIN UPDATE runs SET head_sum = NULL WHERE id = NEW.id; END;`,
-  // Whether a blob is known is asked of the index of its names, and no body is touched. Older builds may still have
-  // the file open: what they delete is freed by triggers, and sums that cover names lie where they do not look.
+  // Whether a blob exists is answered by the index of its names, without reading a body. Older versions may still have
+  // the file open: triggers remove the blobs of what they delete, and checksums that cover names are in a column that
+  // they do not read.
   `CREATE TABLE blobs (
      name TEXT NOT NULL UNIQUE,
      body TEXT NOT NULL,
@@ -79,7 +80,7 @@ export const migrations: readonly string[] = [
      BEGIN DELETE FROM blobs WHERE name = OLD.name; END;`,
 ];
 
-/** Brings the file to the newest version; returns at once when it is there. */
+/** Migrates the file to the newest version. */
 export function migrate(database: DatabaseSync, path: string, steps = migrations): void {
   if (checkVersion(database, path, steps) === steps.length) return;
   database.exec("BEGIN EXCLUSIVE");
@@ -93,7 +94,10 @@ export function migrate(database: DatabaseSync, path: string, steps = migrations
   }
 }
 
-/** How far the file has come; throws when it is not ours to go on with. Reads one state of it, also while others migrate. */
+/**
+ * The schema version of the file. Throws when the file belongs to another program or a newer version of the library.
+ * Reads in one transaction, so that a concurrent migration is seen completely or not at all.
+ */
 export function checkVersion(database: DatabaseSync, path: string, steps = migrations): number {
   database.exec("BEGIN");
   try {
@@ -110,13 +114,13 @@ function versionOf(database: DatabaseSync, path: string, steps: readonly string[
     if (version === 0 && numberOf(database, "SELECT count(*) FROM sqlite_schema") === 0) return 0;
     throw new DurableError(
       "storage-failed",
-      `The SQLite file ${path} belongs to another program. Journals need a file of their own: choose another path.`,
+      `The SQLite file "${path}" belongs to another program. Journals need their own file. Choose another path.`,
     );
   }
   if (version <= steps.length) return version;
   throw new DurableError(
     "newer-format",
-    `The journal file ${path} has schema ${version}, newer than this build knows (${steps.length}). Upgrade @durable/core in this process.`,
+    `The journal file "${path}" has schema ${version}, newer than this build reads (${steps.length}). Upgrade @durable/core in this process.`,
   );
 }
 
@@ -128,6 +132,6 @@ function rollback(database: DatabaseSync): void {
   try {
     database.exec("ROLLBACK");
   } catch {
-    // SQLite has rolled back by itself; what it said first is what counts.
+    // SQLite has rolled back by itself. The first error is the one to report.
   }
 }

@@ -1,4 +1,4 @@
-/** The secret beside the journal: made once, readable by its owner alone, the same for every process. */
+/** The secret beside the journal: created once, readable only by its owner, the same for every process. */
 
 import { randomBytes } from "node:crypto";
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
@@ -11,9 +11,9 @@ export function secretBeside(path: string): string {
   if (known !== null) return known;
   const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
   try {
-    // On disk before anybody signs with it: a secret lost in a power cut would void every token sent.
+    // On disk before it is used, because a secret lost in a power cut would invalidate every token that was sent.
     synced(openSync(draft, "wx", 0o600), `${randomBytes(32).toString("base64url")}\n`);
-    // A link appears whole or not at all: of several processes one makes the secret, all read that one.
+    // A link is atomic: if several processes create a secret at once, one succeeds, and all read that one.
     linkSync(draft, file);
     synced(openSync(dirname(file), "r"));
   } catch (error) {
@@ -44,6 +44,6 @@ function read(file: string): string | null {
   if (text !== "") return text;
   throw new DurableError(
     "no-secret",
-    `The secret in ${file} is empty. Put the former one back so that tokens stay valid; or remove the file, and a new one is made.`,
+    `The secret file "${file}" is empty. Restore its content, so that resume tokens stay valid, or delete the file to create a new secret.`,
   );
 }

@@ -1,4 +1,4 @@
-/** Every statement the storage runs. Values are bound, never written into the text (H65). */
+/** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { readCursor } from "../../ports/storage-kit.ts";
@@ -9,9 +9,9 @@ export type Row = Record<string, Value>;
 export type Statements = ReturnType<typeof statements>;
 
 const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0`;
-/** The index of what has a wake time, in its order: a list never walks over runs that are asleep or over. */
+/** The index by wake time, so that a list of due runs never reads runs that sleep or have ended. */
 const dueRuns = "runs INDEXED BY runs_due";
-/** The same run, and not one that had its id before. */
+/** Matches the same run at the same length, and not an earlier run with its id. */
 const unmoved = "WHERE locator = ? AND length = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
@@ -28,14 +28,14 @@ export function statements(database: DatabaseSync) {
       "INSERT INTO batches (locator, position, body, named_sum) VALUES (?, ?, ?, ?)",
     ),
     length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
-    // Also inside a transaction that could not be rolled back: whatever happened to writes, reads go on.
+    // A savepoint also works inside a transaction that could not be rolled back, so reads do not depend on writes.
     snapshot: database.prepare("SAVEPOINT snapshot"),
     release: database.prepare("RELEASE snapshot"),
     run: database.prepare("SELECT * FROM runs WHERE locator = ?"),
     batches: database.prepare(
       "SELECT position, body, ifnull(sum, named_sum) AS sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
     ),
-    // Outer, so that a blob which has gone is noticed.
+    // An outer join, so that a missing blob is detected.
     blobs: database.prepare(
       `SELECT position, named.name, body, sum FROM named LEFT JOIN blobs ON blobs.name = named.name
          WHERE locator = ? AND position >= ? ORDER BY position`,
@@ -69,7 +69,7 @@ export function statements(database: DatabaseSync) {
   };
 }
 
-/** The few texts a list can have are prepared once each. */
+/** Prepares each distinct text of a list once; there are only a few. */
 function lists(database: DatabaseSync): (text: string, values: readonly Value[]) => Row[] {
   const known = new Map<string, StatementSync>();
   return (text, values) => {
@@ -81,7 +81,7 @@ function lists(database: DatabaseSync): (text: string, values: readonly Value[])
 
 export interface DueNow {
   readonly now: number;
-  /** Processes whose leases count no more. */
+  /** Dead processes, whose leases no longer count. */
   readonly dead: readonly string[];
 }
 

@@ -1,9 +1,10 @@
 /**
  * Journals in one SQLite file, shared by any number of processes on one host.
  *
- * sqlite-storage.1. An append is acknowledged after a commit with WAL and synchronous=FULL; blobs, head and lease go with it.
- * sqlite-storage.2. What is read comes from one state of the file, and is what was written, or nothing (sums.ts).
- * sqlite-storage.3. Closing waits for the writes under way; whatever is asked for later is refused.
+ * sqlite-storage.1. An append is acknowledged after a commit with WAL and synchronous=FULL, which includes blobs, head and
+ *     lease.
+ * sqlite-storage.2. A read sees one state of the file. It returns what was written, or throws (sums.ts).
+ * sqlite-storage.3. `close` waits for writes in progress; later calls are refused.
  */
 
 import { resolve } from "node:path";
@@ -57,7 +58,7 @@ export class SqliteStorage implements Storage {
       now = Date.now,
       busyMs = 10_000,
     } = typeof options === "string" ? { path: options } : options;
-    // The process may go to another folder later; the secret stays beside the file.
+    // Absolute, because the process may change its working folder, and the secret is looked up beside the file.
     this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;
     this.#busyMs = busyMs;
@@ -83,7 +84,7 @@ export class SqliteStorage implements Storage {
 
   async append(request: AppendRequest): Promise<void> {
     await this.#write(() => this.#append(request));
-    this.#watch.tell(request.locator, request.position + 1);
+    this.#watch.notify(request.locator, request.position + 1);
   }
 
   #append(request: AppendRequest): void {
@@ -98,7 +99,7 @@ export class SqliteStorage implements Storage {
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
       const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
-      // Before anything is written: a refusal undoes nothing.
+      // Checked before anything is written, so that a refusal has nothing to undo.
       if (!this.#lacks(ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
     else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
@@ -109,7 +110,7 @@ export class SqliteStorage implements Storage {
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
   }
 
-  /** Before anything is written. That the journal has moved comes first: what its driver believes counts no more. */
+  /** Called before anything is written. A conflict comes before other refusals, because it makes them irrelevant. */
   #refuse({ locator, position, head }: AppendRequest, refusal: DurableError | null): void {
     if (refusal === null) return;
     const gone = this.#isGone(head, position);
@@ -121,7 +122,7 @@ export class SqliteStorage implements Storage {
     return ancestors.some((ancestor) => this.#sql.length.get(ancestor) === undefined);
   }
 
-  /** A run that had this id before, or a new one that reads what has gone. */
+  /** True when the head is of an earlier run of this id, or of a new fork whose ancestor was deleted. */
   #isGone({ locator, createdAt, ancestors }: RunHead, position: number): boolean {
     const run = this.#sql.run.get(locator) as Row | undefined;
     if (run === undefined) return this.#lacks(ancestors);
@@ -140,7 +141,7 @@ export class SqliteStorage implements Storage {
     });
   }
 
-  /** All from one state of the file. */
+  /** Reads all rows from one state of the file. */
   #rowsOf(locator: string, from: number): { run: Row | undefined; batches: Row[]; blobs: Row[] } {
     const sql = this.#sql;
     sql.snapshot.run();
@@ -152,7 +153,7 @@ export class SqliteStorage implements Storage {
       try {
         this.#sql.release.run();
       } catch {
-        // SQLite lets go of it by itself after some errors; what it said first is what counts.
+        // After some errors SQLite releases it by itself. The first error is the one to report.
       }
     }
   }
@@ -205,7 +206,7 @@ export class SqliteStorage implements Storage {
         if (free === undefined) continue;
         this.#sql.dropBatches.run(candidate);
         this.#sql.drop.run(candidate);
-        // It reads nobody any more, which may free those it read.
+        // The run no longer reads its ancestors, so deleted ancestors may go now.
         const ancestors = JSON.parse(String(free["ancestors"])) as string[];
         for (const ancestor of ancestors) this.#sql.dropReader.run(ancestor, candidate);
         candidates.push(...ancestors);
@@ -263,7 +264,7 @@ export class SqliteStorage implements Storage {
   #closedError(): DurableError {
     return new DurableError(
       "storage-closed",
-      `The journal file ${this.path} was closed by this process. Open a new SqliteStorage.`,
+      `The journal file "${this.path}" was closed by this process. Open a new SqliteStorage.`,
     );
   }
 }

@@ -1,10 +1,10 @@
 /**
- * Short sums of what is stored. SQLite guards its log, but not the pages of the file itself: a bit that flips
- * there would come back as data.
+ * Checksums of the stored rows. SQLite checks its write-ahead log, but not the pages of the file itself: a bit that
+ * flips there would be returned as data.
  *
- * sums.1. What is read and is not what was written is `corrupt`: a batch that changed, moved, is missing or is too many;
- *     a blob that changed or is missing, or of which it is not known any more who named it.
- * sums.2. `null` is what files had before there were sums, and what older builds leave: such rows are believed.
+ * sums.1. Anything that differs from what was written is `corrupt`: a batch that was changed or moved, is missing or
+ *     extra; a blob that was changed or is missing, or that is no longer linked to its batch.
+ * sums.2. A row without a checksum is accepted: files had none at first, and older versions of the library write none.
  */
 
 import * as zlib from "node:zlib";
@@ -12,8 +12,8 @@ import { DurableError } from "../../values/errors.ts";
 import type { Row, Value } from "./statements.ts";
 
 /**
- * Of a batch at its place, so that one that turns up elsewhere is noticed, and of the blobs it was the first of its
- * run to name, in any order, so that none of them is forgotten: any other start gives another sum.
+ * Checksum of a batch. It covers the position, so that a moved batch is detected, and the names of the blobs that the
+ * batch is the first of its run to name, in any order, so that a missing name is detected.
  */
 export function batchSum(locator: string, position: number, body: string, names?: readonly string[]): number {
   let start = zlib.crc32(locator) + position;
@@ -21,12 +21,12 @@ export function batchSum(locator: string, position: number, body: string, names?
   return zlib.crc32(body, start % 2 ** 32);
 }
 
-/** Of a blob under its name, so that two that changed places are noticed. */
+/** Checksum of a blob. It covers the name, so that two swapped blobs are detected. */
 export function blobSum(name: string, body: string): number {
   return zlib.crc32(body, zlib.crc32(name));
 }
 
-/** Of what changes with every append; `fold` is status, wake time, time of update and steps. */
+/** Checksum of the columns that change with every append; `fold` is status, wake time, time of update and steps. */
 export function headSum(
   locator: string,
   fold: readonly Value[],
@@ -35,7 +35,7 @@ export function headSum(
   return sumOf([locator, ...fold, state.length, state.deleted ? 1 : 0]);
 }
 
-/** Of values as SQLite keeps them: UTF-8, in which a lone surrogate is what it is read back as. */
+/** Checksum of values as SQLite stores them, in UTF-8. A lone surrogate counts as the character it is read back as. */
 export function sumOf(values: readonly Value[]): number {
   let text = "";
   for (const value of values) text += value === null ? "-\n" : `+${value}\n`;
@@ -49,7 +49,7 @@ function pick(row: Row, names: readonly string[]): Value[] {
   return names.map((name) => row[name] ?? null);
 }
 
-/** The row of a run, whole. */
+/** Checks the row of a run. */
 export function checkRun(row: Row, path: string): void {
   const locator = String(row["locator"]);
   const state = { length: Number(row["length"]), deleted: row["deleted"] !== 0 };
@@ -58,20 +58,23 @@ export function checkRun(row: Row, path: string): void {
     [row["head_sum"], headSum(locator, pick(row, fold), state)],
   ];
   if (sums.some(([kept, found]) => kept !== null && kept !== found))
-    throw damaged(path, `the head of run ${String(row["run_id"])} (${locator}) is not what was written`);
+    throw damaged(
+      path,
+      `the head of run ${String(row["run_id"])} (${locator}) differs from what was written`,
+    );
 }
 
-/** A part of a journal, and how long the whole is. */
+/** A part of a journal, and the length of the whole. */
 interface Part {
   readonly locator: string;
   readonly from: number;
   readonly length: number;
   readonly batches: readonly Row[];
-  /** What these batches were the first to name. */
+  /** The blobs that these batches are the first to name. */
   readonly blobs: readonly Row[];
 }
 
-/** Batches `from` to the end: dense, and each as it was written, with all the blobs that it names. */
+/** Checks that the batches from `from` on have no gap, and that each of them and its blobs are as written. */
 export function checkPart({ locator, from, length, batches, blobs }: Part, path: string): void {
   const expected = Math.max(0, length - from);
   if (batches.length !== expected)
@@ -80,17 +83,17 @@ export function checkPart({ locator, from, length, batches, blobs }: Part, path:
   batches.forEach(({ position, body, sum }, index) => {
     const isIt = position === from + index && typeof body === "string";
     if (!isIt || (sum !== null && sum !== batchSum(locator, position, body, names.get(position))))
-      throw damaged(path, `batch ${from + index} of the journal ${locator} is not what was written`);
+      throw damaged(path, `batch ${from + index} of the journal ${locator} differs from what was written`);
   });
 }
 
-/** Each there and as it was written; gives the names by the position of the batch. */
+/** Checks that each blob exists and is as written; returns the names by the position of their batch. */
 function checkBlobs(blobs: readonly Row[], locator: string, path: string): Map<unknown, string[]> {
   const names = new Map<unknown, string[]>();
   for (const { position, name, body, sum } of blobs) {
     if (typeof name !== "string" || typeof body !== "string" || sum !== blobSum(name, body)) {
-      const what = body === null ? "missing" : "not what was written";
-      throw damaged(path, `blob ${String(name)} of the journal ${locator} is ${what}`);
+      const what = body === null ? "is missing" : "differs from what was written";
+      throw damaged(path, `blob ${String(name)} of the journal ${locator} ${what}`);
     }
     const others = names.get(position);
     if (others === undefined) names.set(position, [name]);
@@ -102,6 +105,6 @@ function checkBlobs(blobs: readonly Row[], locator: string, path: string): Map<u
 function damaged(path: string, what: string): DurableError {
   return new DurableError(
     "corrupt",
-    `The journal file ${path} is damaged: ${what}. Restore it from a backup.`,
+    `The journal file "${path}" is damaged: ${what}. Restore it from a backup.`,
   );
 }

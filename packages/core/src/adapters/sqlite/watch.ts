@@ -1,8 +1,9 @@
 /**
- * Tells who waits for a journal that it has grown: at once for this process's writes, by polling for others'.
+ * Notifies waiting callers that a journal has grown: at once for writes of this process, by polling for others.
  *
- * watch.1. The timer runs only while somebody waits, and nothing is thrown out of it.
- * watch.2. Who waits is let go exactly once: grown, aborted, closed, or the file cannot be asked any more.
+ * watch.1. The timer runs only while a caller waits, and throws nothing.
+ * watch.2. A waiting caller is released exactly once: the journal has grown, the call was aborted, the storage was closed,
+ *     or the file can no longer be read.
  */
 
 interface Watcher {
@@ -39,13 +40,13 @@ export class Watch {
       this.#watchers.add(watcher);
       signal.addEventListener("abort", done, { once: true });
       this.#timer ??= setInterval(() => this.#poll(), pollMs);
-      // Read after the watcher stands, so that nothing falls between.
-      this.#look([watcher]);
+      // Read after the watcher is registered, so that no append is missed between the two.
+      this.#recheck([watcher]);
     });
   }
 
   /** This process has appended. */
-  tell(locator: string, length: number): void {
+  notify(locator: string, length: number): void {
     for (const watcher of this.#watchers)
       if (watcher.locator === locator && length > watcher.length) watcher.done();
   }
@@ -65,17 +66,17 @@ export class Watch {
       if (version === this.#seen) return;
       this.#seen = version;
     } catch {
-      // Not to be told whether anything changed: look.
+      // Whether anything changed is unknown, so check every watcher.
     }
-    this.#look(this.#watchers);
+    this.#recheck(this.#watchers);
   }
 
-  #look(watchers: Iterable<Watcher>): void {
+  #recheck(watchers: Iterable<Watcher>): void {
     for (const { locator, length, done } of watchers) {
       try {
         if (this.#lengthOf(locator) > length) done();
       } catch {
-        // Whoever waits finds out by reading, which has a way to say why.
+        // Release the caller: its next read reports the error.
         done();
       }
     }

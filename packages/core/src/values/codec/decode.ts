@@ -1,6 +1,6 @@
 /**
- * From what the journal keeps to a value. The bytes may be hostile: the tag list is closed, no class or
- * function is looked up by a name from the data, and no key is ever assigned through a setter.
+ * Converts what the journal stores to a value. The data may be hostile: the list of tags is closed, no class or
+ * function is looked up by a name from the data, and no key is assigned through a setter.
  */
 
 import { DurableError, show } from "../errors.ts";
@@ -12,7 +12,7 @@ import { arrayTypes, bigintDigits, type Json, type Tag, type Where } from "./tag
 
 type Tagged = { readonly [key: string]: Json };
 
-/** Decodes one value; anything that `encode` could not have written is `corrupt`. */
+/** Decodes one value. Throws `corrupt` for anything that `encode` could not have written. */
 export function decode(json: Json, where: Where): unknown {
   return new Decoder(where).value(json, 0);
 }
@@ -106,7 +106,7 @@ class Decoder {
     }
     const list: unknown[] = this.#keep([]);
     const length = this.#index(json["n"], limits.valueBytes + 1);
-    // Reached by its last item, not allocated: a short record of a long empty list must stay small in memory.
+    // Sets the length through its last item, which allocates nothing: a short record must not become a large array.
     if (length > 0) list[length - 1] = undefined;
     Reflect.deleteProperty(list, length - 1);
     for (const pair of items) {
@@ -137,7 +137,7 @@ class Decoder {
     if (known === "ArrayBuffer") return this.#keep(bytes.buffer);
     if (known === "DataView") return this.#keep(new DataView(bytes.buffer));
     if (known === "Buffer") {
-      // A Buffer read back where there is none is still its bytes.
+      // On a platform without Buffer the result is a Uint8Array.
       const from = (globalThis as { Buffer?: { from(buffer: ArrayBuffer): Uint8Array } }).Buffer;
       return this.#keep(from === undefined ? bytes : from.from(bytes.buffer));
     }
@@ -162,7 +162,7 @@ class Decoder {
     hide(error, "stack", typeof json["stack"] === "string" ? json["stack"] : `${name}: ${message}`);
     if (type === "DOMException") return error;
     if (error.name !== name) hide(error, "name", name);
-    // Order matters: references count objects in the order the encoder met them.
+    // The order matters, because references count objects in the order of the encoder.
     if ("cause" in json) hide(error, "cause", this.value(json["cause"], depth + 1));
     if ("errors" in json) hide(error, "errors", this.value(json["errors"], depth + 1));
     for (const pair of "own" in json ? this.#list(json["own"]) : []) {
@@ -211,7 +211,7 @@ function isArray(json: Json | undefined): json is readonly Json[] {
   return Array.isArray(json);
 }
 
-/** Own property, never a setter: `__proto__` in the data stays data. */
+/** Defines an own property and never calls a setter, so `__proto__` in the data stays data. */
 function define(object: object, key: string, value: unknown): void {
   if (key === "__proto__" || key in object) {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });

@@ -1,14 +1,14 @@
 /**
- * From a value to what the journal keeps.
+ * Converts a value to what the journal stores.
  *
- * encode.1. What decodes is equal to what was encoded, or encoding throws `not-serializable` with its path.
- *     An error of a user's class comes back under its name; a subclass of Date comes back as a Date
- *     (the fake clocks of tests are such).
- * encode.2. Objects are numbered in the order they are met; a second meeting is a reference, so cycles and
- *     shared parts keep their shape. The decoder counts in the same order.
- * encode.3. The tree shares nothing with the value: changing the value later changes no record.
- * encode.4. No registered secret is in the tree: texts, keys and bytes are scrubbed, which encode.1 does not see.
- * encode.5. What is too large is refused while it is walked, before a copy of it is made.
+ * encode.1. The decoded value equals the encoded one, or encoding throws `not-serializable` with the path.
+ *     An error of a user's class keeps its name; a subclass of Date is decoded as a Date (fake clocks of tests are
+ *     subclasses of Date).
+ * encode.2. Objects are numbered in the order in which they are visited. A second visit writes a reference, so cycles
+ *     and shared parts keep their shape. The decoder counts in the same order.
+ * encode.3. The result shares nothing with the value, so a later change of the value changes no record.
+ * encode.4. The result contains no registered secret: texts, keys and bytes are scrubbed. This is the exception to encode.1.
+ * encode.5. A value that is too large is refused during the walk, before a copy of it is made.
  */
 
 import { DurableError, describeError } from "../errors.ts";
@@ -20,7 +20,7 @@ import { reduceThrown } from "./thrown.ts";
 import { toBase64 } from "../base64.ts";
 import { arrayTypes, bigintDigits, overBytes, type Json, type Where } from "./tags.ts";
 
-/** Encodes one value, refusing what cannot be kept or is too large; `where` names it in the message. */
+/** Encodes one value, and refuses what cannot be stored or is too large; `where` names the value in messages. */
 export function encode(value: unknown, where: Where, limit: number = limits.valueBytes): Json {
   const encoder = new Encoder(where, false, limit);
   const json = encoder.run(value);
@@ -30,23 +30,26 @@ export function encode(value: unknown, where: Where, limit: number = limits.valu
   throw tooLarge(where, new TextEncoder().encode(text).length, limit);
 }
 
-/** Encodes one value with the fields of its objects in one order: for comparing, not for keeping. */
+/** Encodes one value with sorted fields: for comparing, not for storing. */
 export function encodeSorted(value: unknown, where: Where): Json {
   return new Encoder(where, true, limits.valueBytes).run(value);
 }
 
-/** Encodes something thrown. Never refuses: an error must be recorded whatever hangs on it. */
+/** Encodes a thrown value. Never refuses, because an error must be recorded whatever it contains. */
 export function encodeThrown(thrown: unknown, where: Where): Json {
   try {
     return encode(reduceThrown(thrown), where, thrownBytes);
   } catch (error) {
-    return encode(new Error(`A thrown ${typeof thrown} could not be kept (${describeError(error)})`), where);
+    return encode(
+      new Error(`A thrown ${typeof thrown} could not be recorded (${describeError(error)})`),
+      where,
+    );
   }
 }
 
-/** An error is there to be read; what is larger is told by its size. */
+/** The largest encoded error. Of a larger one, only its size is recorded. */
 const thrownBytes = 8 * 1024 * 1024;
-/** A byte that was counted becomes fewer than these: a number may have 24 digits, a character 6. */
+/** An upper bound of written bytes per counted byte: a number may have 24 digits, an escaped character 6. */
 const mostPerByte = 32;
 
 class Encoder {
@@ -56,7 +59,7 @@ class Encoder {
   readonly #seen = new Map<object, number>();
   readonly #path: (string | number)[] = [];
 
-  /** Bytes the written form takes at least, as far as it was walked. */
+  /** A lower bound of the written size, for the part visited so far. */
   least = 0;
 
   constructor(where: Where, sorted: boolean, limit: number) {
@@ -111,7 +114,7 @@ class Encoder {
   }
 
   #text(text: string): string {
-    // Before it is scrubbed: that would copy a huge one.
+    // Counted before scrubbing, which would copy a huge text.
     this.#count(text.length + 2);
     const scrubbed = scrub(text);
     if (scrubbed !== text) this.#count(Math.max(0, scrubbed.length - text.length));
@@ -119,7 +122,7 @@ class Encoder {
   }
 
   #bigint(value: bigint): Json {
-    // In hexadecimal first: decimal takes minutes for the largest there are.
+    // Hexadecimal first, because the decimal form of the largest numbers takes minutes.
     const digits = value.toString(16).length > bigintDigits ? "" : String(value);
     if (digits === "" || digits.length > bigintDigits)
       this.#refuse(`a BigInt of over ${bigintDigits} digits`);
@@ -146,15 +149,15 @@ class Encoder {
 
   #array(value: readonly unknown[]): Json {
     const { length } = value;
-    // The keys of a huge list take more memory than itself: first, are there more items than can be kept?
+    // The keys of a huge list take more memory than the list, so first check whether it has too many items anyway.
     const most = (this.#limit - this.least + 1) / 2;
     if (length > most && isFull(value, most)) this.#count(length * 2 - 1);
     const keys = Object.keys(value);
     this.#count(Math.max(0, keys.length - 1));
-    // Keys that are positions come first: if the last one is, all are.
+    // Keys that are positions come first. If the last key is a position, all are.
     if (keys.length === length && (length === 0 || keys[length - 1] === String(length - 1)))
       return value.map((item, i) => this.#at(i, item));
-    if (length > limits.valueBytes) this.#refuse(`an array of length ${length}, most of it holes`);
+    if (length > limits.valueBytes) this.#refuse(`a sparse array of length ${length}`);
     const items = keys.map((key): Json => {
       const index = Number(key);
       if (String(index) !== key || !Number.isInteger(index) || index < 0)
@@ -168,7 +171,7 @@ class Encoder {
     if (Object.getOwnPropertySymbols(value).length > 0) this.#refuse("an object with a symbol as key");
     const keys = this.#keys(value);
     const fields = keys.map((key): [string, Json] => [this.#text(key), this.#field(value, key)]);
-    // Keys that were scrubbed may have become equal, or stand in another order: as pairs all are kept, as counted.
+    // Scrubbed keys may have become equal, or sort differently. Pairs keep all fields, in the order of the count.
     const odd = fields.some(([key], i) => key === "$" || key === "__proto__" || key !== keys[i]);
     if (!bare && !odd) return Object.fromEntries(fields);
     return { $: "object", v: fields, ...(bare ? { bare: true } : {}) };
@@ -185,7 +188,7 @@ class Encoder {
     return json;
   }
 
-  /** Reads the field under its own path: a getter may throw. */
+  /** Reads the field after its key is on the path, because a getter may throw. */
   #field(value: object, key: string): Json {
     this.#path.push(key);
     const json = this.#value((value as Record<string, unknown>)[key]);
@@ -200,7 +203,7 @@ class Encoder {
     }
     if (isError(value)) return this.#error(value);
     if (value instanceof SecretValue) return { $: "secret", v: value.name };
-    // What is left is told by its very class: a subclass would lose what makes it one.
+    // The other types must match exactly, because a subclass would lose what it adds.
     const type = className(value);
     if (value instanceof Map && type === "Map") {
       this.#count(Math.max(0, value.size * 4 - 1));
@@ -215,7 +218,7 @@ class Encoder {
     }
     if (value instanceof URL && type === "URL") {
       const href = this.#text(value.href);
-      // A host that was a secret is no host any more.
+      // If the host was a secret, the scrubbed text is no longer a valid URL.
       return { $: "url", v: href === value.href || URL.canParse(href) ? href : "secret:" };
     }
     if (value instanceof RegExp && type === "RegExp") return this.#regexp(value);
@@ -223,8 +226,8 @@ class Encoder {
   }
 
   #regexp({ source, flags, lastIndex }: RegExp): Json {
-    if (!Number.isInteger(lastIndex)) this.#refuse("a RegExp whose lastIndex is no whole number");
-    // What was scrubbed may not compile.
+    if (!Number.isInteger(lastIndex)) this.#refuse("a RegExp whose lastIndex is not an integer");
+    // A scrubbed source may not compile.
     const scrubbed = this.#text(source);
     return { $: "regexp", v: [scrubbed === source ? source : "\\[secret\\]", flags, lastIndex] };
   }
@@ -244,11 +247,11 @@ class Encoder {
     const name = this.#text(given);
     const written: Record<string, Json> = { $: "error", name, message: this.#text(String(error.message)) };
     if (type !== typeOfRecord(undefined, name)) written["type"] = type;
-    // Scrubbed before it is cut: half a secret would not be found.
+    // Scrubbed before it is cut, because half of a secret would not be recognized.
     if (typeof error.stack === "string")
       written["stack"] = this.#text(scrub(error.stack).slice(0, limits.stackLength));
     if (type === "DOMException") return written;
-    // In the order in which the decoder counts.
+    // The same order as in the decoder, because references count objects.
     if ("cause" in error) written["cause"] = this.#field(error, "cause");
     if (error instanceof AggregateError) written["errors"] = this.#at("errors", [...error.errors]);
     const own = ownKeys(this.#keys(error)).map((key): Json => [this.#text(key), this.#field(error, key)]);
@@ -267,7 +270,7 @@ class Encoder {
     const path = scrub(this.#pathText());
     throw new DurableError(
       "not-serializable",
-      `The ${this.#where} holds ${scrub(what)} at ${path}, which a journal cannot keep. Return plain data instead: pick the fields you need.`,
+      `The ${this.#where} contains ${scrub(what)} at ${path}, which a journal cannot store. Use plain data, for example only the fields that you need.`,
       { details: { path }, ...options },
     );
   }
@@ -276,18 +279,18 @@ class Encoder {
 function tooLarge(where: Where, size: number, limit: number, least = ""): DurableError {
   return new DurableError(
     "too-large",
-    `The ${where} takes ${least}${size} bytes; ${limit} is the limit. Keep it in a file or a bucket and pass its address.`,
+    `The ${where} takes ${least}${size} bytes; the limit is ${limit}. Store it in a file or a bucket, and pass its address.`,
     { details: { size, limit } },
   );
 }
 
-/** True when the list has no hole up to that position. */
+/** True when the list has no hole before that position. */
 function isFull(list: readonly unknown[], end: number): boolean {
   for (let i = 0; i < end; i++) if (!Object.hasOwn(list, i)) return false;
   return true;
 }
 
-/** Of this realm or another: test runners and sandboxes hand over objects of theirs. */
+/** True for `Object.prototype` of any realm, because test runners and sandboxes pass objects of their own realm. */
 function isObjectPrototype(prototype: object): boolean {
   return Object.getPrototypeOf(prototype) === null && Object.hasOwn(prototype, "isPrototypeOf");
 }

@@ -1,11 +1,11 @@
 /**
- * Error classes that come back as themselves. An error of any other class comes back as the nearest of
- * these, under its own name, or under the name of its class where it never set one.
+ * Error classes that are decoded as themselves. An error of another class is decoded as the nearest of these, with its
+ * own `name`, or with the name of its class if it did not set one.
  */
 
 import { DurableError, FatalError, RetryError } from "../errors.ts";
 
-/** From the particular to the general. */
+/** Subclasses before their base classes, because the first match counts. */
 const classes = {
   DurableError,
   FatalError,
@@ -23,23 +23,23 @@ const classes = {
 
 export type ErrorType = keyof typeof classes;
 
-/** The type an error is written as, and the name it is kept under. */
+/** The type and the name that are recorded for an error. */
 export function typeOfError(error: Error): { readonly type: ErrorType; readonly name: string } {
   const name = String(error.name);
-  // Ours may come from another copy of this package, which only the name tells.
+  // Errors of this library may come from another copy of the package, where `instanceof` fails.
   if (isOurs(name)) return { type: name, name };
   const types = Object.keys(classes) as ErrorType[];
   const type = types.find((known) => error instanceof classes[known]) ?? typeOfRecord(undefined, name);
   return { type, name: name === type ? (className(error) ?? name) : name };
 }
 
-/** The type a record stands for; records leave it out where the name says it. */
+/** The type of a recorded error. It is recorded only if it differs from the name. */
 export function typeOfRecord(type: unknown, name: string): ErrorType {
   const said = typeof type === "string" ? type : name;
   return Object.hasOwn(classes, said) ? (said as ErrorType) : "Error";
 }
 
-/** An error of that type. What a constructor asks for besides the message is put right from the record. */
+/** An error of that type. Other arguments of its constructor get placeholders, which the decoder replaces. */
 export function makeError(type: ErrorType, message: string, name: string): Error {
   switch (type) {
     case "DurableError":
@@ -55,17 +55,17 @@ export function makeError(type: ErrorType, message: string, name: string): Error
   }
 }
 
-/** Also true for errors of another realm, where `instanceof` says nothing. */
+/** Also true for errors of another realm, where `instanceof` fails. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || Object.prototype.toString.call(value) === "[object Error]";
 }
 
-/** Own fields of an error that are not its class's, and not told apart from them in a record. */
+/** The fields of an error that are recorded as own fields; the others have their own place in a record. */
 export function ownKeys(keys: readonly string[]): string[] {
   return keys.filter((key) => !["name", "message", "stack", "cause", "errors"].includes(key));
 }
 
-/** The name of the class that made an object, or null. An own field called "constructor" is not asked. */
+/** The name of an object's class, or null. Ignores an own field called "constructor". */
 export function className(value: object): string | null {
   const maker: unknown = (Object.getPrototypeOf(value) as object | null)?.constructor;
   return typeof maker === "function" && maker.name !== "" ? maker.name : null;

@@ -1,4 +1,4 @@
-/** A short name for a value's content. Equal values have equal ones, whatever the order of their fields. */
+/** A short hash of a value. Equal values have equal hashes, whatever the order of their fields. */
 
 import { digest } from "../hash.ts";
 import { decode } from "./decode.ts";
@@ -13,7 +13,7 @@ export function fingerprint(value: unknown, where: Where = "value"): string {
   return digest(16, JSON.stringify(encodeSorted(value, where)));
 }
 
-/** Of a recorded value. It is read first, since references count objects in the order of their fields. */
+/** The fingerprint of a recorded value. It is decoded first, because references depend on the order of fields. */
 export function fingerprintOf(json: Json, where: Where = "value"): string {
   return fingerprint(decode(json, where), where);
 }

@@ -1,6 +1,6 @@
 /**
- * The written form of values, shared by both directions.
- * Plain JSON stands for itself; all else is an object whose "$" names one of these tags (a closed list).
+ * The encoded form of values, for encoder and decoder.
+ * Plain JSON is written as it is; every other value is an object whose "$" is one of these tags (a closed list).
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
@@ -21,7 +21,7 @@ export type Tag =
   | "secret"
   | "ref";
 
-/** Where a value stands, for messages: `output of step "draft" in run r-17`. */
+/** What a value is, for messages: `output of step "draft" of run r-17`. */
 export type Where = string;
 
 export const arrayTypes = [
@@ -42,10 +42,10 @@ export const arrayTypes = [
   "Buffer",
 ] as const;
 
-/** Digits of the longest BigInt that is kept: reading one takes time that grows with its square. */
+/** Digits of the longest BigInt that can be recorded, because the time to parse one grows with the square of its length. */
 export const bigintDigits = 100_000;
 
-/** Bytes of a text in UTF-8, without making a copy when the text cannot be over `limit` anyway. */
+/** True when a text has more than `limit` bytes in UTF-8. Makes no copy if its length already decides. */
 export function overBytes(text: string, limit: number): boolean {
   return text.length * 3 > limit && (text.length > limit || new TextEncoder().encode(text).length > limit);
 }

@@ -1,18 +1,18 @@
 /**
- * What is kept of something thrown: a copy of its errors with their causes, small enough and safe to encode.
- * Own fields are kept if they are small primitives (request bodies and headers stay out of the journal);
- * what cannot be read is left out. Texts are scrubbed before they are cut: half a secret would not be found.
+ * Reduces a thrown value to what is recorded: a copy of its errors with their causes, small and safe to encode.
+ * Own fields are kept if they are small primitives, so that request bodies and headers stay out of the journal. What
+ * cannot be read is left out. Texts are scrubbed before they are cut, because half of a secret would not be recognized.
  */
 
 import { limits } from "../limits.ts";
 import { scrub } from "../scrub.ts";
 import { isError, makeError, ownKeys, typeOfError } from "./error-types.ts";
 
-/** Own fields of one error, and errors of one AggregateError, that are kept at most. */
+/** The largest number of own fields of an error, and of errors of an AggregateError, that are recorded. */
 const mostParts = 100;
 const longestText = 1_024;
 
-/** A copy of a thrown error that can be kept. What is no error is given back as it is. */
+/** A copy of a thrown error that can be recorded. A value that is not an error is returned unchanged. */
 export function reduceThrown(thrown: unknown): unknown {
   return isError(thrown) ? new Reducer().error(thrown, 0) : thrown;
 }
@@ -49,17 +49,17 @@ class Reducer {
     for (const key of ownKeys(Object.keys(error)).slice(0, mostParts)) {
       try {
         const field = fields[key];
-        // Details are plain data of ours; they are needed whole.
+        // The details of a DurableError are plain data of this library, and are needed in full.
         if (isSmall(field) || (key === "details" && copy.name === "DurableError"))
           define(copy, scrub(key), clean(field), true);
       } catch {
-        // A getter that throws: the error says enough without it.
+        // A getter that throws is left out.
       }
     }
   }
 }
 
-/** What is kept of a thing that is no error and hangs on one: a small primitive, or its small fields. */
+/** What is recorded of a cause that is not an error: a small primitive, or the small fields of an object. */
 function reduced(value: unknown): unknown {
   if (typeof value === "string") return scrub(value).slice(0, longestText);
   if (isSmall(value)) return value;
@@ -81,7 +81,7 @@ function isSmall(value: unknown): boolean {
   );
 }
 
-/** A part that throws when it is read is left out. */
+/** Copies a part; one that throws when it is read is left out. */
 function put(copy: Error, key: string, read: () => unknown): void {
   try {
     define(copy, key, read(), false);

@@ -194,7 +194,7 @@ describe("H68 a sealed text opens at its place, whole, and with its key alone", 
   test("a blob is named in the message", async () => {
     const blob = { runId: "", at: "abcd" };
     const error = await failure(cipher.open(await cipher.seal("x", place), blob));
-    expect(error.message).toMatch(/^The blob abcd does not open/);
+    expect(error.message).toMatch(/^Blob abcd cannot be decrypted with key "k1"/);
   });
 
   test("plain text is never taken for a sealed one, whatever the journal may accept", async () => {

@@ -87,7 +87,7 @@ describe("a journal file is opened for durability (H13)", () => {
 
   it("is refused in memory, with the way out", () => {
     expect(codeOf(() => new SqliteStorage(":memory:"))).toBe("storage-failed");
-    expect(() => new SqliteStorage(":memory:")).toThrow(/use a local disk .* or MemoryStorage/);
+    expect(() => new SqliteStorage(":memory:")).toThrow(/Use a local disk .* or MemoryStorage/);
   });
 
   it("is refused by name on a network file system", () => {
@@ -217,7 +217,7 @@ describe("every failure has a name", () => {
   ])("SQLite's %i is %s", (errcode, code) => {
     const error = named(sqliteError(errcode, "said so"), "/x/journal.db");
     expect(error).toMatchObject({ code, name: "DurableError" });
-    expect(error.message).toMatch(/\/x\/journal\.db .*said so/);
+    expect(error.message).toMatch(/"\/x\/journal\.db" .*said so/);
     expect(error.cause).toMatchObject({ errcode });
   });
 

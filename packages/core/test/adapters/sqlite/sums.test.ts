@@ -87,7 +87,9 @@ describe("a record that is not what was written is corrupt (H12)", () => {
     expect(await codeOf(storage.list())).toBe("corrupt");
     expect(await codeOf(storage.read("one"))).toBe("corrupt");
     expect(await codeOf(storage.delete("one")), "nor is anything freed by what it says").toBe("corrupt");
-    await expect(storage.list()).rejects.toThrow(/the head of run .* is not what was written\. Restore it/);
+    await expect(storage.list()).rejects.toThrow(
+      /the head of run .* differs from what was written\. Restore it/,
+    );
   });
 
   it("and its run stops loudly, with nothing run again", async () => {
@@ -137,7 +139,9 @@ describe("a file that lost its bytes (H12)", () => {
     for (const suffix of ["", "-wal"]) copyFileSync(`${temp.path}${suffix}`, `${image}${suffix}`);
     truncateSync(image, 0);
     const log = readFileSync(`${image}-wal`);
-    expect(() => new SqliteStorage(image)).toThrow(/is empty, though its log beside it has \d+ bytes/);
+    expect(() => new SqliteStorage(image)).toThrow(
+      /is empty, but its write-ahead log ".+-wal" has \d+ bytes/,
+    );
     expect(readFileSync(`${image}-wal`).equals(log)).toBe(true);
   });
 

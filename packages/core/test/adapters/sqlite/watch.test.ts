@@ -129,11 +129,11 @@ describe("polling", () => {
     const { file, watch } = setup();
     const state = outcome(watch.changed("one", 1, signal()));
     const { asked } = file;
-    watch.tell("two", 9);
-    watch.tell("one", 1);
+    watch.notify("two", 9);
+    watch.notify("one", 1);
     await vi.advanceTimersByTimeAsync(0);
     expect(state()).toBe("pending");
-    watch.tell("one", 2);
+    watch.notify("one", 2);
     await vi.advanceTimersByTimeAsync(0);
     expect(state()).toBe("settled");
     expect(file.asked).toBe(asked);

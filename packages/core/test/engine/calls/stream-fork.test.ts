@@ -91,7 +91,7 @@ describe("forks", () => {
     const error = await failureOf(on.world.run(bound.fork("r", { edit: { plan: edited }, id: "f" })));
     expect(error).toMatchObject({
       code: "invalid-options",
-      message: '"plan" is a stream: edit it with the list of its chunks.',
+      message: '"plan" of run r is a stream. Edit it with an array of its chunks.',
     });
     expect((await on.storage.list()).runs.map(({ runId }) => runId)).toEqual(["r"]);
   });
