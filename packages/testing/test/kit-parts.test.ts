@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { Bodies } from "../src/kit/bodies.ts";
 import { callSite } from "../src/kit/call-site.ts";
 import { checkJournal, checkOrder } from "../src/kit/checks.ts";
-import { emptyNotes, Life, type Notes, type Pass } from "../src/kit/life.ts";
+import { emptyNotes, ObservedLife, type Notes, type Pass } from "../src/kit/observed-life.ts";
 
 describe("checks", () => {
   const batch = (by: string, ...entries: readonly { kind: string; key?: string }[]): string =>
@@ -78,7 +78,7 @@ describe("a life", () => {
     let calls = 0;
     const flow = durable("one", (ctx) => ctx.step("a", () => ++calls));
     const dead = parts();
-    const life = new Life(dead);
+    const life = new ObservedLife(dead);
     life.end();
     void life.bind(flow).run();
     for (let i = 0; i < 20; i++) await turn();
@@ -86,7 +86,7 @@ describe("a life", () => {
     expect(dead.notes).toEqual(emptyNotes());
 
     const living = parts();
-    await living.world.run(new Life(living).bind(flow).run());
+    await living.world.run(new ObservedLife(living).bind(flow).run());
     expect(calls).toBe(1);
     expect(living.notes.ran).toEqual(new Map([["a", 1]]));
     expect(passesOf(living.notes).map((pass) => pass.map(({ what }) => what))).toEqual([["step a"]]);
@@ -102,7 +102,7 @@ describe("a life", () => {
       return [wait.token.length, wait.key, await wait, ctx.step === ctx.step, ctx.runId, ctx.signal.aborted];
     });
     const living = parts();
-    const bound = new Life(living).bind(flow);
+    const bound = new ObservedLife(living).bind(flow);
     const run = await living.world.run(bound.start(undefined, { id: "r" }));
     expect(await living.world.run(run.result({ wait: true }))).toEqual([55, "w", "late", true, "r", false]);
     expect([...living.notes.ran.keys()]).toEqual([

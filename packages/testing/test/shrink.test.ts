@@ -15,8 +15,8 @@ import { smaller } from "../src/sim/shrink.ts";
 /** Asks for another step each time its function runs: chance that no journal knows of. */
 const fickle: Program = {
   name: "flow-0",
-  body: (_code, around) => async (ctx) => {
-    const pass = Number(/\d+/.exec(around.nonce() ?? "0")?.[0]);
+  body: (_code, environment) => async (ctx) => {
+    const pass = Number(/\d+/.exec(environment.nonce() ?? "0")?.[0]);
     await ctx.step("one", () => 1);
     await ctx.suspend("ask");
     return pass % 2 === 0 ? ctx.step("even", () => pass) : ctx.step("odd", () => pass);

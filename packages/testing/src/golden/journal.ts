@@ -11,7 +11,7 @@ import {
   type ReadReply,
   type Storage,
 } from "@durable/core";
-import { loadJournal } from "../load.ts";
+import { loadJournal } from "../journal-loader.ts";
 
 /** The frame below; batches carry a format version of their own. 2 brought blobs and children. */
 export const goldenFormat = 2;

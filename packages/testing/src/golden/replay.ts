@@ -16,9 +16,9 @@ import {
   type Outcome,
   type Secret,
 } from "@durable/core";
-import { virtualWorld, type VirtualWorld } from "../world.ts";
-import { watched } from "./cipher.ts";
-import { guarded } from "./guard.ts";
+import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
+import { trackedCipher } from "./tracked-cipher.ts";
+import { guarded } from "./guarded-workflow.ts";
 import {
   entriesOf,
   goldenFormat,
@@ -59,10 +59,10 @@ type Stopped =
   | { readonly status: "would run"; readonly kind: string; readonly key: string };
 
 export async function judge(journal: GoldenJournal, given: ReplayParts): Promise<Judged> {
-  const { cipher, hold } = watched(given.encryption);
+  const { cipher, hold } = trackedCipher(given.encryption);
   const world = virtualWorld({ start: latestTime(journal), hold });
   const parts = { ...given, encryption: cipher };
-  const told = (verdict: GoldenVerdict, message: string | null = null): Judged => ({
+  const judged = (verdict: GoldenVerdict, message: string | null = null): Judged => ({
     verdict,
     message,
     warnings: world.warnings,
@@ -72,10 +72,10 @@ export async function judge(journal: GoldenJournal, given: ReplayParts): Promise
     const recorded = await recordedOutcome(journal, parts, world);
     checkStart(journal);
     const batches = withoutEnd(journal.batches);
-    return told(...verdictOn(recorded, await replay({ ...journal, batches }, parts, world)));
+    return judged(...verdictOn(recorded, await replay({ ...journal, batches }, parts, world)));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    return told(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
+    return judged(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
   }
 }
 

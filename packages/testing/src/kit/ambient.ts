@@ -67,7 +67,7 @@ function install(): () => void {
   };
 }
 
-function tell(name: AmbientName): Place | undefined {
+function report(name: AmbientName): Place | undefined {
   const here = place.getStore();
   here?.read?.(name, new Error(name));
   return here;
@@ -77,7 +77,7 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
   const own = Object.getOwnPropertyDescriptor(owner, property);
   const original = Reflect.get(owner, property) as Method;
   const value = function (this: unknown, ...args: readonly unknown[]): unknown {
-    tell(name);
+    report(name);
     return Reflect.apply(original, this, args);
   };
   Object.defineProperty(owner, property, { value, configurable: true, writable: true, enumerable: true });
@@ -91,14 +91,14 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
 
 function wrapDate(): () => void {
   const original = globalThis.Date;
-  const now = (): number => tell("Date.now")?.now() ?? original.now();
+  const now = (): number => report("Date.now")?.now() ?? original.now();
   const wrapped: DateConstructor = new Proxy(original, {
     get: (target, property): unknown => (property === "now" ? now : Reflect.get(target, property)),
-    apply: () => new original(tell("Date")?.now() ?? original.now()).toString(),
+    apply: () => new original(report("Date")?.now() ?? original.now()).toString(),
     construct: (target, args: unknown[], by) =>
       Reflect.construct(
         target,
-        args.length === 0 ? [tell("new Date")?.now() ?? original.now()] : args,
+        args.length === 0 ? [report("new Date")?.now() ?? original.now()] : args,
         by,
       ) as object,
   });

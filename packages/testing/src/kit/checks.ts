@@ -13,8 +13,8 @@ import type { Outcome } from "@durable/core";
 import { callSite } from "./call-site.ts";
 import { compareEffects, type EffectFinding } from "./effects.ts";
 import { coldReplay, type History, type Setup } from "./history.ts";
-import type { Notes, Pass } from "./life.ts";
-import type { Ending } from "./to-the-end.ts";
+import type { Notes, Pass } from "./observed-life.ts";
+import type { Ending } from "./drive.ts";
 
 /** What went wrong in one history. `word` fits into a cell of a table. */
 export interface Problem {
@@ -131,8 +131,8 @@ async function checkReplay<Input, Output>(
 }
 
 function replayed(text: string): Problem {
-  const told = text.replace("in calm", "live").replace(", here", ", replayed");
-  return { check: "replay", word: "replay", text: `replay from the journal alone: ${told}` };
+  const replayText = text.replace("in calm", "live").replace(", here", ", replayed");
+  return { check: "replay", word: "replay", text: `replay from the journal alone: ${replayText}` };
 }
 
 function worked({ ran, found }: Notes): Problem[] {
@@ -153,12 +153,12 @@ export function checkOrder(passes: readonly Pass[]): Problem[] {
     const index = pass.findIndex(({ what }, i) => what !== longest[i]?.what);
     const [one, two] = [pass[index], longest[index]];
     if (one === undefined || two === undefined) continue;
-    const text = `call ${index + 1} is ${told(one)} in one pass and ${told(two)} in another`;
+    const text = `call ${index + 1} is ${callText(one)} in one pass and ${callText(two)} in another`;
     return [{ check: "order", word: "order", text }];
   }
   return [];
 }
 
-function told({ what, from }: Pass[number]): string {
+function callText({ what, from }: Pass[number]): string {
   return `${what} (${callSite(from) ?? "inside the library"})`;
 }

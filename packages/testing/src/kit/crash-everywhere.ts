@@ -11,9 +11,9 @@ import { Bodies } from "./bodies.ts";
 import { callSite } from "./call-site.ts";
 import { judge, shown, type Verdict } from "./checks.ts";
 import type { AmbientReport, CrashCase, EffectReport, RepeatedBody } from "./findings.ts";
-import { whereOf } from "./fault-words.ts";
+import { whereOf } from "./points.ts";
 import { history, type History, type Hurt, type Setup } from "./history.ts";
-import type { Notes } from "./life.ts";
+import type { Notes } from "./observed-life.ts";
 import {
   everyFault,
   type CrashArguments,
@@ -179,8 +179,8 @@ class Tally<Output> {
 
   #note({ notes, world }: History<Output>, hurt: Hurt | null): void {
     // That a request was lost is told to whoever started the run, and no surprise here.
-    const told = hurt === null || hurt.fault.startsWith("crash") ? world.warnings : [];
-    for (const warning of told) this.#warnings.add(warning);
+    const expected = hurt === null || hurt.fault.startsWith("crash") ? world.warnings : [];
+    for (const warning of expected) this.#warnings.add(warning);
     for (const { name, from } of notes.reads) {
       const at = this.#allowed.has(name) ? null : callSite(from);
       if (at !== null) this.#reads.set(`${name} ${at}`, { name, at });

@@ -3,21 +3,21 @@
  *
  * H1. Up to the fault, a history is the calm one: same clock, same ids, same order of I/O.
  * H2. The dead stay dead: a request they had under way may still arrive, and they start nothing more.
- * H3. A fault that leaves the process alive excuses one error that a caller sees; any other is a finding.
+ * H3. A fault that leaves the process alive allowedErrors one error that a caller sees; any other is a finding.
  */
 
 import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
-import { faultyStorage, type Fault, type FaultyStorage } from "../faults.ts";
-import { loadJournal } from "../load.ts";
+import { faultyStorage, type Fault, type FaultyStorage } from "../faulty-storage.ts";
+import { loadJournal } from "../journal-loader.ts";
 import { seeded, type Random } from "../random.ts";
-import { virtualWorld, type VirtualWorld } from "../world.ts";
+import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
 import type { AnswerBook } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Effect, Recorder } from "./effects.ts";
-import { emptyNotes, Life, type Notes } from "./life.ts";
+import { emptyNotes, ObservedLife, type Notes } from "./observed-life.ts";
 import type { CrashLife } from "./options.ts";
 import { tapped, type Point } from "./points.ts";
-import { toTheEnd, type Ending } from "./to-the-end.ts";
+import { driveToEnd, type Ending } from "./drive.ts";
 
 const runId = "crash";
 const secret = "a secret for tests, of no worth";
@@ -78,8 +78,15 @@ export async function history<Input, Output>(
   for (; ending === null && lives < mostLives; lives++) {
     const faulty = hurtBy(base, lives === 0 ? hurt : null, { setup, world, random, seen });
     const storage = hurt === null ? tapped(faulty, runId, (point) => points.push(point)) : faulty;
-    const excuses = hurt === null || hurt.fault.startsWith("crash") ? 0 : 1;
-    ending = await live(setup, { storage, world, notes, excuses, number: lives + 1, died: faulty.died });
+    const allowedErrors = hurt === null || hurt.fault.startsWith("crash") ? 0 : 1;
+    ending = await live(setup, {
+      storage,
+      world,
+      notes,
+      allowedErrors,
+      number: lives + 1,
+      died: faulty.died,
+    });
     if (ending === null) await world.advance(afterDeathMs);
   }
   const { runs } = await base.list({ limit: 1_000 });
@@ -129,7 +136,7 @@ interface LivingParts {
   readonly storage: Storage;
   readonly world: VirtualWorld;
   readonly notes: Notes;
-  readonly excuses: number;
+  readonly allowedErrors: number;
   readonly number: number;
   readonly died: Promise<void>;
 }
@@ -137,13 +144,13 @@ interface LivingParts {
 /** One life, to the end of the run or to its own: then `null`. */
 async function live<Input, Output>(
   setup: Setup<Input, Output>,
-  { storage, world, notes, excuses, number, died }: LivingParts,
+  { storage, world, notes, allowedErrors, number, died }: LivingParts,
 ): Promise<Ending<Output> | null> {
   const { bodies, input, answers } = setup;
-  const life = new Life({ storage, world, secret, bodies, notes });
+  const life = new ObservedLife({ storage, world, secret, bodies, notes });
   const flow = life.bind(await setup.open({ storage, world, secret, number }));
   const app = createApp({ storage, world, secret, workflows: [flow], patience: 0 });
-  const driven = toTheEnd({ flow, app, runId, input, answers, world, excuses });
+  const driven = driveToEnd({ flow, app, runId, input, answers, world, allowedErrors });
   const dead = died.then((): null => {
     life.end();
     return null;
@@ -167,6 +174,6 @@ export async function coldReplay<Input, Output>(
   if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1), blobs });
   const notes = emptyNotes();
   const died = new Promise<void>(() => {});
-  const ending = await live(setup, { storage, world, notes, excuses: 0, number: 1, died });
+  const ending = await live(setup, { storage, world, notes, allowedErrors: 0, number: 1, died });
   return { ending: ending as Ending<Output>, notes };
 }

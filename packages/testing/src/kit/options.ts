@@ -1,8 +1,8 @@
 /** What `crashEverywhere` is told. */
 
 import type { Storage, Workflow } from "@durable/core";
-import type { Fault } from "../faults.ts";
-import type { VirtualWorld } from "../world.ts";
+import type { Fault } from "../faulty-storage.ts";
+import type { VirtualWorld } from "../virtual-world.ts";
 import type { AmbientName } from "./ambient.ts";
 import type { Answers } from "./answers.ts";
 import type { Recorder } from "./effects.ts";

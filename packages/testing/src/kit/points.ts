@@ -1,7 +1,7 @@
 /** The I/O of a run as a list of points where it can be hurt, each with what was under way there. */
 
 import type { AppendRequest, Storage } from "@durable/core";
-import type { Operation } from "../faults.ts";
+import type { Fault, Operation } from "../faulty-storage.ts";
 
 /** One I/O of the calm run: the `index`-th of its kind, from 1. */
 export interface Point {
@@ -63,4 +63,19 @@ function written({ batch }: AppendRequest, waits: Map<string, string>): string {
 
 function rank(part: string): number {
   return /^(?:parallel|race)\./.test(part) ? 1 : 0;
+}
+
+/** Faults in words that fit over a column. */
+export const heads: Readonly<Record<Fault, string>> = {
+  "crash-before": "dies before",
+  "crash-after": "dies after",
+  "crash-then-apply": "lands late",
+  "lose-reply": "reply lost",
+  "lose-request": "request lost",
+  conflict: "refused",
+};
+
+/** `append 9, dies before` */
+export function whereOf({ point, fault }: { readonly point: Point; readonly fault: Fault }): string {
+  return `${point.operation} ${point.index}, ${heads[fault]}`;
 }

@@ -2,7 +2,7 @@
 
 import { stripVTControlCharacters } from "node:util";
 import type { Problem } from "./checks.ts";
-import { whereOf, heads } from "./fault-words.ts";
+import { whereOf, heads } from "./points.ts";
 import type { CrashCase, CrashFindings, EffectReport } from "./findings.ts";
 import type { Point } from "./points.ts";
 
@@ -10,7 +10,7 @@ import type { Point } from "./points.ts";
 const mostRows = 60;
 const widestWhat = 46;
 /** Texts of one kind that are told. */
-const mostTold = 3;
+const mostTexts = 3;
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow";
 type Paint = (style: Style, text: string) => string;
@@ -54,8 +54,8 @@ function headline(
 ): string {
   const name = paint("bold", workflow);
   if (ok) return `${name}: ${paint("green", `all ${cases} cases end as in calm`)} (${calm.outcome.status})`;
-  const told = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it can go otherwise another time";
-  return `${name}: ${paint("red", told)}`;
+  const finding = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it can go otherwise another time";
+  return `${name}: ${paint("red", finding)}`;
 }
 
 function totals({ totals: sums, faults }: CrashFindings, paint: Paint): string {
@@ -173,12 +173,12 @@ function seen({ calm, cases }: CrashFindings, check: Problem["check"], paint: Pa
     ...cases.flatMap((one) => one.problems.map((problem) => ({ problem, where: whereOf(one) }))),
   ].filter(({ problem }) => problem.check === check);
   const texts = [...Map.groupBy(all, ({ problem }) => problem.text)];
-  const lines = texts.slice(0, mostTold).flatMap(([text, list]) => {
+  const lines = texts.slice(0, mostTexts).flatMap(([text, list]) => {
     const more = list.length - 1;
     const where = `${list[0]?.where}${more > 0 ? ` and ${counted(more, "more case")}` : ""}`;
     return [`  ${paint("red", where)}`, `    ${text}`];
   });
-  const left = texts.length - mostTold;
+  const left = texts.length - mostTexts;
   return [...lines, ...(left > 0 ? [paint("dim", `  and ${left} more like these`)] : [])];
 }
 

@@ -13,10 +13,10 @@ import {
   type ReadReply,
   type Storage,
 } from "@durable/core";
-import { BlobNotes } from "./blob-notes.ts";
+import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
-import type { AppliedBatch, RunLog } from "./records.ts";
-import { judgeBatch } from "./landing.ts";
+import type { AppliedBatch, RunLog } from "./run-log.ts";
+import { judgeBatch } from "./batch-checks.ts";
 import type { Process } from "./process.ts";
 
 export interface Landed {

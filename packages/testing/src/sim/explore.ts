@@ -11,7 +11,7 @@ import { planOf, type Plan } from "./plan.ts";
 import { nameOf, type Program } from "./program.ts";
 import { shrink } from "./shrink.ts";
 import { simulate, type Simulation } from "./simulate.ts";
-import { describeViolations, eventTable } from "./table.ts";
+import { describeViolations, eventTable } from "./report.ts";
 
 export interface ExploreSettings<Output> {
   /** How many seeds; 200 by default. */
@@ -126,10 +126,10 @@ function programOf<Input, Output>(
 async function failure(
   name: string,
   simulation: Simulation,
-  around: Pick<Parameters<typeof simulate>[0], "programs" | "settled">,
+  context: Pick<Parameters<typeof simulate>[0], "programs" | "settled">,
 ): Promise<Error> {
   const { seed } = simulation.plan;
-  const { simulation: shrunk } = await shrink(simulation, { ...around, budgetMs: 10_000 });
+  const { simulation: shrunk } = await shrink(simulation, { ...context, budgetMs: 10_000 });
   // Chance in the user's own code may hide a failure the second time: then the first one is told.
   const last = shrunk.violations.length > 0 ? shrunk : simulation;
   return new Error(

@@ -1,6 +1,6 @@
 /** What may go wrong between a process and its storage, and how often in one simulation. */
 
-import type { Operation } from "../faults.ts";
+import type { Operation } from "../faulty-storage.ts";
 import type { Random } from "../random.ts";
 
 export type NetworkFault =
@@ -54,7 +54,7 @@ export const befalls: Readonly<Record<NetworkFault, readonly Operation[]>> = {
 export type Rates = Readonly<Partial<Record<NetworkFault, number>>>;
 
 /** Each simulation draws its own rates, most of them zero: rare mixtures are where bugs live. */
-export function swarm(random: Random): Rates {
+export function randomRates(random: Random): Rates {
   if (random.chance(0.1)) return {};
   const scale = random.pick([0.005, 0.02, 0.06]);
   const rates: Partial<Record<NetworkFault, number>> = {};

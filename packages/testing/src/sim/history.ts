@@ -4,17 +4,17 @@
  */
 
 import type { AppendRequest } from "@durable/core";
-import type { Pass } from "./pass.ts";
+import type { ReplayPass } from "./replay-pass.ts";
 import {
-  bornAt,
+  createdAt,
   isOpen,
   statusAfter,
   wakeOf,
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
-} from "./records.ts";
-import { Blobs, mayBeWrapped } from "./values.ts";
+} from "./run-log.ts";
+import { Blobs, mayBeWrapped } from "./stored-values.ts";
 
 export interface Body {
   readonly run: RunLog | undefined;
@@ -33,7 +33,7 @@ export interface Body {
 }
 
 /** An answer somebody tried to give. */
-export interface Attempted {
+export interface AnswerAttempt {
   readonly runId: string;
   readonly key: string;
   readonly value: unknown;
@@ -106,7 +106,7 @@ export class History {
   readonly blocked = new Set<string>();
   /** Which run each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
-  readonly passes: Pass[] = [];
+  readonly passes: ReplayPass[] = [];
   /** What was done in the world outside. */
   readonly effects: Effect[] = [];
   /** What functions found out about uncertain attempts. */
@@ -115,7 +115,7 @@ export class History {
   readonly streams: { readonly run: RunLog; readonly key: string }[] = [];
   readonly blobs = new Blobs((message) => this.violate("I8", message));
   readonly bodies: Body[] = [];
-  readonly answers: Attempted[] = [];
+  readonly answers: AnswerAttempt[] = [];
   /** From what a token names to the wait it answers, as the workflow code that made it says. */
   readonly waits = new Map<string, { readonly runId: string; readonly key: string }>();
   readonly violations: Violation[] = [];
@@ -166,7 +166,7 @@ export class History {
     const before = this.latest(locator);
     const run = known ?? this.#create(locator, head, raw.entries[0]);
     // Begun at the same moment as the run of this id that was deleted: whoever drove that one cannot tell them apart.
-    if (known === undefined && before !== undefined && bornAt(before) === raw.entries[0]?.at)
+    if (known === undefined && before !== undefined && createdAt(before) === raw.entries[0]?.at)
       run.tainted = true;
     const again = blobs.find(({ name }) => run.parts.names.has(name));
     if (again !== undefined && !run.tainted)
@@ -224,8 +224,8 @@ export class History {
   }
 
   /** Of several runs that had this id, the one that was born then. */
-  runBorn(runId: string, at: number): RunLog | undefined {
-    return this.runs.findLast((run) => run.runId === runId && bornAt(run) === at) ?? this.run(runId);
+  runCreatedAt(runId: string, at: number): RunLog | undefined {
+    return this.runs.findLast((run) => run.runId === runId && createdAt(run) === at) ?? this.run(runId);
   }
 
   deleted(run: RunLog): void {

@@ -4,7 +4,7 @@ export { planOf } from "./plan.ts";
 export type { Plan } from "./plan.ts";
 export { shrink } from "./shrink.ts";
 export type { ShrinkOptions, Shrunk } from "./shrink.ts";
-export { describeTree, describeViolations, eventTable } from "./table.ts";
+export { describeTree, describeViolations, eventTable } from "./report.ts";
 export { exhaust, type Exhausted } from "./exhaust.ts";
 export { tally, unmet } from "./coverage.ts";
 export { invariants } from "./invariants.ts";

@@ -4,12 +4,12 @@
  */
 
 import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
-import type { Operation } from "../faults.ts";
+import type { Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
 import type { Disk } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
-import type { RunLog } from "./records.ts";
+import type { RunLog } from "./run-log.ts";
 
 export interface NetworkOptions {
   readonly seed: number;
@@ -110,7 +110,7 @@ class Line {
     const applied = await this.call("append", () => disk.append(process, request), {
       forget: () => disk.forget(request),
     });
-    if (applied !== null) process.told(applied.run, [applied.batch]);
+    if (applied !== null) process.noteReply(applied.run, [applied.batch]);
   }
 
   async read(locator: string, from: number, disk: Disk): Promise<ReadReply> {
@@ -129,7 +129,7 @@ class Line {
           ? fresh
           : { ...fresh, batches: fresh.batches.slice(0, -1), length: fresh.length - 1 },
     });
-    if (run !== undefined) this.#process.told(run, run.batches.slice(from, from + reply.batches.length));
+    if (run !== undefined) this.#process.noteReply(run, run.batches.slice(from, from + reply.batches.length));
     return reply;
   }
 
@@ -147,12 +147,12 @@ class Line {
     const fault = this.#network.fault(process, operation, ++this.#count);
     process.history.say(process.name, `${operation}${fault === null ? "" : ` (${fault})`}`);
     return new Promise<T>((resolve, reject) => {
-      const told = (settle: () => void, ms = 0): void =>
+      const settleLater = (settle: () => void, ms = 0): void =>
         void process.scheduler.after(this.#network.wayMs(process) + ms, process, settle);
       const refused = refusal(fault, operation);
-      if (refused !== null) return told(() => reject(refused), fault === "lose-request" ? 1_000 : 0);
+      if (refused !== null) return settleLater(() => reject(refused), fault === "lose-request" ? 1_000 : 0);
       if (fault === "apply-late") {
-        told(() => reject(lost(operation)), 1_000);
+        settleLater(() => reject(lost(operation)), 1_000);
         return this.#arrives(apply, 2_000 + this.#network.stallMs(process));
       }
       if (fault === "crash-before") return process.kill(`before ${operation}`);
@@ -165,7 +165,7 @@ class Line {
         process.scheduler.after(2_000, null, () => process.kill("ended"));
       }
       const reply = (settle: () => void): void =>
-        told(settle, fault === "stall" ? this.#network.stallMs(process) : 0);
+        settleLater(settle, fault === "stall" ? this.#network.stallMs(process) : 0);
       this.#arrives(async () => {
         if (fault === "forget" && spoil.forget !== undefined) {
           const lie = spoil.forget();
@@ -175,7 +175,7 @@ class Line {
           const result = await apply();
           if (fault === "duplicate") this.#arrives(apply, process.random.pick([0, 30, 10_000]));
           if (fault === "crash-after") return process.kill(`after ${operation}`);
-          if (fault === "lose-reply") return told(() => reject(lost(operation)), 1_000);
+          if (fault === "lose-reply") return settleLater(() => reject(lost(operation)), 1_000);
           const spoiled = fault === null || fault === "forget" ? undefined : spoil[fault];
           reply(() => resolve(spoiled === undefined ? result : spoiled(result)));
         } catch (error) {

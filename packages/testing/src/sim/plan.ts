@@ -4,8 +4,8 @@
  */
 
 import { seeded, type Random } from "../random.ts";
-import { swarm, type Rates } from "./faults.ts";
-import { randomTree } from "./grow.ts";
+import { randomRates, type Rates } from "./faults.ts";
+import { randomTree } from "./random-tree.ts";
 import { changedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
@@ -127,7 +127,7 @@ export function planOf(seed: number): Plan {
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
-    rates: swarm(random),
+    rates: randomRates(random),
     actions: actions(random),
     healAt: random.pick([20_000, minute]),
     keepsCode: random.chance(0.5),

@@ -6,7 +6,7 @@
 import { systemWorld, type World } from "@durable/core";
 import type { Random } from "../random.ts";
 import type { History } from "./history.ts";
-import { isSettlement, type AppliedBatch, type RunLog } from "./records.ts";
+import { isSettlement, type AppliedBatch, type RunLog } from "./run-log.ts";
 import type { Owner, Scheduler } from "./scheduler.ts";
 
 export interface ProcessParts {
@@ -40,7 +40,7 @@ export class Process implements Owner {
   readonly busy = new Map<RunLog, number>();
   readonly #leased = new Map<string, number>();
   /** Keys of each run whose settlement this process has been shown, and runs whose end it has. */
-  readonly #told = new Map<RunLog, Set<string>>();
+  readonly #shown = new Map<RunLog, Set<string>>();
   readonly #died: () => void;
   #terminate: () => void = () => {};
 
@@ -108,9 +108,9 @@ export class Process implements Owner {
   }
 
   /** A reply of the storage has reached this process. */
-  told(run: RunLog, batches: readonly AppliedBatch[]): void {
-    const keys = this.#told.get(run) ?? new Set();
-    this.#told.set(run, keys);
+  noteReply(run: RunLog, batches: readonly AppliedBatch[]): void {
+    const keys = this.#shown.get(run) ?? new Set();
+    this.#shown.set(run, keys);
     for (const { entries } of batches) {
       for (const { kind, key = "" } of entries) {
         if (isSettlement(kind)) keys.add(key);
@@ -120,7 +120,7 @@ export class Process implements Owner {
   }
 
   knows(run: RunLog, key: string): boolean {
-    return this.#told.get(run)?.has(key) === true;
+    return this.#shown.get(run)?.has(key) === true;
   }
 
   #id(): string {

@@ -4,9 +4,9 @@ import type { Context, StandardSchema } from "@durable/core";
 import type { FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { childrenOf, type Tree } from "./tree.ts";
-import { bodyOf } from "./visit.ts";
-import type { Surroundings } from "./walk.ts";
-import { calmAnswer, calmChunks, calmValue } from "./work.ts";
+import { bodyOf } from "./interpret.ts";
+import type { Environment } from "./environment.ts";
+import { calmAnswer, calmChunks, calmValue } from "./step-bodies.ts";
 
 /** Which version of the code a process has. */
 export type Code = "first" | "changed";
@@ -25,7 +25,7 @@ export interface Program {
   readonly input?: unknown;
   /** Checks and makes the input, where the workflow has a schema. */
   readonly schema?: StandardSchema;
-  body(code: Code, around: Surroundings): (ctx: Context, input: never) => unknown;
+  body(code: Code, environment: Environment): (ctx: Context, input: never) => unknown;
   /** Does the work of a step; as it comes, by default. */
   readonly perform?: (process: Process, key: string, work: () => unknown) => Promise<unknown>;
   /** What a wait takes, or null when it is left to its deadline; `count` tells answers apart. */
@@ -68,7 +68,7 @@ function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): Program 
   const expected = calm ? JSON.stringify(calmOutput(tree)) : null;
   return {
     name,
-    body: (code, around) => bodyOf(code === "changed" ? changed : tree, around),
+    body: (code, environment) => bodyOf(code === "changed" ? changed : tree, environment),
     answer: (wait, count) => ({ value: answerTo(wait, count, calm) }),
     rubbish: "rubbish",
     mayFail: !calm,

@@ -8,10 +8,10 @@
 
 import { DurableError, type StreamEvent } from "@durable/core";
 import type { History } from "./history.ts";
-import { judgeFailure } from "./outcomes.ts";
-import { isEnd, type RunLog, type WrittenEntry } from "./records.ts";
-import { chunksOf } from "./streams.ts";
-import type { Actor, Life, Town } from "./town.ts";
+import { judgeFailure } from "./outcome-checks.ts";
+import { isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { chunksOf } from "./stream-checks.ts";
+import type { Actor, ProcessLife, Cluster } from "./cluster.ts";
 
 /** What one life of a reader has seen of one stream. */
 interface Seen {
@@ -22,26 +22,26 @@ interface Seen {
   over: boolean;
 }
 
-export function reader(town: Town, name: string): Actor {
+export function reader(cluster: Cluster, name: string): Actor {
   return {
     name,
     boot: (life) => {
       const asked = new AbortController();
       life.process.world.onTerminate(() => asked.abort());
-      void readAlong(town, life, asked.signal);
+      void readAlong(cluster, life, asked.signal);
     },
   };
 }
 
-async function readAlong(town: Town, life: Life, asked: AbortSignal): Promise<void> {
-  const { history } = town;
+async function readAlong(cluster: Cluster, life: ProcessLife, asked: AbortSignal): Promise<void> {
+  const { history } = cluster;
   const { process } = life;
   const known: Seen[] = [];
   while (!asked.aborted) {
     for (const { run, key } of history.streams.slice(known.length))
       known.push({ run, key, attempt: 1, chunks: [], over: false });
     const open = known.filter((seen) => !seen.over && isSound(history, seen.run) && isKnown(history, seen));
-    if (open.length > 0) await session(town, life, process.random.pick(open), asked);
+    if (open.length > 0) await session(cluster, life, process.random.pick(open), asked);
     if (!asked.aborted) await process.pause(process.random.pick([100, 600, 2_000]));
   }
 }
@@ -60,8 +60,13 @@ function isSound(history: History, run: RunLog): boolean {
 }
 
 /** Reads until the end of the stream, or until it has had enough. */
-async function session(town: Town, { process, app }: Life, seen: Seen, asked: AbortSignal): Promise<void> {
-  const { history } = town;
+async function session(
+  cluster: Cluster,
+  { process, app }: ProcessLife,
+  seen: Seen,
+  asked: AbortSignal,
+): Promise<void> {
+  const { history } = cluster;
   const { run, key } = seen;
   const { random } = process;
   const leaving = new AbortController();
@@ -80,7 +85,7 @@ async function session(town: Town, { process, app }: Life, seen: Seen, asked: Ab
     }
     if (!signal.aborted && isSound(history, run)) judgeWhole(history, seen);
   } catch (error) {
-    if (isSound(history, run)) judgeError(town, seen, error);
+    if (isSound(history, run)) judgeError(cluster, seen, error);
   } finally {
     asked.removeEventListener("abort", leave);
   }
@@ -138,13 +143,13 @@ function judgeWhole(history: History, seen: Seen): void {
 }
 
 /** A stream that ends badly, or not at all, is told so when that is recorded. */
-function judgeError(town: Town, seen: Seen, error: unknown): void {
-  const { history } = town;
+function judgeError(cluster: Cluster, seen: Seen, error: unknown): void {
+  const { history } = cluster;
   const { run, key } = seen;
   const over = history.entries(run).some(({ kind }) => isEnd(kind));
   const failed = ofStream(history, seen).some(({ kind }) => kind === "stream.failed");
   if (DurableError.is(error, "step-failed") ? failed : over) seen.over = true;
   else if (DurableError.is(error, "step-failed") || DurableError.is(error, "run-failed"))
     history.violate("I13", `run ${run.runId}: a reader of ${key} is told that it failed: ${error.message}`);
-  judgeFailure(town, "reader", error);
+  judgeFailure(cluster, "reader", error);
 }

@@ -8,50 +8,51 @@
 
 import { Journal, type StepInfo } from "@durable/core";
 import type { History } from "./history.ts";
-import { judgeFailure } from "./outcomes.ts";
+import { judgeFailure } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
-import { isEnd, isSettlement, type RunLog } from "./records.ts";
-import { chunksOf } from "./streams.ts";
-import { forever, type Actor, type Life, type Town } from "./town.ts";
+import { isEnd, isSettlement, type RunLog } from "./run-log.ts";
+import { chunksOf } from "./stream-checks.ts";
+import { forever, type Actor, type ProcessLife, type Cluster } from "./cluster.ts";
 
 const id = "records";
 
 /** The journal, once it is there. */
-function recordsOf({ history }: Town): RunLog | undefined {
+function recordsOf({ history }: Cluster): RunLog | undefined {
   return history.run(id);
 }
 
 /** Every key of the plan is recorded, or nothing more can be. */
-export function areRecorded(town: Town): boolean {
-  const { records = 0 } = town.plan;
-  const run = recordsOf(town);
-  if (records === 0 || run?.tainted === true || town.history.forgotten.size > 0) return true;
+export function areRecorded(cluster: Cluster): boolean {
+  const { records = 0 } = cluster.plan;
+  const run = recordsOf(cluster);
+  if (records === 0 || run?.tainted === true || cluster.history.forgotten.size > 0) return true;
   if (run === undefined || run.deleted) return false;
-  const entries = town.history.entries(run);
+  const entries = cluster.history.entries(run);
   if (entries.some(({ kind }) => isEnd(kind))) return true;
   return new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key)).size >= records;
 }
 
-export function recorder(town: Town, name: string, records: number): Actor {
+export function recorder(cluster: Cluster, name: string, records: number): Actor {
   return {
     name,
     boot: (life) => {
       const { process, options } = life;
       let journal: Journal | null = null;
       void forever(process, 900, async () => {
-        if (areRecorded(town) && process.random.chance(0.8)) return;
+        if (areRecorded(cluster) && process.random.chance(0.8)) return;
         try {
           // Who has all of it in memory does not notice that it was deleted.
-          if (town.network.healed) journal = null;
+          if (cluster.network.healed) journal = null;
           journal ??= await Journal.open(id, options);
           const index = process.random.between(0, records - 1);
           await (index % 2 === 0
-            ? record(town, life, journal, `key ${index}`)
-            : recordStream(town, life, journal, `feed ${index}`));
+            ? record(cluster, life, journal, `key ${index}`)
+            : recordStream(cluster, life, journal, `feed ${index}`));
         } catch (error) {
           // Whatever it was, what is recorded is read again.
           journal = null;
-          if (!(error instanceof Error) || error.message !== failure) judgeFailure(town, process.name, error);
+          if (!(error instanceof Error) || error.message !== failure)
+            judgeFailure(cluster, process.name, error);
         }
       });
     },
@@ -60,14 +61,19 @@ export function recorder(town: Town, name: string, records: number): Actor {
 
 const failure = "fails on purpose";
 
-async function record(town: Town, { process }: Life, journal: Journal, key: string): Promise<void> {
+async function record(
+  cluster: Cluster,
+  { process }: ProcessLife,
+  journal: Journal,
+  key: string,
+): Promise<void> {
   const value = await journal.record(key, async (info) => {
-    begins(town, process, info);
+    begins(cluster, process, info);
     await process.pause(process.random.pick([0, 50, 1_000]));
-    if (!town.network.healed && process.random.chance(0.2)) throw new Error(failure);
-    return town.mark();
+    if (!cluster.network.healed && process.random.chance(0.2)) throw new Error(failure);
+    return cluster.mark();
   });
-  const { history } = town;
+  const { history } = cluster;
   const known = lives(history).flatMap((run) =>
     history.entries(run).filter((entry) => entry.kind === "step.completed" && entry.key === key),
   );
@@ -78,14 +84,19 @@ async function record(town: Town, { process }: Life, journal: Journal, key: stri
     );
 }
 
-async function recordStream(town: Town, { process }: Life, journal: Journal, key: string): Promise<void> {
-  const { history } = town;
+async function recordStream(
+  cluster: Cluster,
+  { process }: ProcessLife,
+  journal: Journal,
+  key: string,
+): Promise<void> {
+  const { history } = cluster;
   const stream = journal.recordStream(key, async function* (info) {
-    begins(town, process, info);
+    begins(cluster, process, info);
     for (let left = process.random.between(0, 4); left > 0; left--) {
       await process.pause(process.random.pick([0, 40, 400]));
-      if (!town.network.healed && process.random.chance(0.1)) throw new Error(failure);
-      yield town.mark();
+      if (!cluster.network.healed && process.random.chance(0.1)) throw new Error(failure);
+      yield cluster.mark();
     }
   });
   const chunks: unknown[] = [];
@@ -106,9 +117,9 @@ async function recordStream(town: Town, { process }: Life, journal: Journal, key
     );
 }
 
-function begins(town: Town, process: Process, { key }: StepInfo): void {
-  const { history, plan } = town;
-  const run = recordsOf(town);
+function begins(cluster: Cluster, process: Process, { key }: StepInfo): void {
+  const { history, plan } = cluster;
+  const run = recordsOf(cluster);
   history.say(process.name, `records ${key}`);
   history.meet("a record made without a workflow");
   // A stale reading knows less than the one before, and what was deleted is recorded anew.
@@ -127,12 +138,12 @@ function isDoubtful(history: History): boolean {
 }
 
 /** Once all is over: what is recorded, somebody made. */
-export function judgeRecords(town: Town, run: RunLog): void {
-  const { history } = town;
+export function judgeRecords(cluster: Cluster, run: RunLog): void {
+  const { history } = cluster;
   for (const { kind, key, value, chunks = [] } of history.entries(run)) {
     const made = kind === "step.completed" ? [value] : chunks;
     for (const mark of made)
-      if (!town.marks.has(String(mark)))
+      if (!cluster.marks.has(String(mark)))
         history.violate("I3", `${key} of journal ${id} is recorded as ${String(mark)}, which nobody made`);
   }
 }

@@ -21,7 +21,7 @@ export interface Shrunk {
 }
 
 export async function shrink(failed: Simulation, options: ShrinkOptions = {}): Promise<Shrunk> {
-  const { budgetMs = 60_000, progress, ...around } = options;
+  const { budgetMs = 60_000, progress, ...context } = options;
   const until = performance.now() + budgetMs;
   const invariant = failed.violations[0]?.invariant;
   let plan: Plan = { ...failed.plan, only: failed.faults };
@@ -30,7 +30,7 @@ export async function shrink(failed: Simulation, options: ShrinkOptions = {}): P
   const fails = async (candidate: Plan): Promise<boolean> => {
     if (performance.now() > until) return false;
     tries += 1;
-    const simulation = await simulate({ ...around, plan: candidate, trace: true });
+    const simulation = await simulate({ ...context, plan: candidate, trace: true });
     const { violations, faults } = simulation;
     if (!violations.some((violation) => violation.invariant === invariant)) return false;
     last = simulation;
@@ -49,7 +49,7 @@ export async function shrink(failed: Simulation, options: ShrinkOptions = {}): P
     for (let flow = 0; flow < plan.flows.length; flow++) await smallerFlow(flow, () => plan, fails);
     for (const simpler of simplerSettings(plan)) await fails({ ...plan, ...simpler });
   }
-  const again = await simulate({ ...around, plan, trace: true });
+  const again = await simulate({ ...context, plan, trace: true });
   // Chance in code that is not ours may hide a failure the second time: then the last one is told.
   return { plan, tries, simulation: again.violations.length > 0 ? again : last };
 }

@@ -7,17 +7,17 @@ import type { Storage } from "@durable/core";
 import { seeded } from "../random.ts";
 import { actorsOf } from "./actors.ts";
 import { Disk } from "./disk.ts";
-import { act } from "./hand.ts";
+import { performAction } from "./operator.ts";
 import { History, type TraceLine, type Violation } from "./history.ts";
-import { isOpen } from "./records.ts";
-import { isExcused } from "./excuses.ts";
-import { judge } from "./judge.ts";
+import { isOpen } from "./run-log.ts";
+import { isExempt } from "./exemptions.ts";
+import { judge } from "./final-checks.ts";
 import { Network } from "./network.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
 import { areRecorded } from "./recorders.ts";
 import { Scheduler } from "./scheduler.ts";
-import { startOfTime, Town } from "./town.ts";
+import { startOfTime, Cluster } from "./cluster.ts";
 
 export interface SimulateOptions {
   readonly seed?: number;
@@ -78,19 +78,20 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     history.watched.add(name);
     if (isPrivate !== true) history.known.add(name);
   }
-  const town = new Town({ plan, scheduler, history, disk, network, programs, slackMs });
+  const cluster = new Cluster({ plan, scheduler, history, disk, network, programs, slackMs });
   const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
   process.on("unhandledRejection", unhandled);
   const restore = guardChance(history);
   try {
-    town.settle(actorsOf(town));
-    for (const action of plan.actions) scheduler.after(action.at, null, () => act(town, action));
+    cluster.start(actorsOf(cluster));
+    for (const action of plan.actions) scheduler.after(action.at, null, () => performAction(cluster, action));
     const lastAction = startOfTime + Math.max(0, ...plan.actions.map(({ at }) => at));
-    const calm = (): boolean => history.violations.length > 0 || (scheduler.now > lastAction && isOver(town));
+    const calm = (): boolean =>
+      history.violations.length > 0 || (scheduler.now > lastAction && isOver(cluster));
     await scheduler.run(calm, startOfTime + plan.healAt, mostEvents);
     // One violation is enough: what follows from it says little.
-    if (history.violations.length === 0) await heal(town);
-    if (history.violations.length === 0) await judge(town);
+    if (history.violations.length === 0) await heal(cluster);
+    if (history.violations.length === 0) await judge(cluster);
   } finally {
     restore();
     process.off("unhandledRejection", unhandled);
@@ -131,24 +132,24 @@ function guardChance(history: History): () => void {
 }
 
 /** Faults end, everybody begins anew, and all runs must come to their end. */
-async function heal(town: Town): Promise<void> {
-  const { scheduler, history, network, disk } = town;
+async function heal(cluster: Cluster): Promise<void> {
+  const { scheduler, history, network, disk } = cluster;
   history.say("plan", "faults end");
   network.healed = true;
   disk.full = false;
-  town.restart();
-  const how = await toTheEnd(town);
+  cluster.restart();
+  const how = await toTheEnd(cluster);
   if (history.violations.length > 0) return;
   if (how !== "done") {
-    const open = history.runs.filter((run) => isOpen(run) && !isExcused(history, run));
+    const open = history.runs.filter((run) => isOpen(run) && !isExempt(history, run));
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
     history.violate(
       "I4",
       `${how === "busy" ? "no end of events" : "stranded"}: ${list || "runs were never started"}`,
     );
   }
-  town.closed = true;
-  for (const { process } of town.lives) process.terminate();
+  cluster.closed = true;
+  for (const { process } of cluster.lives) process.terminate();
   // Those who only answer and start have no way to end but this one.
   await scheduler.run(() => false, scheduler.now + 10 * 60_000, mostEvents);
   const left = scheduler.pending();
@@ -156,10 +157,10 @@ async function heal(town: Town): Promise<void> {
 }
 
 /** Long sleeps of all that is left are skipped: nobody has anything to do before the first of them ends. */
-async function toTheEnd(town: Town): Promise<string> {
-  const { scheduler, history } = town;
+async function toTheEnd(cluster: Cluster): Promise<string> {
+  const { scheduler, history } = cluster;
   for (let waited = 0; ; waited += sliceMs) {
-    const over = (): boolean => history.violations.length > 0 || isOver(town);
+    const over = (): boolean => history.violations.length > 0 || isOver(cluster);
     const how = await scheduler.run(over, scheduler.now + sliceMs, mostEvents);
     if (how !== "late" || waited >= patienceMs) return how;
     const next = history.nextWake();
@@ -168,14 +169,16 @@ async function toTheEnd(town: Town): Promise<string> {
 }
 
 /** No run is open, but for those that nobody can bring to their end. */
-function isQuiet({ history }: Town): boolean {
-  return history.open === 0 || history.runs.every((run) => !isOpen(run) || isExcused(history, run));
+function isQuiet({ history }: Cluster): boolean {
+  return history.open === 0 || history.runs.every((run) => !isOpen(run) || isExempt(history, run));
 }
 
 /** Every run of the plan is there, and none is open. */
-function isOver(town: Town): boolean {
-  const { history, plan } = town;
-  return isQuiet(town) && areRecorded(town) && plan.runs.every(({ id }) => history.run(id) !== undefined);
+function isOver(cluster: Cluster): boolean {
+  const { history, plan } = cluster;
+  return (
+    isQuiet(cluster) && areRecorded(cluster) && plan.runs.every(({ id }) => history.run(id) !== undefined)
+  );
 }
 
 /** How far two clocks can be apart. */

@@ -3,7 +3,7 @@
 import type { Violation } from "./history.ts";
 import { invariants } from "./invariants.ts";
 import type { Simulation } from "./simulate.ts";
-import { startOfTime } from "./town.ts";
+import { startOfTime } from "./cluster.ts";
 import { childrenOf, type Tree } from "./tree.ts";
 
 /** Requests that went well and changed nothing say little. */
@@ -13,12 +13,12 @@ const quiet = new Set(["list", "read", "lease", "release", "append"]);
 export function eventTable({ trace }: Simulation, most = 300): string {
   // When faults end everybody begins anew, and at the end everybody ends: that is so in every history.
   const healed = trace.findIndex(({ what }) => what === "faults end");
-  const told = trace.filter(
+  const shown = trace.filter(
     ({ what }, i) =>
       !quiet.has(what) && !(healed !== -1 && i > healed && /^(dies: restarted|is asked to end)$/.test(what)),
   );
-  const who = Math.max(4, ...told.map((line) => line.who.length));
-  const lines = told.map(
+  const who = Math.max(4, ...shown.map((line) => line.who.length));
+  const lines = shown.map(
     (line) => `${seconds(line.at - startOfTime).padStart(11)}  ${line.who.padEnd(who)}  ${line.what}`,
   );
   const third = Math.floor(most / 3);

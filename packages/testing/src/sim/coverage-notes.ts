@@ -1,9 +1,10 @@
 /** Which of the ways this system knows were taken, as its batches show it. */
 
+import type { AppendRequest, NamedBlob } from "@durable/core";
 import type { History } from "./history.ts";
-import { driverOf, type AppliedBatch, type RunLog } from "./records.ts";
+import { driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 
-export function noteMeetings(history: History, run: RunLog, batch: AppliedBatch): void {
+export function noteCoverage(history: History, run: RunLog, batch: AppliedBatch): void {
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
   const kinds = new Set(batch.entries.map(({ kind }) => kind));
   for (const kind of kinds) history.meet(`entry ${kind}`);
@@ -29,4 +30,30 @@ export function noteMeetings(history: History, run: RunLog, batch: AppliedBatch)
   history.meet(
     last.process === batch.process ? "taken up again by the same process" : "taken over by another process",
   );
+}
+
+/** Which ways blobs take. */
+export class BlobNotes {
+  readonly #history: History;
+  readonly #owners = new Map<string, RunLog>();
+  readonly #refused = new Set<string>();
+
+  constructor(history: History) {
+    this.#history = history;
+  }
+
+  refused({ locator, blobs = [] }: AppendRequest): void {
+    for (const { name } of blobs) this.#refused.add(`${locator} ${name}`);
+  }
+
+  landed(run: RunLog, blobs: readonly NamedBlob[] = []): void {
+    for (const { name, body } of blobs) {
+      this.#history.meet(body === undefined ? "a blob named without its body" : "a blob");
+      const owner = this.#owners.get(name);
+      if (owner !== undefined && owner !== run) this.#history.meet("a blob that two runs name");
+      this.#owners.set(name, run);
+      if (body !== undefined && this.#refused.has(`${run.locator} ${name}`))
+        this.#history.meet("a blob sent again after a conflict");
+    }
+  }
 }

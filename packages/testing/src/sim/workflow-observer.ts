@@ -2,38 +2,46 @@
 
 import { inspect } from "node:util";
 import type { AnyWorkflow, StepInfo } from "@durable/core";
-import { isSource, pulled } from "../kit/chunks.ts";
-import type { Observer } from "../kit/observe.ts";
+import { isSource, pulled } from "../kit/chunk-source.ts";
+import type { Observer } from "../kit/observer.ts";
 import type { Body, History } from "./history.ts";
-import { Pass } from "./pass.ts";
+import { ReplayPass } from "./replay-pass.ts";
 import type { Plan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
-import { namedBy, topOf, type RunLog, type WrittenEntry } from "./records.ts";
-import { judgeStart } from "./starts.ts";
+import { namedBy, topOf, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { judgeStart } from "./start-checks.ts";
 
 /** Whose function it is, and where it runs. */
-export interface Watched {
+export interface ObservedWorkflow {
   readonly plan: Plan;
   readonly process: Process;
   readonly code: Code;
   readonly program: Program;
   readonly runId: string;
   /** The time at which its run began. */
-  readonly bornAt: number;
+  readonly createdAt: number;
   /** Watches the workflow of a child that no program of the simulation is. */
   readonly watchChild: (workflow: AnyWorkflow) => AnyWorkflow;
 }
 
 /** Notes what one life of a workflow function is given. */
-export function watch({ plan, process, code, program, runId, bornAt, watchChild }: Watched): Observer {
+export function observeWorkflow({
+  plan,
+  process,
+  code,
+  program,
+  runId,
+  createdAt,
+  watchChild,
+}: ObservedWorkflow): Observer {
   const { history } = process;
-  const run = history.runBorn(runId, bornAt);
+  const run = history.runCreatedAt(runId, createdAt);
   const worker = !plan.sweeps && process.name.startsWith("worker");
-  const pass = new Pass({ run, code, process: process.name, worker });
+  const pass = new ReplayPass({ run, code, process: process.name, worker });
   history.passes.push(pass);
   const perform = program.perform ?? (async (_process, _key, work) => work());
-  const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): Begun => {
+  const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
     if (key !== counted) history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
     const body = starts(process, pass, info, program);
     const over = takePlace(process, pass, plan.concurrency);
@@ -70,12 +78,12 @@ export function watch({ plan, process, code, program, runId, bornAt, watchChild 
     },
     stream: async (key, info, work, counted) => {
       if (info === null) return work(info);
-      const begun = begins({ key, info, counted });
+      const started = begins({ key, info, counted });
       try {
         const source = await perform(process, counted, () => work(info));
-        return isSource(source) ? noted(source, begun, { process, program }) : source;
+        return isSource(source) ? noted(source, started, { process, program }) : source;
       } catch (error) {
-        begun.over();
+        started.over();
         throw error;
       }
     },
@@ -113,7 +121,7 @@ function noteStream(history: History, run: RunLog | undefined, key: string): voi
 }
 
 /** A body that began, and the way to say that its place is free again. */
-interface Begun {
+interface StartedBody {
   readonly body: Body;
   readonly over: () => void;
 }
@@ -126,7 +134,7 @@ interface Producing {
 /** The chunks a body gives, noted as they are asked for: a stream is under way for as long as somebody asks. */
 function noted(
   source: Parameters<typeof pulled>[0],
-  { body, over }: Begun,
+  { body, over }: StartedBody,
   { process, program }: Producing,
 ): AsyncIterable<unknown> {
   const { perform } = program;
@@ -148,7 +156,11 @@ function noted(
 }
 
 /** I12: a worker has a body under way in as many runs as it has places; a child is driven in that of its parent. */
-function takePlace({ busy, name, history }: Process, { run, worker }: Pass, places: number): () => void {
+function takePlace(
+  { busy, name, history }: Process,
+  { run, worker }: ReplayPass,
+  places: number,
+): () => void {
   // A fork that a step makes is driven beside the worker's own runs.
   if (run === undefined || topOf(run).parent !== null) return () => {};
   const count = (by: 1 | -1): void => {
@@ -167,13 +179,13 @@ function takePlace({ busy, name, history }: Process, { run, worker }: Pass, plac
   };
 }
 
-/** What a child has begun is paid for: it goes on when the drive of its parent is lost, whose place is free again. */
+/** What a child has started is paid for: it goes on when the drive of its parent is lost, whose place is free again. */
 function isPlaced({ status, above }: RunLog): boolean {
   return status === "running" && above === undefined;
 }
 
 /** Notes a body that starts. */
-function starts(process: Process, pass: Pass, info: StepInfo, program: Program): Body {
+function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Program): Body {
   const { history, scheduler } = process;
   const { key, attempt, idempotencyKey } = info;
   const { run } = pass;

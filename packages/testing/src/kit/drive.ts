@@ -1,7 +1,7 @@
 /** Drives a run as the outside would: starts it, answers it, waits with it, and tries again after an error. */
 
 import type { App, Outcome, SuspendPoint, Workflow } from "@durable/core";
-import type { VirtualWorld } from "../world.ts";
+import type { VirtualWorld } from "../virtual-world.ts";
 import type { AnswerBook } from "./answers.ts";
 
 /** How a history came to its end, or why it did not. */
@@ -9,7 +9,7 @@ export type Ending<Output> =
   | { readonly kind: "ended"; readonly outcome: Outcome<Output> }
   | { readonly kind: "threw" | "stuck"; readonly error: Error };
 
-export interface Trip<Input, Output> {
+export interface Drive<Input, Output> {
   readonly flow: Workflow<Input, Output>;
   readonly runId: string;
   readonly input: Input;
@@ -17,33 +17,33 @@ export interface Trip<Input, Output> {
   readonly app: App;
   readonly world: VirtualWorld;
   /** Errors that a caller may see: what a fault made of a request. */
-  readonly excuses: number;
+  readonly allowedErrors: number;
 }
 
-const lookAgainMs = 5_000;
+const recheckMs = 5_000;
 const mostRounds = 10_000;
 /** Times that a run is looked at which only waits for children that nobody seems to drive. */
-const mostLooks = 5;
+const mostRechecks = 5;
 /** Times that one suspend point is answered: an answer that is refused would be given for ever. */
 const mostAnswers = 20;
 
-export async function toTheEnd<Input, Output>(trip: Trip<Input, Output>): Promise<Ending<Output>> {
-  const { flow, runId, input, world } = trip;
+export async function driveToEnd<Input, Output>(drive: Drive<Input, Output>): Promise<Ending<Output>> {
+  const { flow, runId, input, world } = drive;
   const args = [input, { id: runId }] as unknown as Parameters<typeof flow.run>;
-  const tries: Tries = { looks: 0, answers: new Map() };
+  const tries: Tries = { rechecks: 0, answers: new Map() };
   let next = (): Promise<Outcome<Output>> => flow.run(...args);
-  let { excuses } = trip;
+  let { allowedErrors } = drive;
   for (let rounds = 0; rounds < mostRounds; rounds++) {
     let outcome: Outcome<Output>;
     try {
       outcome = await next();
       if (outcome.status !== "suspended" && outcome.status !== "running") return { kind: "ended", outcome };
-      next = await after(trip, outcome, tries);
+      next = await after(drive, outcome, tries);
     } catch (error) {
-      if (excuses-- <= 0) return { kind: "threw", error: asError(error) };
+      if (allowedErrors-- <= 0) return { kind: "threw", error: asError(error) };
       // The run may not even have been recorded.
       next = async () => {
-        await pause(world, lookAgainMs);
+        await pause(world, recheckMs);
         return flow.run(...args);
       };
     }
@@ -53,39 +53,45 @@ export async function toTheEnd<Input, Output>(trip: Trip<Input, Output>): Promis
 
 /** What was tried in vain so far. */
 interface Tries {
-  looks: number;
+  rechecks: number;
   readonly answers: Map<string, number>;
 }
 
 /** What is to be done about a run that is not over. */
 async function after<Input, Output>(
-  trip: Trip<Input, Output>,
+  drive: Drive<Input, Output>,
   outcome: Outcome<Output> & { status: "suspended" | "running" },
   tries: Tries,
 ): Promise<() => Promise<Outcome<Output>>> {
-  const { app, runId, answers, world } = trip;
+  const { app, runId, answers, world } = drive;
   const advance = async (ms: number): Promise<Outcome<Output>> => {
     await pause(world, ms);
     return (await app.advance(runId)) as Outcome<Output>;
   };
-  if (outcome.status === "running") return () => advance(lookAgainMs);
+  if (outcome.status === "running") return () => advance(recheckMs);
   const { waiting } = outcome;
   const point = answers.find(waiting);
-  if (point !== undefined) return () => answered(trip, point, tries).then((now) => now ?? advance(0));
-  const wakeAt = outcome.wakeAt ?? (tries.looks++ < mostLooks ? await lookAt(trip) : null);
+  if (point !== undefined) return () => answered(drive, point, tries).then((now) => now ?? advance(0));
+  const wakeAt = outcome.wakeAt ?? (tries.rechecks++ < mostRechecks ? await recheckAt(drive) : null);
   if (wakeAt === null) throw answers.missing(waiting);
   return () => advance(Math.max(0, wakeAt - world.now()));
 }
 
 /** When the run is looked at, should none of its children tell it more. */
-async function lookAt({ app, runId }: { readonly app: App; readonly runId: string }): Promise<number | null> {
+async function recheckAt({
+  app,
+  runId,
+}: {
+  readonly app: App;
+  readonly runId: string;
+}): Promise<number | null> {
   const { runs } = await app.list({ status: "suspended" });
   return runs.find((run) => run.runId === runId)?.wakeAt ?? null;
 }
 
 /** Answers a suspend point of the run, or of one of its children; gives where the run then stands, if it was told. */
 async function answered<Input, Output>(
-  { flow, runId, answers }: Trip<Input, Output>,
+  { flow, runId, answers }: Drive<Input, Output>,
   point: SuspendPoint,
   tries: Tries,
 ): Promise<Outcome<Output> | null> {

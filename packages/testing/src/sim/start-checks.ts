@@ -8,12 +8,12 @@
  */
 
 import type { Body, History } from "./history.ts";
-import { topOf, type RunLog } from "./records.ts";
-import type { Pass } from "./pass.ts";
+import { topOf, type RunLog } from "./run-log.ts";
+import type { ReplayPass } from "./replay-pass.ts";
 import type { Process } from "./process.ts";
-import { isOfStream } from "./streams.ts";
+import { isOfStream } from "./stream-checks.ts";
 
-export function judgeStart(history: History, process: Process, pass: Pass, body: Body): void {
+export function judgeStart(history: History, process: Process, pass: ReplayPass, body: Body): void {
   const { run } = pass;
   const { key, attempt, at } = body;
   if (run === undefined) {
@@ -36,7 +36,7 @@ function hasOneJournal({ name }: Process, { family }: RunLog): boolean {
   return name.startsWith("worker") && !family;
 }
 
-function judgeEnds(history: History, process: Process, { run, worker }: Pass, where: string): void {
+function judgeEnds(history: History, process: Process, { run, worker }: ReplayPass, where: string): void {
   if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "cancelled"))
     history.violate("I9", `${where} after it was shown the cancellation`);
   // A fork that a step makes is driven beside the worker, which does not know of it.

@@ -1,58 +1,58 @@
 /** Who answers what runs wait for. */
 
 import type { App } from "@durable/core";
-import type { Attempted, History } from "./history.ts";
-import { judgeFailure, judgeOutcome, noteBlocked } from "./outcomes.ts";
+import type { AnswerAttempt, History } from "./history.ts";
+import { judgeFailure, judgeOutcome, noteBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
-import { namedBy } from "./records.ts";
-import { judgeReply } from "./replies.ts";
-import { forever, type Actor, type Town } from "./town.ts";
+import { namedBy } from "./run-log.ts";
+import { judgeReply } from "./reply-checks.ts";
+import { forever, type Actor, type Cluster } from "./cluster.ts";
 
 /** Answers what it reads in outcomes and in its mail: late, early, twice, wrongly, until faults end; then rightly. */
-export function answerer(town: Town): Actor {
+export function answerer(cluster: Cluster): Actor {
   return {
     name: "answerer",
     boot: ({ process, app }) => {
-      let mails = town.mailbox.length;
-      town.onMail = (token) => {
+      let mails = cluster.mailbox.length;
+      cluster.onMail = (token) => {
         // Whoever is quick answers before anybody waits.
         if (process.random.chance(0.3))
-          void process.pause(process.random.between(0, 30)).then(() => answer(town, process, app, token));
+          void process.pause(process.random.between(0, 30)).then(() => answer(cluster, process, app, token));
       };
       void forever(process, 700, async () => {
-        const { network, mailbox, history } = town;
+        const { network, mailbox, history } = cluster;
         // Mail that came before this life began was read by another.
         for (; mails < mailbox.length; mails++) {
-          if (process.random.chance(0.5)) void answer(town, process, app, mailbox[mails] as string);
+          if (process.random.chance(0.5)) void answer(cluster, process, app, mailbox[mails] as string);
         }
         for (const run of history.runs.filter(({ deleted }) => !deleted)) {
           if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
           const outcome = await app.get(run.runId).outcome();
           const waiting = outcome.status === "suspended" ? outcome.waiting : [];
-          for (const { token } of waiting) await answer(town, process, app, token);
+          for (const { token } of waiting) await answer(cluster, process, app, token);
         }
       });
     },
   };
 }
 
-export async function answer(town: Town, process: Process, app: App, token: string): Promise<void> {
-  const { history, network, scheduler } = town;
+export async function answer(cluster: Cluster, process: Process, app: App, token: string): Promise<void> {
+  const { history, network, scheduler } = cluster;
   const wait = history.waits.get(namedBy(token));
   if (wait === undefined)
     return history.violate("I6", `${process.name} was given a token no workflow made: ${token}`);
   const { random } = process;
   const forged = !network.healed && random.chance(0.05);
   const { workflow } = history.run(wait.runId) ?? {};
-  const program = town.programs.find(({ name }) => name === workflow) ?? town.programs[0];
+  const program = cluster.programs.find(({ name }) => name === workflow) ?? cluster.programs[0];
   const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
-  const answered = valid ? answerOf(town, program, wait) : { value: program?.rubbish };
+  const answered = valid ? answerOf(cluster, program, wait) : { value: program?.rubbish };
   if (answered === null) return;
   const { value } = answered;
   const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
   const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
-  const attempted: Attempted = {
+  const attempted: AnswerAttempt = {
     ...wait,
     value,
     id,
@@ -68,24 +68,28 @@ export async function answer(town: Town, process: Process, app: App, token: stri
   const one = async (): Promise<void> => {
     try {
       const { status, outcome } = await app[how](sent, value, id === null ? {} : { id });
-      if (outcome !== undefined) judgeOutcome(town, outcome);
+      if (outcome !== undefined) judgeOutcome(cluster, outcome);
       history.meet(`an answer ${status}`);
       history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${status}`);
       if (forged && status !== "unknown") history.violate("I6", `a forged token was ${status}`);
       if (!forged)
-        judgeReply(history, { answer: attempted, status, now: scheduler.now, slackMs: town.slackMs });
+        judgeReply(history, { answer: attempted, status, now: scheduler.now, slackMs: cluster.slackMs });
       attempted.status = attempted.status === "accepted" ? "accepted" : status;
       attempted.until = scheduler.now;
     } catch (error) {
-      judgeFailure(town, process.name, error);
-      noteBlocked(town, wait.runId, error);
+      judgeFailure(cluster, process.name, error);
+      noteBlocked(cluster, wait.runId, error);
     }
   };
   await Promise.all(Array.from({ length: tries }, one));
 }
 
-function answerOf(town: Town, program: Program | undefined, wait: Wait): { readonly value: unknown } | null {
-  const { history } = town;
+function answerOf(
+  cluster: Cluster,
+  program: Program | undefined,
+  wait: Wait,
+): { readonly value: unknown } | null {
+  const { history } = cluster;
   const run = history.run(wait.runId);
   const opened =
     run && history.entries(run).find(({ kind, key }) => kind === "suspend.opened" && key === wait.key);

@@ -2,13 +2,13 @@
 
 import type { Cipher } from "@durable/core";
 
-export interface Watched {
+export interface TrackedCipher {
   readonly cipher: Cipher | undefined;
   /** For `virtualWorld`: waits for what is under way, and says whether there was anything. */
   readonly hold: () => Promise<boolean>;
 }
 
-export function watched(cipher: Cipher | undefined): Watched {
+export function trackedCipher(cipher: Cipher | undefined): TrackedCipher {
   const pending = new Set<Promise<unknown>>();
   const noted = <T>(work: Promise<T>): Promise<T> => {
     pending.add(work);

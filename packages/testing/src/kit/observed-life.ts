@@ -14,8 +14,8 @@ import {
 } from "@durable/core";
 import { place, type AmbientName, type Place } from "./ambient.ts";
 import type { Bodies } from "./bodies.ts";
-import { isSource, pulled } from "./chunks.ts";
-import { observed, type Observer } from "./observe.ts";
+import { isSource, pulled } from "./chunk-source.ts";
+import { observed, type Observer } from "./observer.ts";
 
 /** What a pass asked for; the error knows from where. */
 export interface Asked {
@@ -43,7 +43,7 @@ export function emptyNotes(): Notes {
   return { passes: new Map(), ran: new Map(), keyed: new Set(), found: new Set(), reads: [] };
 }
 
-export interface LifeParts {
+export interface ObservedLifeParts {
   readonly storage: Storage;
   readonly world: World;
   readonly secret: string;
@@ -53,13 +53,13 @@ export interface LifeParts {
 
 type Body = (ctx: Context, input: unknown) => unknown;
 
-export class Life {
-  readonly #parts: LifeParts;
+export class ObservedLife {
+  readonly #parts: ObservedLifeParts;
   /** Children as they are run here, by their code and the path their keys are told under. */
   readonly #children = new Map<AnyWorkflow["definition"], Map<string, AnyWorkflow>>();
   #over = false;
 
-  constructor(parts: LifeParts) {
+  constructor(parts: ObservedLifeParts) {
     this.#parts = parts;
   }
 
@@ -132,7 +132,7 @@ export class Life {
   #body(key: string, info: StepInfo | null, work: (info: unknown) => unknown): unknown {
     const { notes } = this.#parts;
     if (!this.#over) notes.ran.set(key, (notes.ran.get(key) ?? 0) + 1);
-    const told =
+    const given =
       info === null
         ? info
         : new Proxy(info, {
@@ -141,7 +141,7 @@ export class Life {
               return Reflect.get(target, property, target);
             },
           });
-    return this.#outside(key, () => work(told));
+    return this.#outside(key, () => work(given));
   }
 
   /** A producer works when it is asked for a chunk, and stands still in between. */

@@ -6,7 +6,7 @@
  */
 
 import type { Body, History } from "./history.ts";
-import type { RunLog, WrittenEntry } from "./records.ts";
+import type { RunLog, WrittenEntry } from "./run-log.ts";
 
 export function isOfStream({ kind, stream }: WrittenEntry): boolean {
   return kind.startsWith("stream.") || stream === true;

@@ -10,7 +10,7 @@
 
 import type { StepInfo } from "@durable/core";
 import type { History } from "./history.ts";
-import type { RunLog, WrittenEntry } from "./records.ts";
+import type { RunLog, WrittenEntry } from "./run-log.ts";
 
 /** An effect is about to happen. */
 export function judgeEffect(history: History, run: RunLog | undefined, info: StepInfo, value: unknown): void {

@@ -3,15 +3,15 @@
  *
  * - Answers, cancellations and the ends of children come from outside and say so; nothing else does.
  * - One write id, one batch.
- * - Attempts of a step count 1, 2, 3; those of a stream do, and its chunks are dense (streams.ts).
+ * - Attempts of a step count 1, 2, 3; those of a stream do, and its chunks are dense (stream-checks.ts).
  * - A group is opened before anything in it is recorded.
  * - `after` is a position that was delivered before, and `answer` that of an answer to the same wait.
  * - An answer that stands is judged before a timer fires or the run parks.
  */
 
 import type { History } from "./history.ts";
-import { isSettlement, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
-import { wrongChunks, wrongStream } from "./streams.ts";
+import { isSettlement, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { wrongChunks, wrongStream } from "./stream-checks.ts";
 
 /** An entry and its position on the one line that a run shares with its ancestors. */
 interface Placed {

@@ -1,8 +1,8 @@
 /** One life of a workflow function: what it was given, and which of its branches are lost. */
 
-import type { RunLog } from "./records.ts";
+import type { RunLog } from "./run-log.ts";
 
-export interface PassParts {
+export interface ReplayPassParts {
   /** Absent when the run's first batch was forgotten by the storage. */
   readonly run: RunLog | undefined;
   /** The version of the code it ran. */
@@ -13,7 +13,7 @@ export interface PassParts {
 }
 
 /** One life of a workflow function. */
-export class Pass {
+export class ReplayPass {
   readonly run: RunLog | undefined;
   readonly code: "first" | "changed";
   readonly process: string;
@@ -26,7 +26,7 @@ export class Pass {
   readonly #open = new Set<string>();
   readonly #lost = new Set<string>();
 
-  constructor(parts: PassParts) {
+  constructor(parts: ReplayPassParts) {
     this.run = parts.run;
     this.code = parts.code;
     this.process = parts.process;

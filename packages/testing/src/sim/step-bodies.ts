@@ -2,23 +2,27 @@
 
 import { FatalError, type StepInfo } from "@durable/core";
 import type { Tree } from "./tree.ts";
-import type { Walk } from "./walk.ts";
+import type { Frame } from "./environment.ts";
 
 type Step = Tree & { kind: "step" };
 type Stream = Tree & { kind: "stream" };
 
-export async function work(node: Step, info: StepInfo, { around, place, runId }: Walk): Promise<unknown> {
-  const nonce = around.nonce();
+export async function work(
+  node: Step,
+  info: StepInfo,
+  { environment, place, runId }: Frame,
+): Promise<unknown> {
+  const nonce = environment.nonce();
   const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
   // Done at once: an attempt that fails, dies or is told to stop afterwards has done it all the same.
-  if (node.onUncertain !== undefined) around.effect(runId, info, value);
-  if (node.ms > 0) await around.pause(node.ms);
+  if (node.onUncertain !== undefined) environment.effect(runId, info, value);
+  if (node.ms > 0) await environment.pause(node.ms);
   if (node.fails === 9) throw new FatalError("never works");
   if (info.attempt <= node.fails) throw new Error(`fails at attempt ${info.attempt}`);
   if (nonce === null || !node.typed || node.large !== undefined) return value;
   // What was returned is what counts, whatever becomes of the object afterwards.
   const typed = { nonce, at: new Date(nonce.length), bag: new Set([nonce]), none: undefined };
-  void around.pause(1).then(() => typed.bag.clear());
+  void environment.pause(1).then(() => typed.bag.clear());
   return typed;
 }
 
@@ -26,13 +30,13 @@ export async function work(node: Step, info: StepInfo, { around, place, runId }:
 export async function* chunksOf(
   node: Stream,
   info: StepInfo,
-  { around, place }: Walk,
+  { environment, place }: Frame,
 ): AsyncGenerator<unknown, void, undefined> {
   const fails = info.attempt <= node.fails;
   const count = fails ? node.chunks >> 1 : node.chunks;
   for (let i = 0; i < count; i++) {
-    if (node.ms > 0) await around.pause(node.ms);
-    yield around.nonce() ?? calmChunk(node, place, i);
+    if (node.ms > 0) await environment.pause(node.ms);
+    yield environment.nonce() ?? calmChunk(node, place, i);
   }
   if (node.fails === 9) throw new FatalError("never works");
   if (fails) throw new Error(`fails at attempt ${info.attempt}`);

@@ -10,24 +10,24 @@
  */
 
 import type { Outcome } from "@durable/core";
-import { judgeBlobs } from "./blobs.ts";
-import { isCancelled, judgeChildren } from "./children.ts";
+import { judgeBlobs } from "./blob-checks.ts";
+import { isCancelled, judgeChildren } from "./child-checks.ts";
 import { coldStart } from "./cold-start.ts";
-import { decidedOutcomes } from "./effects.ts";
-import { judgeFork } from "./forks.ts";
-import type { Attempted, History } from "./history.ts";
-import { isEnd, isSettlement, type RunLog, type WrittenEntry } from "./records.ts";
+import { decidedOutcomes } from "./effect-checks.ts";
+import { judgeFork } from "./fork-checks.ts";
+import type { AnswerAttempt, History } from "./history.ts";
+import { isEnd, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRecords } from "./recorders.ts";
-import { judgeStreams } from "./streams.ts";
-import type { Town } from "./town.ts";
+import { judgeStreams } from "./stream-checks.ts";
+import type { Cluster } from "./cluster.ts";
 
-export async function judge(town: Town): Promise<void> {
-  const { history } = town;
-  await judgeBlobs(town);
+export async function judge(cluster: Cluster): Promise<void> {
+  const { history } = cluster;
+  await judgeBlobs(cluster);
   for (const run of history.runs) {
     if (history.lineage(run).some(({ tainted }) => tainted)) continue;
     if (run.workflow === "") {
-      judgeRecords(town, run);
+      judgeRecords(cluster, run);
       continue;
     }
     const entries = history.entries(run);
@@ -38,7 +38,7 @@ export async function judge(town: Town): Promise<void> {
     judgeInheritance(history, run, entries);
     const fork = history.forks.find(({ id }) => id === run.runId);
     if (fork !== undefined) judgeFork(history, run, fork);
-    judgeOutput(town, run, await coldStart(town, run));
+    judgeOutput(cluster, run, await coldStart(cluster, run));
   }
 }
 
@@ -50,8 +50,8 @@ function judgePasses(history: History, run: RunLog): void {
     for (const { seen, process } of same) {
       const at = seen.findIndex((what, i) => what !== longest.seen[i]);
       if (at === -1) continue;
-      const told = `${process} was given ${seen[at]}, ${longest.process} ${longest.seen[at]}`;
-      return history.violate("I1", `run ${run.runId}: ${told}`);
+      const difference = `${process} was given ${seen[at]}, ${longest.process} ${longest.seen[at]}`;
+      return history.violate("I1", `run ${run.runId}: ${difference}`);
     }
   }
 }
@@ -120,7 +120,7 @@ function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEn
 }
 
 /** An answer that fits and was accepted stands; one that may not fit is judged when its wait is reached. */
-function isBinding({ status, valid }: Attempted): boolean {
+function isBinding({ status, valid }: AnswerAttempt): boolean {
   return status === "accepted" && valid;
 }
 
@@ -192,7 +192,7 @@ function givenTo(history: History, runs: readonly RunLog[]): [string, string][] 
   );
 }
 
-function judgeOutput({ history, programs }: Town, run: RunLog, outcome: Outcome<unknown> | null): void {
+function judgeOutput({ history, programs }: Cluster, run: RunLog, outcome: Outcome<unknown> | null): void {
   const lineage = history.lineage(run);
   const isOf = (other: RunLog): boolean =>
     lineage.includes(other) || (other.above !== undefined && isOf(other.above));

@@ -3,11 +3,11 @@
  * Part of I8: a journal whose blobs are missing is not dense.
  */
 
-import type { RunLog } from "./records.ts";
-import type { Town } from "./town.ts";
+import type { RunLog } from "./run-log.ts";
+import type { Cluster } from "./cluster.ts";
 
 /** Once all is over. */
-export async function judgeBlobs({ history, disk }: Town): Promise<void> {
+export async function judgeBlobs({ history, disk }: Cluster): Promise<void> {
   const kept = new Set<string>();
   const gone = new Map<string, RunLog>();
   for (const run of history.runs) {

@@ -1,15 +1,15 @@
 /** What a plan has happen at given times. */
 
-import { answer } from "./answers.ts";
-import { judgeFailure, judgeOutcome } from "./outcomes.ts";
+import { answer } from "./answerer.ts";
+import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
 import type { Action } from "./plan.ts";
-import type { Life, Town } from "./town.ts";
+import type { ProcessLife, Cluster } from "./cluster.ts";
 
 /** Carries out one action of the plan. */
-export function act(town: Town, action: Action): void {
-  const { history, lives, scheduler } = town;
+export function performAction(cluster: Cluster, action: Action): void {
+  const { history, lives, scheduler } = cluster;
   const { kind, target, ms } = action;
-  const life = lives[target % lives.length] as Life;
+  const life = lives[target % lives.length] as ProcessLife;
   history.say("plan", `${kind} ${target}`);
   history.meet(`action ${kind}`);
   switch (kind) {
@@ -25,24 +25,24 @@ export function act(town: Town, action: Action): void {
       life.process.skewMs += target % 2 === 0 ? ms : -ms;
       return;
     case "deploy":
-      town.deployed = true;
+      cluster.deployed = true;
       return life.process.kill("redeployed");
     case "rotate":
-      town.rotated = true;
+      cluster.rotated = true;
       return;
     case "fill-disk":
-      town.disk.full = true;
+      cluster.disk.full = true;
       return void scheduler.after(ms, null, () => {
-        town.disk.full = false;
+        cluster.disk.full = false;
       });
     default:
-      void meddle(town, action).catch((error: unknown) => judgeFailure(town, "hand", error));
+      void interfere(cluster, action).catch((error: unknown) => judgeFailure(cluster, "operator", error));
   }
 }
 
-async function meddle(town: Town, { kind, target }: Action): Promise<void> {
-  const { history, lives } = town;
-  const life = lives.at(-1) as Life;
+async function interfere(cluster: Cluster, { kind, target }: Action): Promise<void> {
+  const { history, lives } = cluster;
+  const life = lives.at(-1) as ProcessLife;
   const { runs } = history;
   const run = runs[target % Math.max(1, runs.length)];
   if (run === undefined || !life.process.alive) return;
@@ -53,14 +53,14 @@ async function meddle(town: Town, { kind, target }: Action): Promise<void> {
     case "delete":
       return app.delete(run.runId);
     case "advance":
-      return judgeOutcome(town, await app.advance(run.runId));
+      return judgeOutcome(cluster, await app.advance(run.runId));
     case "fork":
-      return void (await town.fork(life, run.runId, { edit: !town.plan.calm && target % 3 === 0 }));
+      return void (await cluster.fork(life, run.runId, { edit: !cluster.plan.calm && target % 3 === 0 }));
     case "storm": {
       const outcome = await app.get(run.runId).outcome();
       const [point] = outcome.status === "suspended" ? outcome.waiting : [];
       if (point !== undefined)
-        await Promise.all(Array.from({ length: 6 }, () => answer(town, life.process, app, point.token)));
+        await Promise.all(Array.from({ length: 6 }, () => answer(cluster, life.process, app, point.token)));
       return;
     }
     default:

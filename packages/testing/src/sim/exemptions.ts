@@ -1,17 +1,17 @@
 /** Runs that nobody can bring to their end, and whose fault that is not. */
 
 import type { History } from "./history.ts";
-import { isOpen, type RunLog } from "./records.ts";
+import { isOpen, type RunLog } from "./run-log.ts";
 
 /**
  * The code that stays cannot go on with it, it kills whoever drives it, or the storage forgot a part of it; it waits
  * for a child of which that is so; or its code is known only to whoever drives a parent that nobody drives any more.
  */
-export function isExcused(history: History, run: RunLog): boolean {
+export function isExempt(history: History, run: RunLog): boolean {
   if (isStuck(history, run)) return true;
   const { above } = run;
   const lonely = !history.known.has(run.workflow) && above !== undefined;
-  return lonely && (!isOpen(above) || isExcused(history, above));
+  return lonely && (!isOpen(above) || isExempt(history, above));
 }
 
 function isStuck(history: History, run: RunLog): boolean {

@@ -6,21 +6,21 @@
  * I9. When a cancellation lands, no child of the run is alive.
  */
 
-import { isExcused } from "./excuses.ts";
+import { isExempt } from "./exemptions.ts";
 import type { History } from "./history.ts";
-import { isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./records.ts";
+import { isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 /** At the moment a batch lands. */
 export function judgeFamily(history: History, run: RunLog, batch: AppliedBatch): void {
-  if (run.batches.length === 1 && run.childOf !== null) judgeBirth(history, run, batch);
+  if (run.batches.length === 1 && run.childOf !== null) judgeNewChild(history, run, batch);
   for (const entry of batch.entries) {
     if (entry.kind === "child.opened") run.family = true;
-    if (/^child\.(completed|failed|closed)$/.test(entry.kind)) judgeTold(history, run, batch, entry);
+    if (/^child\.(completed|failed|closed)$/.test(entry.kind)) judgeChildEnd(history, run, batch, entry);
     if (entry.kind === "run.cancelled") judgeCancelled(history, run);
   }
 }
 
-function judgeBirth(history: History, run: RunLog, { entries }: AppliedBatch): void {
+function judgeNewChild(history: History, run: RunLog, { entries }: AppliedBatch): void {
   const { runId, childOf } = run;
   const unborn = entries.at(-1)?.kind === "run.cancelled";
   if (unborn) return history.meet("a child that was cancelled before it began");
@@ -34,7 +34,7 @@ function judgeBirth(history: History, run: RunLog, { entries }: AppliedBatch): v
     history.violate("I8", `run ${runId} begins, and no parent knows of it`);
 }
 
-function judgeTold(history: History, run: RunLog, batch: AppliedBatch, entry: WrittenEntry): void {
+function judgeChildEnd(history: History, run: RunLog, batch: AppliedBatch, entry: WrittenEntry): void {
   const { kind, key } = entry;
   const opened = history.entries(run).find((other) => other.kind === "child.opened" && other.key === key);
   if (opened === undefined && kind !== "child.closed")
@@ -82,7 +82,7 @@ export function judgeChildren(history: History, run: RunLog): void {
     // What was deleted may have begun anew; what the storage lied about may end in any way.
     if (child === undefined || lives.length > 1 || child.tainted || child.deleted) continue;
     // It told its end, and died before it came to it, and its code went with its parent.
-    if (isOpen(child) && isExcused(history, child)) continue;
+    if (isOpen(child) && isExempt(history, child)) continue;
     const end = history.entries(child).at(-1);
     // Two journals have no moment in common: a cancellation may come between what is told and the end.
     const cancelled = child.status === "cancelled" || isCancelled(entries, key);

@@ -7,7 +7,7 @@
  */
 
 import type { ForkNote, History } from "./history.ts";
-import { isSettlement, type RunLog, type WrittenEntry } from "./records.ts";
+import { isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 export function judgeFork(history: History, run: RunLog, { key, how }: ForkNote): void {
   const [forked] = history.entries(run);

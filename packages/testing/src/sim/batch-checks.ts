@@ -7,12 +7,12 @@
  */
 
 import type { RunHead } from "@durable/core";
-import { judgeFamily } from "./children.ts";
-import { judgeAnnounced, noteDecided } from "./effects.ts";
-import { judgeForm } from "./form.ts";
+import { judgeFamily } from "./child-checks.ts";
+import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
+import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
 import {
-  bornAt,
+  createdAt,
   driverOf,
   isEnd,
   isSettlement,
@@ -20,8 +20,8 @@ import {
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
-} from "./records.ts";
-import { noteMeetings } from "./meetings.ts";
+} from "./run-log.ts";
+import { noteCoverage } from "./coverage-notes.ts";
 
 export function judgeBatch(
   history: History,
@@ -29,7 +29,7 @@ export function judgeBatch(
   head: RunHead,
   slackMs: number,
 ): void {
-  noteMeetings(history, run, batch);
+  noteCoverage(history, run, batch);
   judgeDriver(history, run, batch);
   // A question is one whoever forgot what.
   for (const entry of batch.entries) noteQuestion(history, run, entry);
@@ -76,8 +76,11 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   // A fork's head also counts what it was given by its ancestors.
   const counted = run.parent === null ? head.steps === steps : head.steps >= steps;
   if (head.status === run.status && head.wakeAt === wakeAt && counted) return;
-  const told = `${head.status}, wake at ${head.wakeAt}, ${head.steps} steps`;
-  history.violate("I8", `${where}: the head says ${told}; the journal ${run.status}, ${wakeAt}, ${steps}`);
+  const headText = `${head.status}, wake at ${head.wakeAt}, ${head.steps} steps`;
+  history.violate(
+    "I8",
+    `${where}: the head says ${headText}; the journal ${run.status}, ${wakeAt}, ${steps}`,
+  );
 }
 
 /** The deadline may have been set in a parent: sleeps under way are inherited. */
@@ -110,7 +113,7 @@ function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
   // A start that was under way when its run was deleted begins it anew: nobody remembers that it was there.
   if (writes !== run && run.batches.length > 1) {
     // Lives of one id are told apart by the time they began: those of one millisecond are not.
-    if (bornAt(writes) === bornAt(run)) run.tainted = writes.tainted = true;
+    if (createdAt(writes) === createdAt(run)) run.tainted = writes.tainted = true;
     else history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
   }
   if (run.tainted) return;

@@ -5,7 +5,7 @@
  */
 
 import type { NamedBlob } from "@durable/core";
-import { unseal } from "./sealing.ts";
+import { unseal } from "./cipher.ts";
 
 type Tagged = { readonly $?: unknown; readonly v?: unknown };
 
@@ -104,7 +104,7 @@ function namesIn(tag: string): string[] {
     .filter((name) => name !== "");
 }
 
-/** True when a text may hold what has to be put together: a quick look that spares most batches a walk. */
+/** True when a text may hold what has to be put together: a quick look that spares most batches a frame. */
 export function mayBeWrapped(text: string): boolean {
   return text.includes('{"$":"sealed"') || hasBlobs(text);
 }

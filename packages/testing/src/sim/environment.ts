@@ -3,7 +3,7 @@
 import type { AnyWorkflow, Resolution, StepInfo, Uncertain } from "@durable/core";
 
 /** What the work of a generated workflow reaches for. */
-export interface Surroundings {
+export interface Environment {
   /** Time passes in the process that does the work. */
   pause(ms: number): Promise<void>;
   /** A value no other body ever gives; calm trees say what they give instead. */
@@ -22,9 +22,9 @@ export interface Surroundings {
   lookUp(uncertain: Uncertain): Promise<Resolution>;
 }
 
-export interface Walk {
-  readonly around: Surroundings;
+export interface Frame {
+  readonly environment: Environment;
   readonly runId: string;
-  /** Where the walk stands in the tree: equal at every pass. */
+  /** Where the frame stands in the tree: equal at every pass. */
   readonly place: string;
 }

@@ -18,20 +18,20 @@ import {
   type Uncertain,
   type Workflow,
 } from "@durable/core";
-import { observed } from "../kit/observe.ts";
+import { observed } from "../kit/observer.ts";
 import type { Disk } from "./disk.ts";
 import type { History } from "./history.ts";
 import { never, streamOf, type Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
-import { judgeEffect } from "./effects.ts";
+import { judgeEffect } from "./effect-checks.ts";
 import type { Code, Program } from "./program.ts";
-import { simCipher } from "./sealing.ts";
-import type { Surroundings } from "./walk.ts";
+import { simCipher } from "./cipher.ts";
+import type { Environment } from "./environment.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { watch } from "./watch.ts";
+import { observeWorkflow } from "./workflow-observer.ts";
 
-export interface TownParts {
+export interface ClusterParts {
   readonly plan: Plan;
   readonly scheduler: Scheduler;
   readonly history: History;
@@ -43,7 +43,7 @@ export interface TownParts {
 }
 
 /** What one life of an actor has. */
-export interface Life {
+export interface ProcessLife {
   readonly process: Process;
   readonly app: App;
   readonly flows: readonly Workflow<unknown, unknown>[];
@@ -54,8 +54,10 @@ export interface Life {
 
 export interface Actor {
   readonly name: string;
+  /** Names its random streams; its own name by default. */
+  readonly streamName?: string;
   /** Begins a life: what it starts goes on until the process dies. */
-  readonly boot: (life: Life) => void;
+  readonly boot: (life: ProcessLife) => void;
 }
 
 /** The time at which every simulation begins. */
@@ -75,7 +77,7 @@ export async function forever(process: Process, ms: number, work: () => Promise<
   }
 }
 
-export class Town {
+export class Cluster {
   readonly plan: Plan;
   readonly scheduler: Scheduler;
   readonly history: History;
@@ -83,7 +85,7 @@ export class Town {
   readonly network: Network;
   readonly programs: readonly Program[];
   readonly slackMs: number;
-  readonly lives: Life[] = [];
+  readonly lives: ProcessLife[] = [];
   /** Tokens sent out by steps. */
   readonly mailbox: string[] = [];
   /** What was made for journals without a workflow. */
@@ -100,7 +102,7 @@ export class Town {
   readonly #incarnations: number[] = [];
   #nonces = 0;
 
-  constructor(parts: TownParts) {
+  constructor(parts: ClusterParts) {
     this.plan = parts.plan;
     this.scheduler = parts.scheduler;
     this.history = parts.history;
@@ -110,7 +112,7 @@ export class Town {
     this.slackMs = parts.slackMs;
   }
 
-  settle(actors: readonly Actor[]): void {
+  start(actors: readonly Actor[]): void {
     for (const actor of actors) {
       this.#actors.push(actor);
       this.#incarnations.push(0);
@@ -132,13 +134,14 @@ export class Town {
     this.#incarnations[index] = count;
     const name = `${actor.name}.${count}`;
     const { seed, skews, schedule } = this.plan;
-    const random = streamOf(seed, name);
+    const stream = `${actor.streamName ?? actor.name}.${count}`;
+    const random = streamOf(seed, stream);
     const process = new Process({
       name,
       scheduler: this.scheduler,
       history: this.history,
       random,
-      faults: streamOf(seed, `${name} faults`),
+      faults: streamOf(seed, `${stream} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
       warned: (message) => this.onWarning(message),
@@ -153,10 +156,10 @@ export class Town {
     actor.boot(life);
   }
 
-  #life(process: Process): Life {
+  #life(process: Process): ProcessLife {
     const options = this.#options(process);
     const workflows: Workflow<unknown, unknown>[] = [];
-    const life: Life = {
+    const life: ProcessLife = {
       process,
       code: this.deployed ? "changed" : "first",
       options,
@@ -199,16 +202,16 @@ export class Town {
     return this.rotated ? { current: "b", keys: { a: first, b: "another secret" } } : first;
   }
 
-  #workflow(program: Program, life: Life): Workflow<unknown, unknown> {
+  #workflow(program: Program, life: ProcessLife): Workflow<unknown, unknown> {
     const { name, schema } = program;
     const watched = this.#watched(program, life);
     return schema === undefined ? durable(name, watched) : durable(name, watched, { input: schema });
   }
 
-  #watched(program: Program, life: Life): (ctx: Context, input: unknown) => unknown {
+  #watched(program: Program, life: ProcessLife): (ctx: Context, input: unknown) => unknown {
     const { process, code } = life;
     const { plan } = this;
-    const call = program.body(code, this.#surroundings(life));
+    const call = program.body(code, this.#environment(life));
     const watchChild = ({ name, definition }: AnyWorkflow): AnyWorkflow => {
       const body = definition.body as ReturnType<Program["body"]>;
       const child = { ...program, name, body: () => body };
@@ -216,7 +219,15 @@ export class Town {
     };
     return (ctx, input) => {
       const { runId } = ctx;
-      const observer = watch({ plan, process, code, program, runId, bornAt: ctx.now(), watchChild });
+      const observer = observeWorkflow({
+        plan,
+        process,
+        code,
+        program,
+        runId,
+        createdAt: ctx.now(),
+        watchChild,
+      });
       return call(observed(ctx, observer), input as never);
     };
   }
@@ -228,7 +239,7 @@ export class Town {
     return mark;
   }
 
-  #surroundings(life: Life): Surroundings {
+  #environment(life: ProcessLife): Environment {
     const { process } = life;
     return {
       pause: (ms) => process.pause(ms),
@@ -257,7 +268,7 @@ export class Town {
   }
 
   /** Forks a run at one of the steps it has recorded; its id when there is none yet. */
-  async fork(life: Life, runId: string, options: { id?: string; edit?: boolean }): Promise<string> {
+  async fork(life: ProcessLife, runId: string, options: { id?: string; edit?: boolean }): Promise<string> {
     const { process, app } = life;
     const run = app.get(runId);
     const entries = await run.entries();

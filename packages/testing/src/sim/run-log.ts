@@ -2,7 +2,7 @@
  * Journals as an onlooker reads them: a few lines of their own, so that the engine is not its own judge.
  */
 
-import type { Parts } from "./values.ts";
+import type { Parts } from "./stored-values.ts";
 
 /** One entry of a journal, as written: the fields a judge asks for. */
 export interface WrittenEntry {
@@ -97,7 +97,7 @@ export function isOpen({ status, deleted, workflow }: RunLog): boolean {
 }
 
 /** When its first entry was written: what tells two runs of one id apart. */
-export function bornAt({ batches }: RunLog): number | undefined {
+export function createdAt({ batches }: RunLog): number | undefined {
   return batches[0]?.entries[0]?.at;
 }
 

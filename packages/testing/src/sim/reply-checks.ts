@@ -1,17 +1,17 @@
 /** I6: what somebody who answered was told, against the journal at that moment. */
 
-import type { Attempted, History } from "./history.ts";
-import type { WrittenEntry } from "./records.ts";
+import type { AnswerAttempt, History } from "./history.ts";
+import type { WrittenEntry } from "./run-log.ts";
 
-export interface Told {
-  readonly answer: Attempted;
+export interface Reply {
+  readonly answer: AnswerAttempt;
   readonly status: string;
   readonly now: number;
   /** How far clocks may be off. */
   readonly slackMs: number;
 }
 
-export function judgeReply(history: History, { answer, status, now, slackMs }: Told): void {
+export function judgeReply(history: History, { answer, status, now, slackMs }: Reply): void {
   const run = history.run(answer.runId);
   // What was deleted, or forgotten by the storage, cannot be looked up.
   if (run === undefined || run.deleted || history.lineage(run).some(({ tainted }) => tainted)) return;
