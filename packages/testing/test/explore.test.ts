@@ -83,7 +83,7 @@ describe("explore", () => {
       return ctx.suspend("go");
     });
     const failure = explore(flow, { resume: { go: 1 }, seeds: 60 });
-    await expect(failure).rejects.toThrow(/Workflow "chance" breaks a promise under seed \d+/);
+    await expect(failure).rejects.toThrow(/Workflow "chance" breaks an invariant under seed \d+/);
     await expect(failure).rejects.toThrow(/I[12] \(/);
     await expect(failure).rejects.toThrow(/The shortest history found:\n.*run\.started/s);
   });
@@ -95,10 +95,10 @@ describe("explore", () => {
       seeds: 3,
       expect: ({ ok }) => expect(ok).toBe(true),
     });
-    await expect(failure).rejects.toThrow(/I5 .*not what was expected/s);
+    await expect(failure).rejects.toThrow(/I5 .*which `expect` rejects/s);
   });
 
-  test("says what to do when nobody has an answer", async () => {
+  test("says what to do when an answer is missing", async () => {
     const failure = explore(refund, { input: { id: "order-7", cents: 8_000 }, seeds: 3 });
     await expect(failure).rejects.toThrow(/waits for "approve".*Add \{ resume: \{ "approve": \.\.\. \} \}/s);
   });

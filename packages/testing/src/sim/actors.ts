@@ -1,4 +1,7 @@
-/** Who lives in a simulated cluster: workers or sweepers, those who start runs, those who answer, and a hand that meddles. */
+/**
+ * The processes of a simulated cluster: workers or sweepers, a starter, an answerer, readers, recorders and
+ * an operator. Proven in test/sim.test.ts.
+ */
 
 import { createWorker, type Outcome } from "@durable/core";
 import { answerer } from "./answerer.ts";
@@ -17,7 +20,7 @@ export function actorsOf(cluster: Cluster): Actor[] {
     answerer(cluster),
     ...Array.from({ length: readers }, (_, i) => reader(cluster, `reader-${i + 1}`)),
     ...(records === 0 ? [] : ["recorder-1", "recorder-2"].map((name) => recorder(cluster, name, records))),
-    // The last, whatever the others are.
+    // Always the last: operator.ts picks it by position.
     operator(),
   ];
 }
@@ -41,14 +44,14 @@ function worker(cluster: Cluster, name: string): Actor {
   };
 }
 
-/** Starts every run of the plan, and asks again until it is told that the run is there. */
+/** Starts every run of the plan, and repeats a start until the run exists. */
 function starter(cluster: Cluster): Actor {
   const { history, plan } = cluster;
   const start = async (life: ProcessLife, { id, flow }: RunPlan): Promise<void> => {
     const { process, flows } = life;
     while (history.run(id) === undefined) {
       try {
-        // Some wait for the end of what they start, some do not.
+        // Some starts wait for the end of the run, some do not.
         const input = cluster.programs[flow]?.input;
         if (process.random.chance(0.5)) await flows[flow]?.start(input, { id });
         else {
@@ -74,7 +77,10 @@ function starter(cluster: Cluster): Actor {
   };
 }
 
-/** A process of its own for what is done to runs by hand. */
+/**
+ * A process of its own for cancels, forks and deletes. Its random streams keep an old name, so that seeds and
+ * saved plans keep their histories.
+ */
 function operator(): Actor {
   return { name: "operator", streamName: "hand", boot: () => {} };
 }

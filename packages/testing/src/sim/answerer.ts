@@ -1,4 +1,4 @@
-/** Who answers what runs wait for. */
+/** The process that answers suspend points. Proven in test/sim.test.ts. */
 
 import type { App } from "@durable/core";
 import type { AnswerAttempt, History } from "./history.ts";
@@ -9,20 +9,23 @@ import { namedBy } from "./run-log.ts";
 import { judgeReply } from "./reply-checks.ts";
 import { forever, type Actor, type Cluster } from "./cluster.ts";
 
-/** Answers what it reads in outcomes and in its mail: late, early, twice, wrongly, until faults end; then rightly. */
+/**
+ * Answers the tokens it finds in outcomes and in the mailbox: late, early, twice or wrongly while faults
+ * last, and correctly afterwards.
+ */
 export function answerer(cluster: Cluster): Actor {
   return {
     name: "answerer",
     boot: ({ process, app }) => {
       let mails = cluster.mailbox.length;
       cluster.onMail = (token) => {
-        // Whoever is quick answers before anybody waits.
+        // A quick answer arrives before the workflow waits for it.
         if (process.random.chance(0.3))
           void process.pause(process.random.between(0, 30)).then(() => answer(cluster, process, app, token));
       };
       void forever(process, 700, async () => {
         const { network, mailbox, history } = cluster;
-        // Mail that came before this life began was read by another.
+        // An earlier life of this process has read the older mail.
         for (; mails < mailbox.length; mails++) {
           if (process.random.chance(0.5)) void answer(cluster, process, app, mailbox[mails] as string);
         }
@@ -41,7 +44,7 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
   const { history, network, scheduler } = cluster;
   const wait = history.waits.get(namedBy(token));
   if (wait === undefined)
-    return history.violate("I6", `${process.name} was given a token no workflow made: ${token}`);
+    return history.violate("I6", `${process.name} got a token that no workflow made: ${token}`);
   const { random } = process;
   const forged = !network.healed && random.chance(0.05);
   const { workflow } = history.run(wait.runId) ?? {};
@@ -98,13 +101,13 @@ function answerOf(
     const asked = { key: wait.key, expires, ...effectsOf(history, wait) };
     return program?.answer(asked, history.answers.length) ?? null;
   } catch (error) {
-    // Nobody has an answer: the run would wait for ever.
+    // Without an answer the run would wait forever.
     history.violate("I4", error instanceof Error ? error.message : String(error));
     return null;
   }
 }
 
-/** What a question about an uncertain end is about. */
+/** The effects that a question about an uncertain attempt is about. */
 function effectsOf(history: History, { runId, key }: Wait): { readonly effects?: readonly unknown[] } {
   const [asked, step] = /^(.*)\/uncertain(#\d+)?$/.exec(key) ?? [];
   if (asked === undefined) return {};

@@ -1,9 +1,13 @@
 /**
- * What must hold of every batch at the moment it lands.
+ * Checks on every batch at the moment the storage applies it.
  *
  * I1. One value per key: a key settles once.
- * I8. The journal is dense, nothing follows its end, and the head that came along is its fold (law 2).
- * I10. No timer fires early by the storage's clock, but for what the clocks of processes are off.
+ * I8. The journal is dense, nothing follows its end, and the head that came with the batch is its fold (law
+ *     2).
+ * I10. No timer fires early by the storage's clock, apart from the difference between the clocks of
+ *      processes.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { RunHead } from "@durable/core";
@@ -31,13 +35,12 @@ export function judgeBatch(
 ): void {
   noteCoverage(history, run, batch);
   judgeDriver(history, run, batch);
-  // A question is one whoever forgot what.
+  // Questions are noted even for runs of which the storage forgot a batch.
   for (const entry of batch.entries) noteQuestion(history, run, entry);
   if (run.tainted) return;
   const where = `run ${run.runId}, batch ${run.batches.length}`;
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
-  if (before.some(({ kind }) => isEnd(kind)))
-    history.violate("I8", `${where} lands after the end of its run`);
+  if (before.some(({ kind }) => isEnd(kind))) history.violate("I8", `${where} follows the end of its run`);
   if (batch.entries.length === 0) history.violate("I8", `${where} is empty`);
   const settled = new Set(before.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
   for (const [index, entry] of batch.entries.entries()) {
@@ -57,9 +60,11 @@ export function judgeBatch(
   }
 }
 
-/** What the engine asks itself, about an uncertain end, and what code asks that nobody watches. */
+/**
+ * Notes questions about uncertain attempts, which the engine asks, and those of code that is not observed.
+ */
 function noteQuestion(history: History, run: RunLog, { kind, key = "", wait = "" }: WrittenEntry): void {
-  if (kind === "suspend.opened" && (key.includes("/uncertain") || !history.watched.has(run.workflow)))
+  if (kind === "suspend.opened" && (key.includes("/uncertain") || !history.observed.has(run.workflow)))
     history.waits.set(run.locator + wait, { runId: run.runId, key });
 }
 
@@ -68,12 +73,11 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   const steps = entries.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
   const last = entries.at(-1);
   const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
-  // Nobody drives what has no workflow.
+  // A journal without a workflow has no driver.
   const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
   const above = run.parent ?? run.childOf?.runId ?? null;
-  if (head.parent !== above)
-    history.violate("I8", `${where}: the head says that it comes from ${head.parent}`);
-  // A fork's head also counts what it was given by its ancestors.
+  if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
+  // The head of a fork also counts inherited steps.
   const counted = run.parent === null ? head.steps === steps : head.steps >= steps;
   if (head.status === run.status && head.wakeAt === wakeAt && counted) return;
   const headText = `${head.status}, wake at ${head.wakeAt}, ${head.steps} steps`;
@@ -83,7 +87,7 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   );
 }
 
-/** The deadline may have been set in a parent: sleeps under way are inherited. */
+/** The deadline may have been set in the parent run, because a fork inherits open sleeps. */
 function judgeTimer(history: History, run: RunLog, fired: WrittenEntry, slackMs: number): void {
   const opens =
     fired.kind === "sleep.fired"
@@ -104,17 +108,18 @@ function judgeTimer(history: History, run: RunLog, fired: WrittenEntry, slackMs:
     history.violate("I10", `run ${run.runId}: ${fired.key} fired ${until - now} ms early`);
 }
 
-/** J5: once another driver has written, one that was there before writes no more. */
+/** J5: once another driver has written, the driver before it writes no more. */
 function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
   if (batch.outside) return;
   const writer = driverOf(batch);
   const writes = history.drivers.get(writer) ?? run;
   history.drivers.set(writer, run);
-  // A start that was under way when its run was deleted begins it anew: nobody remembers that it was there.
+  // A start that arrives after its run was deleted creates the run again, because no record of the old run is
+  // left.
   if (writes !== run && run.batches.length > 1) {
-    // Lives of one id are told apart by the time they began: those of one millisecond are not.
+    // Runs of one id are distinguished by the time they began, which fails within one millisecond.
     if (createdAt(writes) === createdAt(run)) run.tainted = writes.tainted = true;
-    else history.violate("I8", `run ${run.runId}: a driver of the run that had this id before wrote to it`);
+    else history.violate("I8", `run ${run.runId}: a driver of the earlier run of this id wrote to it`);
   }
   if (run.tainted) return;
   const others = run.batches.slice(0, -1).filter(({ outside }) => !outside);

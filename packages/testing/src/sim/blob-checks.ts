@@ -1,12 +1,12 @@
 /**
- * What must hold of blobs: those that a kept run is made of are there, and those that none is made of have gone.
- * Part of I8: a journal whose blobs are missing is not dense.
+ * I8: every blob that a kept run names is in the storage, and a blob that no kept run names is not. Proven by
+ * the planted bugs of `npm run sim:mutants`.
  */
 
 import type { RunLog } from "./run-log.ts";
 import type { Cluster } from "./cluster.ts";
 
-/** Once all is over. */
+/** Runs after the end of the simulation. */
 export async function judgeBlobs({ history, disk }: Cluster): Promise<void> {
   const kept = new Set<string>();
   const gone = new Map<string, RunLog>();
@@ -20,12 +20,12 @@ export async function judgeBlobs({ history, disk }: Cluster): Promise<void> {
     const { blobs = {} } = await disk.read(run.locator, 0);
     const missing = [...run.parts.names].find((name) => blobs[name] === undefined);
     if (missing !== undefined)
-      history.violate("I8", `run ${run.runId}: blob ${missing} does not come with its batches`);
+      history.violate("I8", `run ${run.runId}: blob ${missing} is not returned with its batches`);
   }
   for (const [name, run] of gone) {
     if (kept.has(name)) continue;
     history.meet("a blob that went with its run");
     if (await disk.holds(name))
-      history.violate("I8", `blob ${name} is kept, and run ${run.runId} was the last to name it`);
+      history.violate("I8", `blob ${name} was not deleted with run ${run.runId}, the last that named it`);
   }
 }

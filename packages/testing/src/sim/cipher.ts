@@ -1,6 +1,7 @@
 /**
- * A cipher for simulations: real AES-GCM, but at once and without chance, since Web Crypto answers when it likes.
- * A sealed text says its place, so that the onlooker can open what the engine wrote without asking it.
+ * A cipher for simulations: AES-GCM, synchronous and deterministic, because Web Crypto settles in real time.
+ * Sealed text names its place, so that checks can decrypt a journal without the engine. Proven in
+ * test/sim.test.ts.
  */
 
 import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
@@ -16,7 +17,9 @@ interface Sealed {
   readonly tag: Buffer;
 }
 
-/** Seals under one key, opens under both: a key is known everywhere before the first process uses it. */
+/**
+ * Encrypts with one key and decrypts with both, because every process knows a key before any process uses it.
+ */
 export function simCipher(current: SealingKey): Cipher {
   return {
     acceptsPlain: false,
@@ -24,14 +27,14 @@ export function simCipher(current: SealingKey): Cipher {
     open: async (text, { runId, at }) => {
       const sealed = parse(text);
       if (sealed?.place.runId !== runId || sealed.place.at !== at)
-        throw new DurableError("tampered", `What stands at ${runId} ${at} was not sealed there.`);
+        throw new DurableError("tampered", `The value at ${runId} ${at} was sealed for another place.`);
       return decrypt(sealed);
     },
     nameOf: (content) => createHmac("sha256", keyOf(current)).update(content).digest("hex").slice(0, 32),
   };
 }
 
-/** What was sealed, and for which place; null for what is no sealed text. */
+/** The decrypted text and its place; null when the text is not sealed. */
 export function unseal(text: string): (Place & { readonly text: string }) | null {
   const sealed = parse(text);
   return sealed === null ? null : { text: decrypt(sealed), ...sealed.place };

@@ -1,6 +1,6 @@
 /**
- * The processes of one simulation and the code they run: each actor lives in one process at a time, and when that
- * dies a new life begins, perhaps with another version of the code.
+ * The processes of one simulation and the code they run. Each actor has one process at a time; when that
+ * process dies, a new one starts, perhaps with another version of the code. Proven in test/sim.test.ts.
  */
 
 import {
@@ -38,17 +38,17 @@ export interface ClusterParts {
   readonly disk: Disk;
   readonly network: Network;
   readonly programs: readonly Program[];
-  /** How far two clocks may be apart. */
+  /** The largest difference between two clocks. */
   readonly slackMs: number;
 }
 
-/** What one life of an actor has. */
+/** One life of an actor: its process and the app in it. */
 export interface ProcessLife {
   readonly process: Process;
   readonly app: App;
   readonly flows: readonly Workflow<unknown, unknown>[];
   readonly code: Code;
-  /** What its app was made with. */
+  /** The options its app was created with. */
   readonly options: HostOptions & { readonly storage: Storage };
 }
 
@@ -56,14 +56,14 @@ export interface Actor {
   readonly name: string;
   /** Names its random streams; its own name by default. */
   readonly streamName?: string;
-  /** Begins a life: what it starts goes on until the process dies. */
+  /** Starts the work of a new process, which lasts until the process dies. */
   readonly boot: (life: ProcessLife) => void;
 }
 
 /** The time at which every simulation begins. */
 export const startOfTime = Date.UTC(2026, 0, 1);
 
-/** Does something again and again for as long as its process lives; a failure is waited out. */
+/** Repeats `work` while its process lives, with a pause after each round or failure. */
 export async function forever(process: Process, ms: number, work: () => Promise<void>): Promise<void> {
   const asked = new AbortController();
   process.world.onTerminate(() => asked.abort());
@@ -86,15 +86,15 @@ export class Cluster {
   readonly programs: readonly Program[];
   readonly slackMs: number;
   readonly lives: ProcessLife[] = [];
-  /** Tokens sent out by steps. */
+  /** Tokens that steps have mailed. */
   readonly mailbox: string[] = [];
-  /** What was made for journals without a workflow. */
+  /** Values made for journals without a workflow. */
   readonly marks = new Set<string>();
-  /** Hears of a token as it is sent out. */
+  /** Called for each mailed token. */
   onMail: (token: string) => void = () => {};
-  /** Hears what the library warns of, in whatever process. */
+  /** Called for each warning of the library, in any process. */
   onWarning: (message: string) => void = () => {};
-  /** Another version of the code is live; new lives begin with it. */
+  /** Another version of the code is deployed; new processes run it. */
   deployed = false;
   rotated = false;
   closed = false;
@@ -120,7 +120,10 @@ export class Cluster {
     }
   }
 
-  /** Ends every life and begins new ones, with the first version of the code unless the new one is to stay. */
+  /**
+   * Kills every process and starts new ones, with the first version of the code unless the plan keeps the new
+   * one.
+   */
   restart(): void {
     this.deployed &&= this.plan.keepsCode;
     for (const { process } of this.lives) process.kill("restarted");
@@ -164,7 +167,7 @@ export class Cluster {
       code: this.deployed ? "changed" : "first",
       options,
       flows: workflows,
-      // Made of the workflows, which reach for it when they run.
+      // Replaced below: the app needs the workflows, and the workflows need this object.
       app: createApp({ ...options, workflows: [] }),
     };
     for (const program of this.programs) workflows.push(this.#workflow(program, life).with(options));
@@ -204,18 +207,20 @@ export class Cluster {
 
   #workflow(program: Program, life: ProcessLife): Workflow<unknown, unknown> {
     const { name, schema } = program;
-    const watched = this.#watched(program, life);
-    return schema === undefined ? durable(name, watched) : durable(name, watched, { input: schema });
+    const observedBody = this.#observed(program, life);
+    return schema === undefined
+      ? durable(name, observedBody)
+      : durable(name, observedBody, { input: schema });
   }
 
-  #watched(program: Program, life: ProcessLife): (ctx: Context, input: unknown) => unknown {
+  #observed(program: Program, life: ProcessLife): (ctx: Context, input: unknown) => unknown {
     const { process, code } = life;
     const { plan } = this;
     const call = program.body(code, this.#environment(life));
-    const watchChild = ({ name, definition }: AnyWorkflow): AnyWorkflow => {
+    const observeChild = ({ name, definition }: AnyWorkflow): AnyWorkflow => {
       const body = definition.body as ReturnType<Program["body"]>;
       const child = { ...program, name, body: () => body };
-      return { name, definition: { ...definition, body: this.#watched(child, life) } };
+      return { name, definition: { ...definition, body: this.#observed(child, life) } };
     };
     return (ctx, input) => {
       const { runId } = ctx;
@@ -226,13 +231,13 @@ export class Cluster {
         program,
         runId,
         createdAt: ctx.now(),
-        watchChild,
+        observeChild,
       });
       return call(observed(ctx, observer), input as never);
     };
   }
 
-  /** A value that nobody else has made. */
+  /** A value that is made only once. */
   mark(): string {
     const mark = `mark ${this.marks.size + 1}`;
     this.marks.add(mark);
@@ -259,7 +264,7 @@ export class Cluster {
     };
   }
 
-  /** Asks the world outside what became of an effect; that may fail, too. */
+  /** Looks up the outcome of an effect in the outside world; the lookup may fail, too. */
   async #lookUp(process: Process, { idempotencyKey }: Uncertain): Promise<Resolution> {
     await process.pause(20);
     if (!this.network.healed && process.random.chance(0.1)) throw new Error("The world outside is busy.");
@@ -267,7 +272,10 @@ export class Cluster {
     return found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
   }
 
-  /** Forks a run at one of the steps it has recorded; its id when there is none yet. */
+  /**
+   * Forks a run at one of its recorded steps and returns the id of the fork, or a note when no step is
+   * recorded yet.
+   */
   async fork(life: ProcessLife, runId: string, options: { id?: string; edit?: boolean }): Promise<string> {
     const { process, app } = life;
     const run = app.get(runId);
@@ -277,7 +285,7 @@ export class Cluster {
         /^(step\.completed|suspend\.resolved|stream\.completed|child\.completed)$/.test(kind),
       )
       .map((entry) => ("key" in entry ? entry.key : ""))
-      // What is asked about an uncertain end takes no value of any kind.
+      // A question about an uncertain attempt accepts only a resolution, not an arbitrary value.
       .filter((key) => options.edit !== true || !key.includes("/uncertain"));
     if (keys.length === 0) return "nothing to fork at";
     const key = process.random.pick(keys);
@@ -289,7 +297,7 @@ export class Cluster {
           : { after: key };
     const made = await run.fork({ ...cut, ...(options.id === undefined ? {} : { id: options.id }) });
     const how = (["from", "after", "edit"] as const).find((name) => name in cut) ?? "from";
-    // A fork that was there already was made at another step.
+    // A fork that existed already was made at another step.
     if (options.id === undefined) this.history.forks.push({ id: made.id, key, how });
     this.history.meet(options.edit === true ? "a fork with an edit" : "a fork");
     if (/running|suspended/.test(this.history.run(runId)?.status ?? ""))

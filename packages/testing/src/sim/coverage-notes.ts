@@ -1,4 +1,4 @@
-/** Which of the ways this system knows were taken, as its batches show it. */
+/** Notes which events of coverage.ts a batch shows. Proven in test/sim-seeds-1.test.ts. */
 
 import type { AppendRequest, NamedBlob } from "@durable/core";
 import type { History } from "./history.ts";
@@ -32,7 +32,7 @@ export function noteCoverage(history: History, run: RunLog, batch: AppliedBatch)
   );
 }
 
-/** Which ways blobs take. */
+/** Notes what happens to blobs: shared, sent again, named without a body. */
 export class BlobNotes {
   readonly #history: History;
   readonly #owners = new Map<string, RunLog>();

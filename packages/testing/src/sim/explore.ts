@@ -1,6 +1,6 @@
 /**
- * A user's own workflow in the simulator: random schedules, several workers, crashes and a storage that fails,
- * seed by seed, until one breaks a promise; then the shortest history of that.
+ * A user's workflow in the simulator: random schedules, several workers, crashes and a failing storage, seed
+ * by seed. Stops at the first broken invariant and shows the shortest history that breaks it.
  */
 
 import type { Context, Workflow } from "@durable/core";
@@ -20,11 +20,11 @@ export interface ExploreSettings<Output> {
   readonly from?: number | undefined;
   /** Answers to suspend points, by name. */
   readonly resume?: Answers | undefined;
-  /** Throws when an output is not what it may be: called for every run that completes. */
+  /** Checks an output by throwing; called for every run that completes. */
   readonly expect?: ((output: Output) => void) | undefined;
   /** How long virtual time waits for a body, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;
-  /** Hears of each seed: for a progress line. */
+  /** Called after each seed, for a progress line. */
   readonly progress?: ((seeds: number) => void) | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface Exploration {
   readonly bodies: number;
   readonly faults: number;
   readonly events: number;
-  /** What was met on the way, and how often. */
+  /** The events that were met, and how often. */
   readonly met: ReadonlyMap<string, number>;
 }
 
@@ -71,12 +71,12 @@ export async function explore<Input, Output>(
   return total;
 }
 
-/** What is done to generated workflows, but for what only they can bear: other code, and edited values. */
+/** The plan of a seed without what only generated workflows can handle: changed code and edited values. */
 function userPlan(seed: number): Plan {
   const plan = planOf(seed);
   return {
     ...plan,
-    // In a calm plan nothing is edited, and every answer fits.
+    // A calm plan edits nothing and sends only valid answers.
     calm: true,
     flows: [],
     runs: plan.runs.map((run) => ({ ...run, flow: 0 })),
@@ -117,7 +117,7 @@ function programOf<Input, Output>(
         options.expect?.(output as Output);
         return null;
       } catch (error) {
-        return `and that is not what was expected: ${String(error)}`;
+        return `which \`expect\` rejects: ${String(error)}`;
       }
     },
   };
@@ -130,10 +130,11 @@ async function failure(
 ): Promise<Error> {
   const { seed } = simulation.plan;
   const { simulation: shrunk } = await shrink(simulation, { ...context, budgetMs: 10_000 });
-  // Chance in the user's own code may hide a failure the second time: then the first one is told.
+  // Randomness in the user's code may hide the failure the second time. Then the first simulation is
+  // reported.
   const last = shrunk.violations.length > 0 ? shrunk : simulation;
   return new Error(
-    `Workflow "${name}" breaks a promise under seed ${seed}: explore(flow, { ..., from: ${seed}, seeds: 1 }).\n` +
+    `Workflow "${name}" breaks an invariant under seed ${seed}: explore(flow, { ..., from: ${seed}, seeds: 1 }).\n` +
       `${describeViolations(last.violations)}\n\nThe shortest history found:\n${eventTable(last)}`,
   );
 }

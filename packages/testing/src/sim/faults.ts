@@ -1,30 +1,32 @@
-/** What may go wrong between a process and its storage, and how often in one simulation. */
+/**
+ * Faults between a process and its storage, and their rates in one simulation. Proven in test/sim.test.ts.
+ */
 
 import type { Operation } from "../faulty-storage.ts";
 import type { Random } from "../random.ts";
 
 export type NetworkFault =
-  /** Never arrives; the sender is told so late. */
+  /** Never arrives; the sender gets an error after a while. */
   | "lose-request"
-  /** Applied; the sender is told that it failed. */
+  /** Applied; the sender gets an error. */
   | "lose-reply"
-  /** The sender is told that it failed, and it is applied long after. */
+  /** The sender gets an error, and the request is applied long after. */
   | "apply-late"
   /** Arrives twice. */
   | "duplicate"
   /** Takes longer than any lease. */
   | "stall"
-  /** Refused as if others had been first. */
+  /** Refused like a lost race. */
   | "fence"
   /** Refused: too many requests. */
   | "throttle"
-  /** The sender dies: before it is sent, after it was applied, or while it is under way. */
+  /** The sender dies: before the request is sent, after it was applied, or while it is on its way. */
   | "crash-before"
   | "crash-after"
   | "crash-then-apply"
-  /** The sender is asked to end while it is under way, and ended a while later. */
+  /** The sender is terminated while the request is on its way, and killed a while later. */
   | "ask-to-end"
-  /** A read that lacks its last batches and says so, or a list that lacks runs. */
+  /** A read without its last batches, which its length shows, or a list without some runs. */
   | "cut-short"
   /** A read of the journal as it was a moment ago. */
   | "stale"
@@ -33,8 +35,8 @@ export type NetworkFault =
 
 const always: readonly Operation[] = ["append", "read", "list", "lease", "release", "delete"];
 
-/** Which operations each fault can befall. */
-export const befalls: Readonly<Record<NetworkFault, readonly Operation[]>> = {
+/** The operations that each fault can hit. */
+export const faultTargets: Readonly<Record<NetworkFault, readonly Operation[]>> = {
   "lose-request": always,
   "lose-reply": always,
   "apply-late": ["append", "release", "delete"],
@@ -53,26 +55,29 @@ export const befalls: Readonly<Record<NetworkFault, readonly Operation[]>> = {
 
 export type Rates = Readonly<Partial<Record<NetworkFault, number>>>;
 
-/** Each simulation draws its own rates, most of them zero: rare mixtures are where bugs live. */
+/**
+ * Draws the rates of one simulation, most of them zero, because rare combinations find bugs that steady noise
+ * hides.
+ */
 export function randomRates(random: Random): Rates {
   if (random.chance(0.1)) return {};
   const scale = random.pick([0.005, 0.02, 0.06]);
   const rates: Partial<Record<NetworkFault, number>> = {};
-  for (const fault of Object.keys(befalls) as NetworkFault[]) {
-    // A storage that lies breaks the promise of all others: rarely, and rarely beside them.
+  for (const fault of Object.keys(faultTargets) as NetworkFault[]) {
+    // A storage that loses acknowledged data weakens every other check, so it is rare.
     const share = fault === "forget" ? 0.03 : 0.4;
-    // Whoever is asked to end must be at the right place to show anything.
+    // A termination finds bugs only at certain requests, so it is more frequent.
     const most = fault === "ask-to-end" ? scale * 3 : scale;
     if (random.chance(share)) rates[fault] = random.next() * most;
   }
   return rates;
 }
 
-/** The fault that befalls this request, if any. */
+/** The fault that hits this request, if any. */
 export function drawFault(random: Random, rates: Rates, operation: Operation): NetworkFault | null {
   for (const fault in rates) {
     const kind = fault as NetworkFault;
-    if (befalls[kind].includes(operation) && random.chance(rates[kind] ?? 0)) return kind;
+    if (faultTargets[kind].includes(operation) && random.chance(rates[kind] ?? 0)) return kind;
   }
   return null;
 }

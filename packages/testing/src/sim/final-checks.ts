@@ -1,12 +1,14 @@
 /**
- * What must hold once a simulation is over.
+ * Checks after the end of a simulation.
  *
- * I1. Whatever a run's code was given, every pass was given: each is the beginning of the longest.
+ * I1. Every pass over a run gets the same values: each is a prefix of the longest.
  * I2. A cold start from the journal without its end reproduces the end, and does no work (cold-start.ts).
- * I3. Every recorded result was produced by a body, under one idempotency key.
- * I5. A calm workflow gives what it must, whatever happened; any other gives what its journal holds.
- * I6. One answer per wait: what was accepted is what the workflow was given, and nothing else was sent to it.
- * I7. A fork is given what its ancestors recorded, for all it kept.
+ * I3. Every recorded result came from a body, under one idempotency key.
+ * I5. A calm workflow returns its expected output; any other returns values that its journal holds.
+ * I6. One answer per wait: the accepted answer is the one that the workflow got.
+ * I7. A fork gets what its ancestors recorded, for everything it kept.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { Outcome } from "@durable/core";
@@ -50,7 +52,7 @@ function judgePasses(history: History, run: RunLog): void {
     for (const { seen, process } of same) {
       const at = seen.findIndex((what, i) => what !== longest.seen[i]);
       if (at === -1) continue;
-      const difference = `${process} was given ${seen[at]}, ${longest.process} ${longest.seen[at]}`;
+      const difference = `${process} got ${seen[at]}, ${longest.process} got ${longest.seen[at]}`;
       return history.violate("I1", `run ${run.runId}: ${difference}`);
     }
   }
@@ -68,27 +70,27 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
     ({ run: other, key, idempotencyKey }) => other?.runId !== run.runId && keys.get(key) === idempotencyKey,
   );
   if (shared !== undefined)
-    history.violate("I3", `run ${run.runId}: ${shared.key} has the idempotency key of another run's`);
+    history.violate("I3", `run ${run.runId}: ${shared.key} has the idempotency key of a step of another run`);
   judgeStreams(history, run, bodies);
   for (const { kind, key = "", value, attempt = 1 } of entries) {
     if (!/^(step\.(completed|failed)|attempt\.failed)$/.test(kind)) continue;
     const decided = decidedOutcomes(history, run, key).filter(({ status }) => kind === `step.${status}`);
     if (decided.some(({ comparable, value: said }) => comparable === false || isSame(said, value))) continue;
     const tries = bodies.filter((body) => body.key === key && body.attempt === attempt);
-    if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded and never ran`);
+    if (tries.length === 0) history.violate("I3", `run ${run.runId}: ${key} is recorded but never ran`);
     else if (
       kind === "step.completed" &&
       !tries.some((body) => !body.comparable || isGiven(body.value, value))
     )
-      history.violate("I3", `run ${run.runId}: ${key} is recorded as ${show(value)}, which no body gave`);
+      history.violate("I3", `run ${run.runId}: ${key} is recorded as ${show(value)}, which no body returned`);
   }
 }
 
-/** The answer each wait of a run took, by key. */
+/** The answer that each wait of a run took, by key. */
 function answersTaken(entries: readonly WrittenEntry[]): Map<string, unknown> {
   const kept = new Map<number, unknown>();
   const taken = new Map<string, unknown>();
-  // A fork counts on from its parent.
+  // A fork continues the numbering of its parent.
   let seq = entries[0]?.base ?? 0;
   for (const { kind, key = "", value, answer = 0 } of entries) {
     seq += 1;
@@ -99,7 +101,7 @@ function answersTaken(entries: readonly WrittenEntry[]): Map<string, unknown> {
 }
 
 function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
-  // A token of a run that was deleted answers the next run of its id just as well.
+  // A token of a deleted run also answers the next run of its id.
   if (history.runs.some((other) => other !== run && other.runId === run.runId)) return;
   const sent = Map.groupBy(
     history.answers.filter(({ runId }) => runId === run.runId),
@@ -108,27 +110,29 @@ function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEn
   for (const [key, value] of answersTaken(entries)) {
     const tries = sent.get(key) ?? [];
     if (!tries.some((attempt) => isSame(attempt.value, value)))
-      history.violate("I6", `run ${run.runId}: ${key} took ${show(value)}, which nobody sent to it`);
+      history.violate("I6", `run ${run.runId}: ${key} took ${show(value)}, which was never sent to it`);
     for (const attempt of tries) {
       if (isBinding(attempt) && !isSame(attempt.value, value))
         history.violate(
           "I6",
-          `run ${run.runId}: ${key} accepted ${show(attempt.value)} and took ${show(value)}`,
+          `run ${run.runId}: ${key} accepted ${show(attempt.value)} but took ${show(value)}`,
         );
     }
   }
 }
 
-/** An answer that fits and was accepted stands; one that may not fit is judged when its wait is reached. */
+/**
+ * An accepted answer that fits the schema is final; one that may not fit is judged when its wait is reached.
+ */
 function isBinding({ status, valid }: AnswerAttempt): boolean {
   return status === "accepted" && valid;
 }
 
-/** What a fork did not settle itself, it was given as its ancestors were, unless it was edited. */
+/** A fork gets the values of its ancestors for everything it did not settle itself, unless it was edited. */
 function judgeInheritance(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
   const [, ...ancestors] = history.lineage(run);
   if (ancestors.length === 0) return;
-  // Other code asks in another order, and draws in another order.
+  // Changed code calls and draws in another order.
   if (!history.codeChanges) judgeDraws(history, run);
   const own = settledKeys(entries);
   const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
@@ -141,18 +145,18 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     if (values === undefined || own.has(key) || !theirs.has(key) || /^("edited"|\[ 'edited' \])$/.test(what))
       continue;
     history.meet("work reused by a fork");
-    // It may have been recorded by an ancestor that died before its code was given it.
+    // The ancestor may have died after it recorded the value and before its code got it.
     const [mark] = /(nonce|said) \d+/.exec(what) ?? [];
     const known = recorded.includes(mark === undefined ? what : `"${mark}"`);
     if (!values.has(what) && !known)
       history.violate(
         "I7",
-        `run ${run.runId}: ${key} gave ${what}, and ${[...values].join(" or ")} in its ancestors`,
+        `run ${run.runId}: ${key} returned ${what}, but ${[...values].join(" or ")} in its ancestors`,
       );
   }
 }
 
-/** As long as a fork is given what its parent was, in the same order, it draws the same chance. */
+/** While a fork gets the values of its parent in the same order, it draws the same random numbers. */
 function judgeDraws(history: History, run: RunLog): void {
   const own = settledKeys(history.entries(run));
   const theirs = history.passes
@@ -164,10 +168,7 @@ function judgeDraws(history: History, run: RunLog): void {
       like = like.filter((other) => other[i]?.key === key && other[i].what === what);
       if (like.length === 0 || own.has(key)) break;
       if (!like.some((other) => other[i]?.chance === chance))
-        return history.violate(
-          "I7",
-          `run ${run.runId}: at ${key} it draws ${chance}, and its parent did not`,
-        );
+        return history.violate("I7", `run ${run.runId}: at ${key} it draws ${chance}, unlike its parent`);
     }
   }
 }
@@ -181,7 +182,7 @@ function settledKeys(entries: readonly WrittenEntry[]): Set<string | undefined> 
   return new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
 }
 
-/** What passes over these runs were given, by key. */
+/** The values that passes over these runs got, by key. */
 function givenTo(history: History, runs: readonly RunLog[]): [string, string][] {
   const passes = history.passes.filter(({ run }) => run !== undefined && runs.includes(run));
   return passes.flatMap(({ seen }) =>
@@ -200,24 +201,25 @@ function judgeOutput({ history, programs }: Cluster, run: RunLog, outcome: Outco
     ({ run: of, code }) => of !== undefined && code === "changed" && isOf(of),
   );
   const program = programs.find(({ name }) => name === run.workflow);
-  // What was edited gives something else, and so do what was made of it and what lost a child to somebody's hand.
+  // An edited run returns something else, and so do its forks and runs whose child was cancelled by another
+  // caller.
   const entries = lineage.flatMap((ancestor) => history.entries(ancestor));
-  const bereft = history.runs.some((other) => isOf(other) && isCancelled(history.entries(other)));
-  const edited = bereft || entries.some(({ edits }) => edits?.length);
+  const lostChild = history.runs.some((other) => isOf(other) && isCancelled(history.entries(other)));
+  const edited = lostChild || entries.some(({ edits }) => edits?.length);
   if (outcome?.status === "failed" && !changed && !edited && program?.mayFail === false)
-    history.violate("I5", `run ${run.runId} failed, and nothing in it can: ${outcome.error.message}`);
+    history.violate("I5", `run ${run.runId} failed, but nothing in it can fail: ${outcome.error.message}`);
   if (outcome?.status !== "completed") return;
   const { output } = outcome;
   const wrong = changed || edited ? null : (program?.judge(output) ?? null);
-  if (wrong !== null) history.violate("I5", `run ${run.runId} gave ${show(output)} ${wrong}`);
-  // Every value in the output stands in the journal of the run or of an ancestor.
+  if (wrong !== null) history.violate("I5", `run ${run.runId} returned ${show(output)} ${wrong}`);
+  // Every value in the output is in the journal of the run or of an ancestor.
   const recorded = JSON.stringify(entries.filter(({ kind }) => !isEnd(kind)));
   for (const [nonce] of show(output).matchAll(/nonce \d+/g))
     if (!recorded.includes(`"${nonce}"`))
-      history.violate("I5", `run ${run.runId} gave ${nonce}, which its journal does not hold`);
+      history.violate("I5", `run ${run.runId} returned ${nonce}, which is not in its journal`);
 }
 
-/** What is recorded is what was returned, as it was then. */
+/** True when the recorded value is the returned one as it was at that moment. */
 function isGiven(given: unknown, recorded: unknown): boolean {
   const { nonce } = (given ?? {}) as { nonce?: string };
   if (nonce === undefined) return isSame(given, recorded);

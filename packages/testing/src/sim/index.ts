@@ -1,3 +1,5 @@
+/** The simulator: whole systems of processes, one storage and a failing network on one virtual clock. */
+
 export { simulate } from "./simulate.ts";
 export type { SimulateOptions, Simulation } from "./simulate.ts";
 export { planOf } from "./plan.ts";

@@ -1,4 +1,4 @@
-/** From a tree to what a workflow function does. */
+/** Interprets a tree as the body of a workflow. Proven in test/sim.test.ts. */
 
 import {
   DurableError,
@@ -11,7 +11,7 @@ import { attempts, type Tree } from "./tree.ts";
 import type { Environment, Frame } from "./environment.ts";
 import { chunksOf, work } from "./step-bodies.ts";
 
-/** Answers to a checked wait are objects with a text in `ok`; looking at them may take time. */
+/** Answers to a checked wait are objects with a text in `ok`; validation may take time. */
 function answerSchema(environment: Environment, slowMs: number): StandardSchema<{ ok: string }> {
   const validate =
     slowMs === 0 ? checkAnswer : (value: unknown) => environment.pause(slowMs).then(() => checkAnswer(value));
@@ -49,7 +49,7 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       return ctx.step(node.name, () => frame.environment.die());
     case "fork":
       return ctx.step(node.name, ({ idempotencyKey }) =>
-        // Forks of forks of forks would never end.
+        // A fork does not fork again, because that would never end.
         ctx.runId.startsWith("fork-")
           ? "is a fork"
           : frame.environment.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
@@ -106,7 +106,7 @@ async function ask(
 ): Promise<unknown> {
   const wait = ctx.suspend(node.name, {
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
-    ...(node.fallback ? { fallback: "nobody answered" } : {}),
+    ...(node.fallback ? { fallback: "no answer" } : {}),
     ...(node.checked ? { schema: answerSchema(environment, node.slowMs) } : {}),
     note: node.checked ? "checked" : "free",
   });
@@ -129,14 +129,15 @@ async function inGroup(
   const { name, nodes } = node;
   if (node.plain) {
     const strands = nodes.map((child, i) => interpret(child, ctx, childFrame(frame, i)));
-    // A loser that fails later is nobody's business.
+    // A branch that loses a plain race may fail later; that failure is ignored.
     for (const strand of strands) strand.catch(() => {});
     if (node.kind === "race") return Promise.race(strands);
     return node.settled ? (await Promise.allSettled(strands)).map(settledValue) : Promise.all(strands);
   }
   const shared = node.shares ? ctx.step("shared", () => frame.environment.nonce() ?? "shared") : null;
   const branches = nodes.map((child, i) => async (c: Context) => {
-    // All branches go on in one turn; the first is done, and the others then ask in a branch that may be lost.
+    // All branches continue in one turn. The first one wins, so the calls of the others come from branches
+    // that may have lost.
     if (shared !== null) await shared;
     if (shared !== null && i === 0) return "first";
     if (shared !== null) for (let turns = 0; turns < 8; turns++) await Promise.resolve();

@@ -1,6 +1,7 @@
 /**
- * The way between a process and the disk: requests take time, get lost, arrive twice, arrive late, or arrive
- * after their sender has died. What goes wrong is drawn from the seed when the request is made.
+ * The connection between a process and the disk: requests take time, get lost, arrive twice, arrive late, or
+ * arrive after their sender has died. The fault of a request is drawn from the seed when the request is made.
+ * Proven in test/sim.test.ts.
  */
 
 import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
@@ -26,7 +27,7 @@ export class Network {
   readonly #only: ReadonlyMap<string, NetworkFault> | null;
   /** Faults that happened: `process operation number fault`. */
   readonly happened: string[] = [];
-  /** Requests that were made before faults end: `process operation number`. */
+  /** Requests made before faults end: `process operation number`. */
   readonly requests: string[] = [];
   healed = false;
 
@@ -40,7 +41,7 @@ export class Network {
     this.#only = only === undefined ? null : new Map(only);
   }
 
-  /** The storage as one process has it. */
+  /** The storage as one process sees it. */
   connect(process: Process): Storage {
     const line = new Line(process, this);
     const disk = this.#disk;
@@ -69,7 +70,7 @@ export class Network {
     return latencyMs === 0 ? 0 : process.random.between(0, latencyMs);
   }
 
-  /** Longer than a lease, so that others take over meanwhile. */
+  /** Longer than a lease, so that another process takes over meanwhile. */
   stallMs(process: Process): number {
     return this.#options.leaseMs * (1 + process.random.next());
   }
@@ -89,7 +90,7 @@ export class Network {
   }
 }
 
-/** What a fault makes of a good reply; `forget` replies and applies nothing. */
+/** How a fault changes a good reply; `forget` replies and applies nothing. */
 type Spoil<T> = Partial<Record<Exclude<NetworkFault, "forget">, (reply: T) => T>> & {
   readonly forget?: () => T;
 };
@@ -117,13 +118,13 @@ class Line {
     const { history } = this.#process;
     let run: RunLog | undefined;
     const apply = (): Promise<ReadReply> => {
-      // A reply that is long under way speaks of the run that had this id then.
+      // A delayed reply is about the run that had this id when the request was applied.
       run = history.latest(locator);
       return disk.read(locator, from);
     };
     const reply = await this.call("read", apply, {
       "cut-short": ({ batches, length }) => ({ batches: batches.slice(0, -1), length }),
-      // A journal as it was is still a journal; from a position that was seen, it would be a shrunken one.
+      // An older state of a journal is valid on a first read; later it would look like a journal that shrank.
       stale: (fresh) =>
         from > 0 || fresh.length < 2
           ? fresh
@@ -187,7 +188,7 @@ class Line {
     });
   }
 
-  /** A request under way belongs to nobody: it lands whether its sender lives or not. */
+  /** A request on its way is applied whether or not its sender still lives. */
   #arrives(apply: () => Promise<unknown>, ms: number): void {
     this.#process.scheduler.after(ms, null, () => void apply().catch(() => {}));
   }
@@ -198,7 +199,7 @@ function refusal(fault: NetworkFault | null, operation: Operation): Error | null
     case "lose-request":
       return lost(operation);
     case "fence":
-      return new DurableError("conflict", "Refused on purpose.");
+      return new DurableError("conflict", "The simulator refused this append.");
     case "throttle":
       return new DurableError("storage-busy", "Too many requests.");
     default:
@@ -214,7 +215,7 @@ export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
 
-/** A stream of chance of its own for every name, so that one more draw here moves nothing there. */
+/** One random stream per name, so that an extra draw in one does not change the others. */
 export function streamOf(seed: number, name: string) {
   let hash = seed ^ 0x9e3779b9;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);

@@ -1,11 +1,14 @@
-/** What a plan has happen at given times. */
+/**
+ * The actions of a plan: what happens to processes, code, disk and runs at given times. Proven in
+ * test/sim.test.ts.
+ */
 
 import { answer } from "./answerer.ts";
 import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
 import type { Action } from "./plan.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
 
-/** Carries out one action of the plan. */
+/** Performs one action of the plan. */
 export function performAction(cluster: Cluster, action: Action): void {
   const { history, lives, scheduler } = cluster;
   const { kind, target, ms } = action;

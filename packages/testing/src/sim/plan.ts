@@ -1,6 +1,6 @@
 /**
- * A whole simulation as data: what is run, by how many, and what goes wrong when. Made from a seed, it can be
- * written down, cut smaller and run again; one plan, one history.
+ * A whole simulation as data: workflows, processes, faults and actions. A plan is made from a seed, can be
+ * saved, shrunk and run again, and always gives the same history. Proven in test/sim.test.ts.
  */
 
 import { seeded, type Random } from "../random.ts";
@@ -11,7 +11,7 @@ import { changedTree, type Tree } from "./tree.ts";
 export interface FlowPlan {
   readonly name: string;
   readonly tree: Tree;
-  /** The same workflow in another version of the code. */
+  /** The same workflow in a later version of the code. */
   readonly changed: Tree;
 }
 
@@ -19,7 +19,7 @@ export interface RunPlan {
   readonly id: string;
   readonly flow: number;
   readonly at: number;
-  /** How many ask for this run at the same time. */
+  /** How many callers start this run at the same time. */
   readonly starters: number;
 }
 
@@ -39,7 +39,7 @@ export const actionKinds = [
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
-/** Something that happens at a time, to the process or run with this number. */
+/** An action at a time, on the process or run with this number. */
 export interface Action {
   readonly kind: ActionKind;
   readonly at: number;
@@ -49,7 +49,7 @@ export interface Action {
 
 export interface Plan {
   readonly seed: number;
-  /** Nothing in the workflows depends on time or order: their output can be told beforehand. */
+  /** Nothing in the workflows depends on time or order, so their output is known in advance. */
   readonly calm: boolean;
   readonly flows: readonly FlowPlan[];
   readonly runs: readonly RunPlan[];
@@ -60,30 +60,30 @@ export interface Plan {
   readonly concurrency: number;
   readonly leaseMs: number;
   readonly patienceMs: number;
-  /** The storage tells of changes; otherwise drivers poll. */
+  /** The storage notifies waiting readers of changes; otherwise drivers poll. */
   readonly notifies: boolean;
-  /** Chance decides who goes first, or priorities that change a few times. */
+  /** Events of the same moment fire in random order, or by priorities that change a few times. */
   readonly schedule: "random" | "priorities";
-  /** Longest way of a message, in milliseconds. */
+  /** Longest latency of a message, in milliseconds. */
   readonly latencyMs: number;
-  /** How far the clock of each process is off. */
+  /** The offset of each process's clock. */
   readonly skews: readonly number[];
   readonly rates: Rates;
   readonly actions: readonly Action[];
   readonly healAt: number;
-  /** The code that was deployed stays when faults end; runs it cannot go on with stay blocked. */
+  /** The deployed code stays when faults end; runs that do not fit it stay blocked. */
   readonly keepsCode: boolean;
-  /** What runs record is sealed; in clear when absent. */
+  /** Records are encrypted; unencrypted when absent. */
   readonly encrypted?: boolean;
   /** How many parked runs a process keeps in memory; none when absent. */
   readonly warm?: number;
-  /** Processes that read streams along; none when absent. */
+  /** Processes that read streams while they are written; none when absent. */
   readonly readers?: number;
-  /** Keys of a journal without a workflow, into which two processes record; no such journal when absent. */
+  /** Keys of a journal without a workflow that two processes write; no such journal when absent. */
   readonly records?: number;
-  /** Apps do not have the workflows of children: those who drive their parents drive them. */
+  /** Apps do not have the workflows of children, so the drivers of their parents run them. */
   readonly privateChildren?: boolean;
-  /** Only these network faults happen, by the names a run gave them; all that are drawn when absent. */
+  /** Only these network faults happen, by name; all that are drawn when absent. */
   readonly only?: readonly string[];
 }
 
@@ -105,7 +105,7 @@ export function planOf(seed: number): Plan {
     at: random.between(0, 4_000),
     starters: random.pick([1, 1, 1, 2, 3]),
   }));
-  // Now and then a run is about that kills whoever drives it, and the others must not suffer for it.
+  // Some plans have a run that kills its drivers, and the other runs must still end.
   if (random.chance(0.04)) {
     flows.push(killer);
     runs.push({ id: "run-killer", flow: flows.length - 1, at: 500, starters: 1 });
@@ -145,7 +145,7 @@ const killer: FlowPlan = {
   changed: { kind: "killer", name: "explode" },
 };
 
-/** Each kind is in use in some simulations only: what is always there hides what is rare. */
+/** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 3, advance: 8, storm: 4 };
   return actionKinds

@@ -1,6 +1,6 @@
 /**
- * Random trees, 5 to 40 nodes.
- * In a `calm` tree nothing depends on time or order, so what it gives can be told beforehand.
+ * Random trees of 5 to 40 nodes. In a `calm` tree nothing depends on time or order, so its output is known in
+ * advance. Proven in test/sim.test.ts.
  */
 
 import type { Random } from "../random.ts";
@@ -8,20 +8,20 @@ import { attempts, childrenOf, type Kind, type Tree } from "./tree.ts";
 
 const names = ["plan", "draft", "check", "file"] as const;
 const groups = ["branches", "sides"] as const;
-/** A child may have children; those have none. */
+/** A child may have children, which have none. */
 const deepest = 2;
 const newer = new Set<Kind>(["stream", "child", "map"]);
 
 export interface TreeOptions {
   readonly calm: boolean;
   readonly size: number;
-  /** Gives each child workflow a name of its own. */
+  /** A new name for each child workflow. */
   readonly childName: () => string;
-  /** How many runs are above. */
+  /** The number of runs above this tree. */
   readonly depth?: number;
 }
 
-/** A tree that has a stream, a child, a map or an effect somewhere. */
+/** A tree with at least one stream, child, map or effect. */
 export function randomTree(random: Random, options: TreeOptions): Tree {
   const tree = grow(random, options);
   if (hasNewer(tree)) return tree;
@@ -66,7 +66,7 @@ function grow(random: Random, options: TreeOptions): Tree {
       return { kind, name: random.pick(groups), items, keyed, concurrency, node };
     }
     case "attempt":
-      // What fails in a calm tree fails alone, right here, so that nothing else hangs on it.
+      // In a calm tree a failing step stands alone in its `attempt`, so that nothing depends on it.
       return { kind, node: calm && random.chance(0.5) ? failing(random) : inner(size - 1) };
     default:
       return { kind: "sequence", nodes: parts() };
@@ -92,7 +92,7 @@ function leaf(random: Random, { calm, depth = 0 }: TreeOptions): Tree {
     case 3:
       return suspend(random, name, calm);
     case 4:
-      // Of the children of forks, others would be forks of forks.
+      // A fork inside a child would produce forks of forks.
       return calm || depth > 0 || random.chance(0.6)
         ? step(random, name, calm)
         : { kind: "fork", name: "branch off" };
@@ -136,7 +136,7 @@ function step(random: Random, name: string, calm: boolean): Tree & { kind: "step
   };
 }
 
-/** A step that does something in the world outside. */
+/** A step with an effect on the outside world. */
 function effect(random: Random, calm: boolean): Tree {
   const onUncertain = random.pick(["retry", "suspend", "suspend", "reconcile", "reconcile"] as const);
   const { large: _, ...plain } = step(random, `${onUncertain} pay ${random.pick(names)}`, calm);

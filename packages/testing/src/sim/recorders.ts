@@ -1,9 +1,11 @@
 /**
- * A journal without a workflow, and those who record into it: two processes at once, which die and come back.
+ * A journal without a workflow, and the two processes that record into it, die and come back.
  *
- * I1. Everybody is given the value that is recorded.
- * I3. What a process has been shown to be recorded is not worked on again; what is recorded, somebody made.
- * I13. A stream whose end is told is recorded as it was given.
+ * I1. Every caller gets the recorded value.
+ * I3. A process does not repeat work whose record it has read; every record was made by a body.
+ * I13. A stream that was read to its end is recorded as it was read.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import { Journal, type StepInfo } from "@durable/core";
@@ -16,12 +18,12 @@ import { forever, type Actor, type ProcessLife, type Cluster } from "./cluster.t
 
 const id = "records";
 
-/** The journal, once it is there. */
+/** The journal, once it exists. */
 function recordsOf({ history }: Cluster): RunLog | undefined {
   return history.run(id);
 }
 
-/** Every key of the plan is recorded, or nothing more can be. */
+/** True when every key of the plan is recorded, or no more can be. */
 export function areRecorded(cluster: Cluster): boolean {
   const { records = 0 } = cluster.plan;
   const run = recordsOf(cluster);
@@ -41,7 +43,7 @@ export function recorder(cluster: Cluster, name: string, records: number): Actor
       void forever(process, 900, async () => {
         if (areRecorded(cluster) && process.random.chance(0.8)) return;
         try {
-          // Who has all of it in memory does not notice that it was deleted.
+          // A process that has the whole journal in memory does not notice that it was deleted.
           if (cluster.network.healed) journal = null;
           journal ??= await Journal.open(id, options);
           const index = process.random.between(0, records - 1);
@@ -49,7 +51,7 @@ export function recorder(cluster: Cluster, name: string, records: number): Actor
             ? record(cluster, life, journal, `key ${index}`)
             : recordStream(cluster, life, journal, `feed ${index}`));
         } catch (error) {
-          // Whatever it was, what is recorded is read again.
+          // After any error the journal is read again.
           journal = null;
           if (!(error instanceof Error) || error.message !== failure)
             judgeFailure(cluster, process.name, error);
@@ -59,7 +61,7 @@ export function recorder(cluster: Cluster, name: string, records: number): Actor
   };
 }
 
-const failure = "fails on purpose";
+const failure = "planned failure";
 
 async function record(
   cluster: Cluster,
@@ -78,10 +80,7 @@ async function record(
     history.entries(run).filter((entry) => entry.kind === "step.completed" && entry.key === key),
   );
   if (!known.some((entry) => entry.value === value) && !isDoubtful(history))
-    history.violate(
-      "I1",
-      `${process.name} is given ${JSON.stringify(value)} for ${key}, which is not recorded`,
-    );
+    history.violate("I1", `${process.name} got ${JSON.stringify(value)} for ${key}, which is not recorded`);
 }
 
 async function recordStream(
@@ -102,7 +101,7 @@ async function recordStream(
   const chunks: unknown[] = [];
   for await (const chunk of stream) {
     chunks.push(chunk);
-    // Recording goes on when the reader leaves.
+    // Recording continues when the reader leaves.
     if (process.random.chance(0.05)) return;
   }
   const known = lives(history).flatMap((run) => {
@@ -113,7 +112,7 @@ async function recordStream(
   if (!known.some((recorded) => JSON.stringify(recorded) === JSON.stringify(chunks)) && !isDoubtful(history))
     history.violate(
       "I13",
-      `${process.name} was given ${JSON.stringify(chunks)} for ${key}, recorded ${JSON.stringify(known)}`,
+      `${process.name} got ${JSON.stringify(chunks)} for ${key}, but ${JSON.stringify(known)} is recorded`,
     );
 }
 
@@ -122,28 +121,28 @@ function begins(cluster: Cluster, process: Process, { key }: StepInfo): void {
   const run = recordsOf(cluster);
   history.say(process.name, `records ${key}`);
   history.meet("a record made without a workflow");
-  // A stale reading knows less than the one before, and what was deleted is recorded anew.
+  // A stale read may know less than the one before, and a deleted journal is recorded again.
   const sure = (plan.rates.stale ?? 0) === 0 && run !== undefined && !run.deleted;
   if (sure && process.knows(run, key))
-    history.violate("I3", `${process.name} works on ${key} again, whose record it was shown`);
+    history.violate("I3", `${process.name} works on ${key} again after it read its record`);
 }
 
 function lives({ runs }: History): RunLog[] {
   return runs.filter(({ runId }) => runId === id);
 }
 
-/** The storage lied, or somebody deleted it meanwhile. */
+/** The storage forgot a batch, or the journal was deleted meanwhile. */
 function isDoubtful(history: History): boolean {
   return history.forgotten.size > 0 || lives(history).some(({ tainted, deleted }) => tainted || deleted);
 }
 
-/** Once all is over: what is recorded, somebody made. */
+/** Runs after the end of the simulation. */
 export function judgeRecords(cluster: Cluster, run: RunLog): void {
   const { history } = cluster;
   for (const { kind, key, value, chunks = [] } of history.entries(run)) {
     const made = kind === "step.completed" ? [value] : chunks;
     for (const mark of made)
       if (!cluster.marks.has(String(mark)))
-        history.violate("I3", `${key} of journal ${id} is recorded as ${String(mark)}, which nobody made`);
+        history.violate("I3", `${key} of journal ${id} is recorded as ${String(mark)}, which no body made`);
   }
 }

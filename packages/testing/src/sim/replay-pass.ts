@@ -1,28 +1,31 @@
-/** One life of a workflow function: what it was given, and which of its branches are lost. */
+/**
+ * One execution of a workflow function over its journal: the values it got, and which of its branches have
+ * lost. Proven by the planted bugs of `npm run sim:mutants`.
+ */
 
 import type { RunLog } from "./run-log.ts";
 
 export interface ReplayPassParts {
-  /** Absent when the run's first batch was forgotten by the storage. */
+  /** Absent when the storage forgot the run's first batch. */
   readonly run: RunLog | undefined;
-  /** The version of the code it ran. */
+  /** The version of the code it runs. */
   readonly code: "first" | "changed";
   readonly process: string;
-  /** Its process is a worker, which is asked to end before it is stopped. */
+  /** Its process is a worker, which is terminated before it is killed. */
   readonly worker: boolean;
 }
 
-/** One life of a workflow function. */
+/** One execution of a workflow function over its journal. */
 export class ReplayPass {
   readonly run: RunLog | undefined;
   readonly code: "first" | "changed";
   readonly process: string;
   readonly worker: boolean;
-  /** All it was given, in order. */
+  /** The values it got, in order. */
   readonly seen: string[] = [];
-  /** All keys it was given something under. */
+  /** The keys of those values. */
   readonly keys = new Set<string>();
-  /** Branches that have not returned, by what their keys begin with. */
+  /** Branches that have not returned, by key prefix. */
   readonly #open = new Set<string>();
   readonly #lost = new Set<string>();
 
@@ -33,7 +36,7 @@ export class ReplayPass {
     this.worker = parts.worker;
   }
 
-  /** Runs a branch and notes when it has returned. */
+  /** Runs a branch and notes when it returns. */
   async branch(work: () => unknown, path: string): Promise<unknown> {
     this.#open.add(path);
     try {
@@ -43,10 +46,10 @@ export class ReplayPass {
     }
   }
 
-  /** A group is decided: what has not returned of it is lost. */
+  /** Marks the open branches of a settled group as lost. */
   close(group: string): void {
     for (const path of this.#open) {
-      // What a branch that returned left behind goes on: nobody decided against it.
+      // Work that a returned branch left behind is not lost, so only whole open branches count.
       const branch = path.slice(0, path.indexOf("]/", group.length) + 2);
       if (path.startsWith(`${group}[`) && this.#open.has(branch)) this.#lost.add(path);
     }

@@ -1,4 +1,7 @@
-/** I6: what somebody who answered was told, against the journal at that moment. */
+/**
+ * I6: the reply to an answer must agree with the journal at that moment. Proven by the planted bugs of `npm
+ * run sim:mutants`.
+ */
 
 import type { AnswerAttempt, History } from "./history.ts";
 import type { WrittenEntry } from "./run-log.ts";
@@ -7,13 +10,13 @@ export interface Reply {
   readonly answer: AnswerAttempt;
   readonly status: string;
   readonly now: number;
-  /** How far clocks may be off. */
+  /** The largest difference between clocks. */
   readonly slackMs: number;
 }
 
 export function judgeReply(history: History, { answer, status, now, slackMs }: Reply): void {
   const run = history.run(answer.runId);
-  // What was deleted, or forgotten by the storage, cannot be looked up.
+  // A deleted or forgotten run cannot be checked.
   if (run === undefined || run.deleted || history.lineage(run).some(({ tainted }) => tainted)) return;
   const { key } = answer;
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
@@ -25,19 +28,22 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   const undeserved =
     (status === "accepted" && !has(/answered|resolved/)) ||
     (status === "duplicate" && !has(/answered|resolved/)) ||
-    // A race around it may be decided and not yet written down.
+    // A race around the wait may be decided but not yet recorded.
     (status === "expired" && !ended && !late && !has(/expired|closed/) && !key.includes("["));
   if (undeserved)
     history.violate(
       "I6",
-      `run ${run.runId}: an answer to ${key} was told ${status}, which the journal does not show`,
+      `run ${run.runId}: an answer to ${key} got the reply ${status}, which the journal does not show`,
     );
 }
 
-/** Answers that came without code are known by the hash of their wait, which other entries tie to a key. */
+/**
+ * An answer that was delivered without the code is recorded under the hash of its wait, which other entries
+ * map to a key.
+ */
 function isAnswerTo({ kind, wait }: WrittenEntry, lineage: readonly WrittenEntry[], key: string): boolean {
   if (kind !== "suspend.answered") return false;
   const named = lineage.find((entry) => entry.wait === wait && entry.key !== undefined);
-  // Before its wait is opened nothing says whose answer it is.
+  // Before its wait is opened, no entry says which key it answers.
   return named === undefined || named.key === key;
 }

@@ -1,4 +1,7 @@
-/** A simulation's history as a table that is made to be read. */
+/**
+ * A simulation's history as text: a table of events, its violations, and the trees of its workflows. Proven
+ * in test/shrink.test.ts.
+ */
 
 import type { Violation } from "./history.ts";
 import { invariants } from "./invariants.ts";
@@ -6,12 +9,12 @@ import type { Simulation } from "./simulate.ts";
 import { startOfTime } from "./cluster.ts";
 import { childrenOf, type Tree } from "./tree.ts";
 
-/** Requests that went well and changed nothing say little. */
+/** Requests that succeeded and changed nothing. */
 const quiet = new Set(["list", "read", "lease", "release", "append"]);
 
-/** What happened, one line an event; of a long history, its beginning and its end. */
+/** One line per event; of a long history, the beginning and the end. */
 export function eventTable({ trace }: Simulation, most = 300): string {
-  // When faults end everybody begins anew, and at the end everybody ends: that is so in every history.
+  // Every history restarts all processes when faults end, and terminates them at its end.
   const healed = trace.findIndex(({ what }) => what === "faults end");
   const shown = trace.filter(
     ({ what }, i) =>
@@ -27,7 +30,7 @@ export function eventTable({ trace }: Simulation, most = 300): string {
   return (left > 0 ? [...cut, ...lines.slice(third - most)] : cut).join("\n");
 }
 
-/** Violations with what they mean. */
+/** Violations with the text of their invariants. */
 export function describeViolations(violations: readonly Violation[], most = 3): string {
   return violations
     .slice(0, most)
@@ -39,7 +42,7 @@ function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(3)} s`;
 }
 
-/** A workflow as code would say it. */
+/** A workflow as an indented outline. */
 export function describeTree(tree: Tree, indent = ""): string {
   const inner = childrenOf(tree).map((node) => describeTree(node, `${indent}  `));
   return [`${indent}${describeNode(tree)}`, ...inner].join("\n");

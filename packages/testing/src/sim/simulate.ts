@@ -1,6 +1,6 @@
 /**
- * One seed, one history: workers, callers and a storage that fails, on one virtual clock; then faults end, and
- * whatever was promised must have been kept.
+ * One seed, one history: workers, callers and a failing storage on one virtual clock. Then faults end, every
+ * run must end, and the history is checked. Proven in test/sim.test.ts.
  */
 
 import type { Storage } from "@durable/core";
@@ -21,17 +21,17 @@ import { startOfTime, Cluster } from "./cluster.ts";
 
 export interface SimulateOptions {
   readonly seed?: number;
-  /** A plan that was written down: wins over the seed. */
+  /** A saved plan, used instead of the seed. */
   readonly plan?: Plan;
-  /** Workflows to run in place of the plan's own. */
+  /** Workflows to run instead of the plan's. */
   readonly programs?: readonly Program[];
-  /** Settles when nothing outside of virtual time is under way; asked after every event. */
+  /** Settles when no work outside of virtual time is running; called after every event. */
   readonly settled?: () => Promise<unknown>;
   /** Keeps every event for the table. */
   readonly trace?: boolean;
   /**
-   * Handles on one storage to run on, which must settle everything in the turn it is asked in; requests go to one
-   * after the other. A `MemoryStorage` by default.
+   * Handles on one storage, which must settle every request in the same turn; requests go to them in turn. A
+   * `MemoryStorage` by default.
    */
   readonly open?: (now: () => number) => readonly Storage[];
 }
@@ -39,11 +39,11 @@ export interface SimulateOptions {
 export interface Simulation {
   readonly plan: Plan;
   readonly violations: readonly Violation[];
-  /** What was met on the way, and how often. */
+  /** The events that were met, and how often. */
   readonly met: ReadonlyMap<string, number>;
   /** Network faults that happened, by name. */
   readonly faults: readonly string[];
-  /** Requests to the storage before faults end, by name: where a fault may be put. */
+  /** Requests to the storage before faults end, by name: the places where a fault can be put. */
   readonly requests: readonly string[];
   readonly events: number;
   readonly runs: number;
@@ -51,7 +51,7 @@ export interface Simulation {
   readonly trace: readonly TraceLine[];
 }
 
-/** How long runs may take to end once nothing fails any more; sleeps are at most 90 s, and loops are short. */
+/** How long runs may take to end after faults have ended; sleeps last at most 90 s, and loops are short. */
 const patienceMs = 4 * 3_600_000;
 const sliceMs = 2 * 60_000;
 const mostEvents = 400_000;
@@ -75,7 +75,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const network = new Network(disk, plan);
   const programs = options.programs ?? programsOf(plan);
   for (const { name, isPrivate } of programs) {
-    history.watched.add(name);
+    history.observed.add(name);
     if (isPrivate !== true) history.known.add(name);
   }
   const cluster = new Cluster({ plan, scheduler, history, disk, network, programs, slackMs });
@@ -89,7 +89,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     const calm = (): boolean =>
       history.violations.length > 0 || (scheduler.now > lastAction && isOver(cluster));
     await scheduler.run(calm, startOfTime + plan.healAt, mostEvents);
-    // One violation is enough: what follows from it says little.
+    // One violation is enough, because later ones may only follow from it.
     if (history.violations.length === 0) await heal(cluster);
     if (history.violations.length === 0) await judge(cluster);
   } finally {
@@ -109,7 +109,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   };
 }
 
-/** The workflows of the plan, in its order, and then those of their children. */
+/** The workflows of the plan, in its order, then those of their children. */
 function programsOf(plan: Plan): Program[] {
   const families = plan.flows.map((flow) => treePrograms(flow, plan));
   return [
@@ -118,12 +118,12 @@ function programsOf(plan: Plan): Program[] {
   ];
 }
 
-/** Law 11: the library draws its chance through its world, and from nowhere else. */
+/** Law 11: the library draws randomness only from its world. */
 function guardChance(history: History): () => void {
   const { random } = Math;
   Math.random = () => {
     if (/[\\/]core[\\/](src|dist)[\\/]/.test(new Error("who").stack?.split("\n")[2] ?? ""))
-      history.violate("I11", "the library drew chance past its world");
+      history.violate("I11", "the library used Math.random instead of its world");
     return random();
   };
   return () => {
@@ -131,7 +131,7 @@ function guardChance(history: History): () => void {
   };
 }
 
-/** Faults end, everybody begins anew, and all runs must come to their end. */
+/** Ends the faults, restarts every process, and requires that all runs end. */
 async function heal(cluster: Cluster): Promise<void> {
   const { scheduler, history, network, disk } = cluster;
   history.say("plan", "faults end");
@@ -145,18 +145,18 @@ async function heal(cluster: Cluster): Promise<void> {
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
     history.violate(
       "I4",
-      `${how === "busy" ? "no end of events" : "stranded"}: ${list || "runs were never started"}`,
+      `${how === "busy" ? "too many events" : "stranded"}: ${list || "runs were never started"}`,
     );
   }
   cluster.closed = true;
   for (const { process } of cluster.lives) process.terminate();
-  // Those who only answer and start have no way to end but this one.
+  // Starters and answerers end only when they are terminated.
   await scheduler.run(() => false, scheduler.now + 10 * 60_000, mostEvents);
   const left = scheduler.pending();
   if (how === "done" && left > 0) history.violate("I11", `${left} timers are left after the end`);
 }
 
-/** Long sleeps of all that is left are skipped: nobody has anything to do before the first of them ends. */
+/** Skips long sleeps, because nothing happens before the first of them ends. */
 async function toTheEnd(cluster: Cluster): Promise<string> {
   const { scheduler, history } = cluster;
   for (let waited = 0; ; waited += sliceMs) {
@@ -168,12 +168,12 @@ async function toTheEnd(cluster: Cluster): Promise<string> {
   }
 }
 
-/** No run is open, but for those that nobody can bring to their end. */
+/** True when no run is open, apart from exempt ones. */
 function isQuiet({ history }: Cluster): boolean {
   return history.open === 0 || history.runs.every((run) => !isOpen(run) || isExempt(history, run));
 }
 
-/** Every run of the plan is there, and none is open. */
+/** True when every run of the plan exists and none is open. */
 function isOver(cluster: Cluster): boolean {
   const { history, plan } = cluster;
   return (
@@ -181,7 +181,7 @@ function isOver(cluster: Cluster): boolean {
   );
 }
 
-/** How far two clocks can be apart. */
+/** The largest difference between two clocks. */
 function slackOf({ skews, actions }: Plan): number {
   const steps = actions.filter(({ kind }) => kind === "set-clock").reduce((sum, { ms }) => sum + ms, 0);
   return 2 * (Math.max(0, ...skews.map(Math.abs)) + steps);

@@ -1,10 +1,12 @@
 /**
- * What must hold of every body at the moment it starts.
+ * Checks on every body at the moment it starts.
  *
- * I3. Its outcome has not been shown to its process, and the attempts before it are recorded.
- * I9. Its process knows of no cancellation, was not asked to end, and the group around it is not decided.
+ * I3. Its process has not read its outcome, and the attempts before it are recorded.
+ * I9. Its process knows of no cancellation, was not terminated, and the group around it is not decided.
  * I10. A further attempt is not early.
- * I12. Its process has asked for the lease, and by its clock the lease has not run out (H23).
+ * I12. Its process has requested the lease, and by its clock the lease has not expired (H23).
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { Body, History } from "./history.ts";
@@ -23,25 +25,25 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
   if (run.tainted) return;
   const where = `run ${run.runId}: ${process.name} starts ${key}`;
   if (hasOneJournal(process, run) && process.knows(run, key))
-    history.violate("I3", `${where} again, whose outcome it was shown`);
+    history.violate("I3", `${where} again after it read the outcome`);
   judgeEnds(history, process, pass, where);
-  if (pass.isLost(key)) history.violate("I9", `${where}, and what it stands in is decided`);
+  if (pass.isLost(key)) history.violate("I9", `${where}in a group that is already decided`);
   if (process.clock >= process.leasedUntil(run.locator))
-    history.violate("I12", `${where} without a lease, or with one that has run out`);
+    history.violate("I12", `${where} without a valid lease`);
   judgeAttempt(history, run, { process, where, body: { ...body, key, attempt, at } });
 }
 
-/** A caller may have several journals of one run open at a time, and one does not know what another was shown. */
+/** A caller may have several journals of one run open, which do not share what they have read. */
 function hasOneJournal({ name }: Process, { family }: RunLog): boolean {
   return name.startsWith("worker") && !family;
 }
 
 function judgeEnds(history: History, process: Process, { run, worker }: ReplayPass, where: string): void {
   if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "cancelled"))
-    history.violate("I9", `${where} after it was shown the cancellation`);
-  // A fork that a step makes is driven beside the worker, which does not know of it.
+    history.violate("I9", `${where} after it read the cancellation`);
+  // A fork that a step makes is driven outside of the worker, which does not know of it.
   if (worker && run !== undefined && topOf(run).parent === null && process.asked)
-    history.violate("I9", `${where} after it was asked to end`);
+    history.violate("I9", `${where} after it was terminated`);
 }
 
 interface Starting {
@@ -54,12 +56,12 @@ function judgeAttempt(history: History, run: RunLog, { process, where, body }: S
   const { key, attempt } = body;
   const of = history.entries(run).filter((entry) => entry.key === key);
   const failed = of.filter(({ kind }) => kind === "attempt.failed");
-  // Of a stream every attempt that left a chunk has its number, whether it failed or was cut off.
+  // Every attempt of a stream that left a chunk has a number, whether it failed or was cut off.
   const recorded = Math.max(failed.length, ...of.filter(isOfStream).map((entry) => entry.attempt ?? 1));
   if (recorded < attempt - 1)
-    history.violate("I3", `${where} for attempt ${attempt}, and ${recorded} are recorded`);
+    history.violate("I3", `${where} for attempt ${attempt}, but only ${recorded} are recorded`);
   const last = failed.at(-1);
-  // An attempt that is announced was due when it was announced first, by the clock of whoever did.
+  // An announced attempt was due when it was first announced, by the clock of the process that announced it.
   const announced = of.find((entry) => entry.kind === "step.started" && entry.attempt === attempt);
   const next = recorded === attempt - 1 && (last?.attempt ?? 1) === recorded;
   const early = (next ? (last?.retryAt ?? 0) : 0) - (announced?.at ?? process.clock);

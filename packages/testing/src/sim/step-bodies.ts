@@ -1,4 +1,6 @@
-/** What the bodies of generated steps and streams do, and what they give in calm trees. */
+/**
+ * The bodies of generated steps and streams, and what they return in calm trees. Proven in test/sim.test.ts.
+ */
 
 import { FatalError, type StepInfo } from "@durable/core";
 import type { Tree } from "./tree.ts";
@@ -14,19 +16,19 @@ export async function work(
 ): Promise<unknown> {
   const nonce = environment.nonce();
   const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
-  // Done at once: an attempt that fails, dies or is told to stop afterwards has done it all the same.
+  // The effect comes first, so that an attempt that fails, dies or is aborted afterwards has still made it.
   if (node.onUncertain !== undefined) environment.effect(runId, info, value);
   if (node.ms > 0) await environment.pause(node.ms);
   if (node.fails === 9) throw new FatalError("never works");
   if (info.attempt <= node.fails) throw new Error(`fails at attempt ${info.attempt}`);
   if (nonce === null || !node.typed || node.large !== undefined) return value;
-  // What was returned is what counts, whatever becomes of the object afterwards.
+  // The object changes after it was returned; the record must hold the returned state.
   const typed = { nonce, at: new Date(nonce.length), bag: new Set([nonce]), none: undefined };
   void environment.pause(1).then(() => typed.bag.clear());
   return typed;
 }
 
-/** The chunks of one attempt; one that fails gives half of them first. */
+/** The chunks of one attempt; a failing attempt yields half of them first. */
 export async function* chunksOf(
   node: Stream,
   info: StepInfo,
@@ -42,10 +44,10 @@ export async function* chunksOf(
   if (fails) throw new Error(`fails at attempt ${info.attempt}`);
 }
 
-/** Parts that other values have as well, and one that none has. */
+/** A large value with parts that other values share, and one mark of its own. */
 function largeValue({ large }: Step, mark: string, place: string): unknown {
   if (large === undefined) return undefined;
-  // Lists of all lengths share their beginnings, and texts their pieces.
+  // Lists of different lengths share their beginnings, and texts their pieces.
   const length = 24 + (place.length % 7);
   if (large === "fields")
     return Object.fromEntries([

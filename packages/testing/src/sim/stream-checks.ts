@@ -1,8 +1,11 @@
 /**
- * What must hold of streams.
+ * Checks on streams.
  *
- * I3. What is recorded of an attempt was given by one body, in its order; a whole stream by one that ended.
+ * I3. The recorded chunks of an attempt came from one body, in its order; a completed stream from one that
+ *     ended.
  * I8. Attempts count 1, 2, 3; the chunks of one are dense; the end counts them.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { Body, History } from "./history.ts";
@@ -12,7 +15,7 @@ export function isOfStream({ kind, stream }: WrittenEntry): boolean {
   return kind.startsWith("stream.") || stream === true;
 }
 
-/** What stands in a journal of one attempt of a stream. */
+/** The recorded chunks of one attempt of a stream. */
 export function chunksOf(entries: readonly WrittenEntry[], key: string, attempt: number): unknown[] {
   return entries.flatMap((entry) =>
     entry.kind === "stream.chunks" && entry.key === key && (entry.attempt ?? 1) === attempt
@@ -21,7 +24,7 @@ export function chunksOf(entries: readonly WrittenEntry[], key: string, attempt:
   );
 }
 
-/** What is wrong with an entry about a stream, beside those that stand before it; null when nothing is. */
+/** What is wrong with an entry of a stream, given the entries before it, or null. */
 export function wrongStream(entry: WrittenEntry, earlier: () => WrittenEntry[]): string | null {
   if (!isOfStream(entry)) return null;
   const { key, attempt = 1 } = entry;
@@ -38,10 +41,10 @@ export function wrongChunks(entry: WrittenEntry, earlier: () => WrittenEntry[]):
   if (kind !== "stream.chunks" && kind !== "stream.completed") return null;
   const known = chunksOf(earlier(), key, attempt).length;
   if (kind === "stream.chunks") return from === known ? null : `begins at ${from}, after ${known} chunks`;
-  return count === known ? null : `counts ${count} chunks, and ${known} are recorded`;
+  return count === known ? null : `counts ${count} chunks, but ${known} are recorded`;
 }
 
-/** I3, once all is over. */
+/** I3, after the end of the simulation. */
 export function judgeStreams(history: History, run: RunLog, bodies: readonly Body[]): void {
   const entries = history.entries(run);
   const attempts = new Map<string, WrittenEntry>();
@@ -59,7 +62,10 @@ export function judgeStreams(history: History, run: RunLog, bodies: readonly Bod
         (kind !== "stream.completed" || (body.ended === true && body.chunks?.length === recorded.length)),
     );
     if (!given)
-      history.violate("I3", `run ${run.runId}: attempt ${attempt} of ${key} is recorded as no body gave it`);
+      history.violate(
+        "I3",
+        `run ${run.runId}: attempt ${attempt} of ${key} is recorded with chunks that no body yielded`,
+      );
   }
 }
 

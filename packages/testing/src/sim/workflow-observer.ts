@@ -1,4 +1,7 @@
-/** Looks over the shoulder of workflow functions: what each life of one is given, and which bodies it starts. */
+/**
+ * Observes workflow functions: the values that each pass gets, and the bodies it starts. Proven by the
+ * planted bugs of `npm run sim:mutants`.
+ */
 
 import { inspect } from "node:util";
 import type { AnyWorkflow, StepInfo } from "@durable/core";
@@ -12,7 +15,7 @@ import type { Code, Program } from "./program.ts";
 import { namedBy, topOf, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeStart } from "./start-checks.ts";
 
-/** Whose function it is, and where it runs. */
+/** The workflow of a run, and the process it runs in. */
 export interface ObservedWorkflow {
   readonly plan: Plan;
   readonly process: Process;
@@ -21,20 +24,13 @@ export interface ObservedWorkflow {
   readonly runId: string;
   /** The time at which its run began. */
   readonly createdAt: number;
-  /** Watches the workflow of a child that no program of the simulation is. */
-  readonly watchChild: (workflow: AnyWorkflow) => AnyWorkflow;
+  /** Observes the workflow of a child that is not a program of the simulation. */
+  readonly observeChild: (workflow: AnyWorkflow) => AnyWorkflow;
 }
 
-/** Notes what one life of a workflow function is given. */
-export function observeWorkflow({
-  plan,
-  process,
-  code,
-  program,
-  runId,
-  createdAt,
-  watchChild,
-}: ObservedWorkflow): Observer {
+/** An observer for one pass of a workflow function. */
+export function observeWorkflow(observed: ObservedWorkflow): Observer {
+  const { plan, process, code, program, runId, createdAt, observeChild } = observed;
   const { history } = process;
   const run = history.runCreatedAt(runId, createdAt);
   const worker = !plan.sweeps && process.name.startsWith("worker");
@@ -42,10 +38,10 @@ export function observeWorkflow({
   history.passes.push(pass);
   const perform = program.perform ?? (async (_process, _key, work) => work());
   const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
-    if (key !== counted) history.violate("I1", `run ${runId}: the step ${counted} runs under the key ${key}`);
+    if (key !== counted) history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
     const body = starts(process, pass, info, program);
     const over = takePlace(process, pass, plan.concurrency);
-    // A body that is told to stop takes no place any more, however long it takes to notice.
+    // An aborted body takes no place, however long it takes to notice the abort.
     info.signal.addEventListener("abort", over, { once: true });
     return { body, over };
   };
@@ -60,7 +56,7 @@ export function observeWorkflow({
         pass.keys.add(key);
         pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
         if (/^(parallel|race|map)$/.test(method)) pass.close(key);
-        // A caller that only replays may meet a record of other code on the way; it starts nothing and writes no step.
+        // A caller that only replays may read a record of changed code; it starts nothing and writes no step.
         else if (run !== undefined && process.name.startsWith("worker")) judgeKind(history, run, key, method);
       });
     },
@@ -88,7 +84,7 @@ export function observeWorkflow({
       }
     },
     find: (key, work) => decided({ process, program, run, key }, () => perform(process, key, work)),
-    child: (_key, workflow) => (history.watched.has(workflow.name) ? workflow : watchChild(workflow)),
+    child: (_key, workflow) => (history.observed.has(workflow.name) ? workflow : observeChild(workflow)),
   };
 }
 
@@ -99,7 +95,9 @@ interface Deciding {
   readonly key: string;
 }
 
-/** Notes what is found out about an uncertain end; whoever cannot find out, often enough, has failed. */
+/**
+ * Notes how a function resolved an uncertain attempt; failing often enough counts as a failure of the step.
+ */
 async function decided(
   { process, program, run, key }: Deciding,
   find: () => Promise<unknown>,
@@ -120,7 +118,7 @@ function noteStream(history: History, run: RunLog | undefined, key: string): voi
     history.streams.push({ run, key });
 }
 
-/** A body that began, and the way to say that its place is free again. */
+/** A body that started, and the function that frees its place. */
 interface StartedBody {
   readonly body: Body;
   readonly over: () => void;
@@ -131,7 +129,7 @@ interface Producing {
   readonly program: Program;
 }
 
-/** The chunks a body gives, noted as they are asked for: a stream is under way for as long as somebody asks. */
+/** Notes the chunks of a body as they are read: the stream occupies its place until its reader stops. */
 function noted(
   source: Parameters<typeof pulled>[0],
   { body, over }: StartedBody,
@@ -155,13 +153,16 @@ function noted(
   })();
 }
 
-/** I12: a worker has a body under way in as many runs as it has places; a child is driven in that of its parent. */
+/**
+ * I12: a worker has bodies running in at most as many runs as it has places; a child shares the place of its
+ * parent.
+ */
 function takePlace(
   { busy, name, history }: Process,
   { run, worker }: ReplayPass,
   places: number,
 ): () => void {
-  // A fork that a step makes is driven beside the worker's own runs.
+  // A fork that a step makes is driven outside of the worker's places.
   if (run === undefined || topOf(run).parent !== null) return () => {};
   const count = (by: 1 | -1): void => {
     const left = (busy.get(run) ?? 0) + by;
@@ -171,7 +172,7 @@ function takePlace(
   count(1);
   const taken = new Set([...busy.keys()].filter(isPlaced).map(({ runId }) => runId)).size;
   if (worker && taken > places)
-    history.violate("I12", `${name} works on ${taken} runs and has ${places} places`);
+    history.violate("I12", `${name} works on ${taken} runs but has ${places} places`);
   let over = false;
   return () => {
     if (!over) count(-1);
@@ -179,7 +180,9 @@ function takePlace(
   };
 }
 
-/** What a child has started is paid for: it goes on when the drive of its parent is lost, whose place is free again. */
+/**
+ * A child that has started continues when the driver of its parent is lost, so it does not count after that.
+ */
 function isPlaced({ status, above }: RunLog): boolean {
   return status === "running" && above === undefined;
 }
@@ -206,19 +209,19 @@ function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Pro
   return body;
 }
 
-/** Law 5: what is given to a call was recorded of the same kind of call. */
+/** Law 5: a value goes only to the kind of call that recorded it. */
 function judgeKind(history: History, run: RunLog, key: string, method: string): void {
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
   const kind = kindOf(lineage.find((entry) => entry.key === key));
   if (kind !== undefined && !kind.startsWith(method))
-    history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind}, and was given to a ${method}`);
+    history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind} but went to a ${method}`);
 }
 
 function kindOf(entry: WrittenEntry | undefined): string | undefined {
   return entry?.kind.replace("attempt", entry.stream === true ? "stream" : "step");
 }
 
-/** Listens to a promise without being a step on its way. */
+/** Listens to a promise without adding a step to its chain. */
 export function noteGiven(promise: Promise<unknown>, note: (what: string) => void): void {
   promise.then(
     (value) => note(shown(value)),
@@ -226,10 +229,10 @@ export function noteGiven(promise: Promise<unknown>, note: (what: string) => voi
   );
 }
 
-/** With its types: a Date that came back as a text is another value. */
+/** The value with its types, so that a Date differs from its text. */
 function shown(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
-  // Where an error was thrown is no part of what it says.
+  // Stack traces are not part of the value.
   return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(
     /\n +(at |\.\.\. \d+ lines matching).*/g,
     "",
