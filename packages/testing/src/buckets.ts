@@ -1,11 +1,11 @@
-/** Buckets for tests: one that counts what is asked of it, and one that fails the way object stores do. */
+/** Buckets for tests: one that counts its requests, and one that fails the way object stores do. */
 
 import { DurableError, type Bucket, type BucketPage, type BucketQuery } from "@durable/core";
 import type { Random } from "./random.ts";
 
 export interface BucketCounts {
   gets: number;
-  /** Writes that were asked for, those that were refused included: object stores charge for both. */
+  /** Write requests, including refused ones: object stores charge for both. */
   puts: number;
   lists: number;
   deletes: number;
@@ -50,21 +50,21 @@ export function countingBucket(bucket: Bucket): Bucket & { readonly counts: Buck
 }
 
 export type BucketFault =
-  /** Nothing was done, and the connection was lost. */
+  /** Not applied; the connection was lost. */
   | "lose-request"
-  /** It was done, and the connection was lost. */
+  /** Applied; the connection was lost. */
   | "lose-reply"
-  /** The connection was lost, and it is done a while after. */
+  /** The connection was lost, and the request is applied a while later. */
   | "apply-late"
-  /** Nothing was done: 409, 429, or 503. */
+  /** Not applied: 409, 429, or 503. */
   | "busy"
-  /** It was done, and the reply was 500. */
+  /** Applied, and the reply was 500. */
   | "busy-after"
-  /** It was done, sent again on the way, and refused then: 412 for one's own write. */
+  /** Applied, sent again on the way, and refused then: 412 for the caller's own write. */
   | "own-412"
-  /** A list in which the last keys to be created are not yet. */
+  /** A list without the keys that were created last. */
   | "stale-list"
-  /** A list that ends early, and says so. */
+  /** A list that ends early and says that there is more. */
   | "short-list";
 
 const onWrites: readonly BucketFault[] = ["lose-request", "lose-reply", "apply-late", "busy", "busy-after"];
@@ -72,9 +72,9 @@ const onLists: readonly BucketFault[] = ["lose-request", "busy", "stale-list", "
 
 export interface FaultyBucketOptions {
   readonly random: Random;
-  /** How likely each request meets a fault; 0.2 by default. */
+  /** The probability that a request has a fault; 0.2 by default. */
   readonly rate?: number;
-  /** What may happen; everything by default. */
+  /** The faults that may happen; all by default. */
   readonly faults?: readonly BucketFault[];
 }
 
@@ -83,15 +83,15 @@ export interface FaultyBucket extends Bucket {
   readonly happened: ReadonlyMap<BucketFault, number>;
   /** From now on lists show everything. */
   settle(): void;
-  /** Settles when all that is done late is done: before the bucket behind it goes. */
+  /** Settles when every late request is applied; wait for it before the bucket behind it is removed. */
   quiet(): Promise<void>;
 }
 
-/** Not more in a row than a caller who asks again six times can bear. */
+/** Fewer faults in a row than a caller that retries six times can handle. */
 const mostInARow = 3;
 const keysThatLag = 20;
 
-/** Which fault a request meets, and which have happened. */
+/** Draws the fault of each request, and counts the faults that happened. */
 function fate({ random, rate = 0.2, faults }: FaultyBucketOptions) {
   const happened = new Map<BucketFault, number>();
   const inARow = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Counts what is asked of a storage, for budgets: round trips are promises, not details. */
+/** Counts the requests to a storage, for tests that limit round trips. */
 
 import type { Storage } from "@durable/core";
 

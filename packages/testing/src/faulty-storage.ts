@@ -1,6 +1,6 @@
 /**
- * A storage that is slow, loses requests and replies, refuses, and dies, on demand.
- * Each operation asks `plan` what is to go wrong; after a death nothing answers any more, as in a killed process.
+ * A storage that is slow, loses requests and replies, refuses them, or dies, as `plan` decides for each
+ * operation. After a death no request settles, as in a killed process. Proven in test/kit-caught.test.ts.
  */
 
 import { DurableError, type Storage, type World } from "@durable/core";
@@ -8,22 +8,22 @@ import { DurableError, type Storage, type World } from "@durable/core";
 export type Operation = "append" | "read" | "list" | "lease" | "release" | "delete";
 
 export type Fault =
-  /** Not applied, and the caller is told it failed. */
+  /** Not applied; the caller gets an error. */
   | "lose-request"
-  /** Applied, and the caller is told it failed. */
+  /** Applied; the caller gets an error. */
   | "lose-reply"
-  /** Not applied, and refused as if others had been first. */
+  /** Not applied; refused like a lost race. */
   | "conflict"
   /** The caller dies before it is applied. */
   | "crash-before"
-  /** It is applied, and the caller dies before it hears of it. */
+  /** Applied; the caller dies before it gets the reply. */
   | "crash-after"
-  /** The caller dies; the request is under way and is applied later. */
+  /** The caller dies; the request is on its way and is applied later. */
   | "crash-then-apply";
 
 export interface FaultOptions {
   readonly world: World;
-  /** What goes wrong with this operation, the `index`-th of its kind, from 1. */
+  /** The fault of this operation, the `index`-th of its kind, from 1. */
   readonly plan?: (operation: Operation, index: number) => Fault | null;
   /** How long an operation takes, in virtual milliseconds; nothing by default. */
   readonly latency?: () => number;
@@ -32,7 +32,7 @@ export interface FaultOptions {
 export interface FaultyStorage extends Storage {
   /** Settles when the storage has died. */
   readonly died: Promise<void>;
-  /** How often each operation was asked for. */
+  /** How often each operation was called. */
   readonly counts: Readonly<Record<Operation, number>>;
 }
 
@@ -55,9 +55,10 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     if (dead) return never();
     const fault = plan(operation, ++counts[operation]);
     await delay();
-    // Whoever died while a request was under way never hears of it, though it may have arrived.
+    // A caller that died while its request was on its way gets no reply, though the request may have been
+    // applied.
     if (fault === "lose-request") throw lost(operation);
-    if (fault === "conflict") throw new DurableError("conflict", `A ${operation} was refused on purpose.`);
+    if (fault === "conflict") throw new DurableError("conflict", `The test refused this ${operation}.`);
     if (fault === "crash-before" || dead) return die();
     if (fault === "crash-then-apply") {
       world.timer(50, () => void apply().catch(() => {}));

@@ -1,6 +1,6 @@
 /**
- * Golden journals: recorded once, kept in the repository, and replayed against today's code.
- * Answers, before a deploy, whether it would strand a run that is parked.
+ * Golden journals: recorded once, kept in the repository, and replayed against today's code. Shows before a
+ * deploy whether parked runs could continue with the new code.
  */
 
 import { globSync, readFileSync } from "node:fs";
@@ -12,11 +12,11 @@ import { GoldenError, reportOf, type GoldenReport, type GoldenResult } from "./g
 export interface GoldenOptions {
   /** Today's code: the workflow, or all that the journals belong to. */
   readonly against: AnyWorkflow | readonly AnyWorkflow[];
-  /** Gives the report back instead of throwing it when a journal does not replay. */
+  /** Returns the report instead of throwing it when a journal does not replay. */
   readonly report?: boolean;
-  /** For code that hands tokens on as declared input: the secret the journals were recorded with. */
+  /** The secret the journals were recorded with, for code that passes tokens on in its input. */
   readonly secret?: Secret;
-  /** What the journals were recorded with, where they are encrypted. */
+  /** The cipher the journals were recorded with, if they are encrypted. */
   readonly encryption?: Cipher;
 }
 
@@ -26,8 +26,9 @@ interface Source {
 }
 
 /**
- * Replays recorded journals cold, without running any step: a run that ended must come to the same end, a parked one
- * to the same open waits. `journals` are journals, paths of JSON files, or globs. Throws when one does not replay.
+ * Replays recorded journals without running any step: a run that ended must reach the same end, a parked one
+ * the same open waits. `journals` are journals, paths of JSON files, or globs. Throws when one does not
+ * replay.
  */
 export async function replayGolden(
   journals: string | GoldenJournal | readonly (string | GoldenJournal)[],
@@ -37,7 +38,7 @@ export async function replayGolden(
   const sources = given.flatMap((one, index) =>
     typeof one === "string" ? files(one) : [{ source: `journal ${index + 1}`, journal: one }],
   );
-  if (sources.length === 0) throw new Error("replayGolden was given no journals.");
+  if (sources.length === 0) throw new Error("replayGolden needs at least one journal.");
   const against = [options.against].flat();
   const results: GoldenResult[] = [];
   for (const source of sources) results.push(await result(source, against, options));
@@ -46,7 +47,7 @@ export async function replayGolden(
   return report;
 }
 
-/** A pattern that finds nothing would be a test that tests nothing. */
+/** A pattern that matches no file is an error, because such a test would check nothing. */
 function files(pattern: string): Source[] {
   const found = globSync(pattern).toSorted();
   if (found.length === 0) throw new Error(`replayGolden found no file for ${JSON.stringify(pattern)}.`);
@@ -57,7 +58,7 @@ function parsed(text: string): GoldenJournal | Error {
   try {
     const json: unknown = JSON.parse(text);
     if (typeof json === "object" && json !== null) return json as GoldenJournal;
-    return new Error("It is JSON, and no journal that recordGolden made.");
+    return new Error("The file is JSON but not a journal made by recordGolden.");
   } catch (error) {
     return error as Error;
   }

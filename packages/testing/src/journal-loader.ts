@@ -1,4 +1,7 @@
-/** Puts a journal into a storage as it is, to be replayed: with a head that says that somebody must drive it. */
+/**
+ * Puts a journal into a storage unchanged, with a head that says that the run is due, so that it can be
+ * replayed. Proven in test/golden.test.ts.
+ */
 
 import type { NamedBlob, RunHead, Storage } from "@durable/core";
 
@@ -32,7 +35,10 @@ export async function loadJournal(storage: Storage, journal: LoadedJournal): Pro
     await storage.append({ locator, position, batch, blobs: named[position] ?? [], head });
 }
 
-/** A reply does not tell who named a blob: its name stands in the text of the batch that did; if in none, the first. */
+/**
+ * A read does not say which batch named a blob. Its name is in the text of that batch; otherwise the first
+ * one gets it.
+ */
 function placed(blobs: Readonly<Record<string, string>>, batches: readonly string[]): NamedBlob[][] {
   const named = batches.map((): NamedBlob[] => []);
   for (const [name, body] of Object.entries(blobs)) {

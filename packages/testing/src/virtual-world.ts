@@ -1,6 +1,6 @@
 /**
- * A world whose time is yours: a wait of thirty days costs nothing, and one seed gives one history.
- * Time stands still while anything is happening and jumps to the next timer when nothing is.
+ * A world with virtual time: a wait of thirty days costs nothing, and one seed gives one history. Time stands
+ * still while work is running and jumps to the next timer when none is.
  */
 
 import { systemWorld, type World } from "@durable/core";
@@ -9,9 +9,9 @@ import { seeded } from "./random.ts";
 export interface VirtualWorld extends World {
   /** Lets virtual time pass until `work` settles. Rejects when nothing is left that could settle it. */
   run<T>(work: Promise<T> | (() => Promise<T>)): Promise<T>;
-  /** Moves the clock by hand, firing what falls due on the way. */
+  /** Advances the clock, firing the timers that are due on the way. */
   advance(ms: number): Promise<void>;
-  /** What was warned about. */
+  /** Warnings of the library. */
   readonly warnings: readonly string[];
 }
 
@@ -26,22 +26,25 @@ export interface VirtualWorldOptions {
   readonly seed?: number;
   /** Time at the start; 2026-01-01 by default. */
   readonly start?: number;
-  /** Asked before time passes: waits for work in real time, and says whether there was any. */
+  /** Called before time passes: waits for work in real time, and returns whether there was any. */
   readonly hold?: () => Promise<boolean>;
 }
 
-/** Turns of the real event loop without any sign of life before time may pass. */
+/** Turns of the real event loop without activity before time may pass. */
 const quietTurns = 3;
-/** Turns without a timer, and real milliseconds after them, before a promise is given up as one that nothing can settle. */
+/**
+ * Turns without a timer, and real milliseconds after them, before a promise counts as one that nothing can
+ * settle.
+ */
 const stuckTurns = 2_000;
 const stuckMs = 1_000;
-// Work in threads, such as Web Crypto's, is slower than any number of turns where processors are busy.
+// Work in threads, such as Web Crypto, can take longer than any number of turns on a busy machine.
 const { setTimeout: later } = globalThis;
 
-/** Timers in the order they fall due; time is where the last one that fired stood. */
+/** Timers in the order they are due; the time is that of the last one that fired. */
 class Clock {
   now: number;
-  /** Grows whenever something happens that may lead to more. */
+  /** Grows with every activity that may lead to more. */
   signs = 0;
   readonly #hold: () => Promise<boolean>;
   #timers: Timer[] = [];
@@ -73,7 +76,7 @@ class Clock {
     this.#timers = this.#timers.filter((other) => other !== timer);
   }
 
-  /** Settles when the real event loop has shown no sign of life for a few turns, and nothing holds time back. */
+  /** Settles when the real event loop was idle for a few turns and `hold` has nothing to wait for. */
   async quiet(): Promise<void> {
     do {
       for (let calm = 0, seen = this.signs; calm < quietTurns; calm++) {

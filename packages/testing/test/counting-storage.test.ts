@@ -2,7 +2,7 @@ import { durable, MemoryStorage } from "@durable/core";
 import { countingStorage } from "@durable/testing";
 import { expect, test } from "vitest";
 
-test("countingStorage counts what is written, large values too, and only once for what is kept once", async () => {
+test("countingStorage counts written characters, including large values, and shared values once", async () => {
   const storage = countingStorage(new MemoryStorage());
   const text = Array.from({ length: 4_000 }, (_, n) => `word ${n}`).join(" ");
   const flow = durable("large", async (ctx) => {

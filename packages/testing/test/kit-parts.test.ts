@@ -1,4 +1,4 @@
-/** Parts of the kit that no workflow on a sound library can make fail. */
+/** Parts of the kit that no workflow can make fail while the library is correct. */
 
 import { setImmediate as turn } from "node:timers/promises";
 import { durable, MemoryStorage } from "@durable/core";
@@ -55,7 +55,7 @@ describe("checks", () => {
     for (const [index, text] of texts.entries()) expect(found[index]?.text).toMatch(text);
   });
 
-  test("passes may stop early, and not differ", () => {
+  test("passes may stop early but not differ", () => {
     const pass = (...what: readonly string[]) => what.map((text) => ({ what: text, from: new Error(text) }));
     expect(checkOrder([])).toEqual([]);
     expect(checkOrder([pass("a"), pass("a", "b", "c"), pass(), pass("a", "b")])).toEqual([]);
@@ -66,7 +66,7 @@ describe("checks", () => {
 
 const passesOf = ({ passes }: Notes): Pass[] => [...passes.values()].flat();
 
-describe("a life", () => {
+describe("an observed process", () => {
   const parts = () => {
     const world = virtualWorld();
     const storage = new MemoryStorage({ now: () => world.now() });
@@ -74,7 +74,7 @@ describe("a life", () => {
     return { world, storage, secret, bodies: new Bodies(10), notes: emptyNotes() };
   };
 
-  test("that is over starts no body and notes nothing", async () => {
+  test("that is dead starts no body and records nothing", async () => {
     let calls = 0;
     const flow = durable("one", (ctx) => ctx.step("a", () => ++calls));
     const dead = parts();
@@ -92,7 +92,7 @@ describe("a life", () => {
     expect(passesOf(living.notes).map((pass) => pass.map(({ what }) => what))).toEqual([["step a"]]);
   });
 
-  test("tells branches and repeated names apart, and keeps results and tokens as they are", async () => {
+  test("distinguishes branches and repeated names, and leaves results and tokens unchanged", async () => {
     const flow = durable("names", async (ctx) => {
       await ctx.parallel({ a: (c) => c.step("x", () => 1), b: (c) => c.step("x", () => 2) });
       await ctx.parallel([(c) => c.step("x", () => 3)], { name: "again" });
@@ -130,7 +130,7 @@ describe("a life", () => {
 });
 
 describe("bodies", () => {
-  test("are waited for, once in vain at most", async () => {
+  test("are waited for, and a hanging one only once", async () => {
     const bodies = new Bodies(5);
     expect(await bodies.wait()).toBe(false);
     const work = Promise.withResolvers<void>();
@@ -153,7 +153,7 @@ describe("bodies", () => {
   });
 });
 
-test("a call site is the user's own line, or nobody's", () => {
+test("a call site is the user's own line, or null", () => {
   const stack = (...lines: readonly string[]): Error =>
     Object.assign(new Error("x"), {
       stack: ["Error: x", ...lines.map((line) => `    at ${line}`)].join("\n"),

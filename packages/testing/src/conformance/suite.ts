@@ -5,13 +5,15 @@
  *       const storage = new SqliteStorage({ path, now });
  *       return { storage, close: () => storage.close() };
  *     });
+ *
+ * Proven in test/conformance.test.ts.
  */
 
 import { describe, it } from "vitest";
 import { checks, runCheck, type Open } from "./checks.ts";
 
 export interface ConformanceOptions {
-  /** Tests this storage does not pass, by their names, each with the reason, which is printed. */
+  /** Tests that this storage does not pass, by name, each with the reason, which is printed. */
   readonly skip?: readonly { readonly test: string; readonly reason: string }[];
 }
 
@@ -33,5 +35,7 @@ export function storageConformance(name: string, open: Open, { skip = [] }: Conf
 
 function unknownTest(name: string, test: string): Error {
   const known = [...checks.keys()].map((title) => `  ${title}`).join("\n");
-  return new Error(`storageConformance("${name}") skips "${test}", which is no test of it. Tests:\n${known}`);
+  return new Error(
+    `storageConformance("${name}") skips "${test}", which is not one of its tests. Tests:\n${known}`,
+  );
 }

@@ -1,17 +1,20 @@
-/** A workflow whose work cannot run: whoever asks for a result that is not recorded is told on. */
+/**
+ * A workflow whose work cannot run: a call without a recorded result is reported instead. Proven in
+ * test/golden-work.test.ts.
+ */
 
 import type { AnyWorkflow, Context } from "@durable/core";
 
 type Anything = (...args: readonly unknown[]) => unknown;
 type OnWork = (key: string, kind: "step" | "stream") => void;
 
-/** The same code; `ran` hears the key of the first body that would begin, which then never ends. */
+/** The same code; `ran` gets the key of the first body that would start, which then never settles. */
 export function guarded({ name, definition }: AnyWorkflow, ran: OnWork): AnyWorkflow {
   const body: typeof definition.body = (ctx, input) => definition.body(guard(ctx, ran) as never, input);
   return { name, definition: { ...definition, body } };
 }
 
-/** What methods of a context are called with, so that nothing in it can work. */
+/** Replaces the arguments of context methods, so that none of their functions can do work. */
 const shields: Readonly<Record<string, (args: readonly unknown[], ran: OnWork) => readonly unknown[]>> = {
   step: ([name, work, options, ...rest], ran) => [
     name,
@@ -20,7 +23,7 @@ const shields: Readonly<Record<string, (args: readonly unknown[], ran: OnWork) =
     ...rest,
   ],
   stream: ([name, producer, ...rest], ran) => [name, idle(producer, "stream", ran), ...rest],
-  // Groups hand contexts of their own to their branches, so those are guarded as well.
+  // Groups pass their own contexts to their branches, so those are guarded as well.
   parallel: ([branches, ...rest], ran) => [each(branches, ran), ...rest],
   race: ([branches, ...rest], ran) => [each(branches, ran), ...rest],
   map: ([items, fn, ...rest], ran) => [items, branch(fn, ran), ...rest],
@@ -38,7 +41,7 @@ function guard(ctx: Context, ran: OnWork): Context {
   });
 }
 
-/** Work that only tells that it was asked for. What is no function is for the library to refuse. */
+/** Work that only reports its call. The library refuses an argument that is not a function. */
 function idle(work: unknown, kind: "step" | "stream", ran: OnWork): unknown {
   if (typeof work !== "function") return work;
   return ({ key }: { readonly key: string }): Promise<never> => {
@@ -47,7 +50,7 @@ function idle(work: unknown, kind: "step" | "stream", ran: OnWork): unknown {
   };
 }
 
-/** To find out what became of an uncertain step is work, too. */
+/** Resolving an uncertain step is work, too. */
 function undecided(options: unknown, ran: OnWork): unknown {
   const { onUncertain } = (options ?? {}) as { readonly onUncertain?: unknown };
   if (typeof onUncertain !== "function") return options;
@@ -65,7 +68,7 @@ function each(branches: unknown, ran: OnWork): unknown {
   return Object.fromEntries(Object.entries(branches).map(([name, fn]) => [name, branch(fn, ran)]));
 }
 
-/** A child is a run of its own: its keys are told below its name. */
+/** A child is a run of its own, so its keys are reported below its name. */
 function below(workflow: unknown, ran: OnWork): unknown {
   const { name, definition } = (workflow ?? {}) as Partial<AnyWorkflow>;
   if (name === undefined || typeof definition?.body !== "function") return workflow;

@@ -1,6 +1,6 @@
 /**
- * A run's journal as plain JSON, to be kept in a repository: recorded once, replayed against every later build.
- * Nothing is interpreted here but the frame: what a batch says is for @durable/core to judge.
+ * A run's journal as plain JSON for a repository: recorded once, replayed against every later build. Only the
+ * frame is interpreted here; @durable/core reads the batches. Proven in test/golden.test.ts.
  */
 
 import {
@@ -13,31 +13,31 @@ import {
 } from "@durable/core";
 import { loadJournal } from "../journal-loader.ts";
 
-/** The frame below; batches carry a format version of their own. 2 brought blobs and children. */
+/** The format of the frame; batches have their own format version. Format 2 added blobs and children. */
 export const goldenFormat = 2;
 
-/** One batch, as an object for people to read; a text that is no plain JSON is kept as it is. */
+/** One batch, as a readable object; text that is not plain JSON is kept as it is. */
 export type GoldenBatch = string | { readonly [field: string]: unknown };
 
-/** The batches of a run that goes with another: one that a fork reads, or a child. */
+/** The batches of a related run: an ancestor of a fork, or a child. */
 export interface GoldenAncestor {
   readonly runId: string;
   readonly batches: readonly GoldenBatch[];
-  /** What the batches point at, by name. */
+  /** The blobs that the batches use, by name. */
   readonly blobs?: Readonly<Record<string, string>>;
 }
 
 export interface GoldenJournal extends GoldenAncestor {
   readonly format: number;
   readonly workflow: string;
-  /** For a fork: what it has from its ancestors, oldest first. */
+  /** For a fork: the journals of its ancestors, oldest first. */
   readonly ancestors?: readonly GoldenAncestor[];
-  /** Children it waits for, and theirs: a run is parked where they are. */
+  /** Children it waits for, and their children. */
   readonly children?: readonly GoldenAncestor[];
 }
 
 export interface RecordGoldenOptions {
-  /** What the run was recorded with. Sealed values stay sealed in what is returned. */
+  /** The cipher the run was recorded with; encrypted values stay encrypted. */
   readonly encryption?: Cipher;
 }
 
@@ -50,8 +50,8 @@ interface RawEntry {
 }
 
 /**
- * Records a run's journal for `replayGolden`. What it returns is plain JSON: write it to a file.
- * It holds what the run's steps returned: look at it before you commit it.
+ * Records a run's journal for `replayGolden`, as plain JSON to write to a file. It contains what the run's
+ * steps returned: check it before you commit it.
  */
 export async function recordGolden(
   storage: Storage,
@@ -74,7 +74,7 @@ export async function recordGolden(
   };
 }
 
-/** A child and those it waits for; nothing when it has not begun. */
+/** A child and the children it waits for; empty when it has not begun. */
 async function family(
   storage: Storage,
   runId: string,
@@ -91,7 +91,7 @@ async function family(
 interface Recorded {
   readonly own: GoldenAncestor;
   readonly ancestors: readonly GoldenAncestor[];
-  /** Children that have not told their end. */
+  /** Children that have not reported their end. */
   readonly open: readonly string[];
 }
 
@@ -109,7 +109,7 @@ async function recorded(
       return reply;
     },
   };
-  // Opening the run reads all that it is made of: its own journal first, then its ancestors, oldest first.
+  // Opening the run reads its own journal first, then those of its ancestors, oldest first.
   const app = createApp({
     storage: watched,
     workflows: [],
@@ -139,14 +139,14 @@ function openChildren(entries: readonly Entry[]): string[] {
   return [...open.values()];
 }
 
-/** The object where it stands for exactly this text: batches are byte strings, and stay what they were. */
+/** An object only if it serializes to exactly this text, because batches must not change. */
 function readable(text: string): GoldenBatch {
   try {
     const batch: unknown = JSON.parse(text);
     if (typeof batch === "object" && batch !== null && JSON.stringify(batch) === text)
       return batch as GoldenBatch;
   } catch {
-    // Kept as text, for the library to say what is wrong with it.
+    // Kept as text, so that the library reports what is wrong with it.
   }
   return text;
 }
@@ -155,7 +155,7 @@ function textOf(batch: GoldenBatch): string {
   return typeof batch === "string" ? batch : JSON.stringify(batch);
 }
 
-/** The entries of batches, as far as they are any. */
+/** The entries of batches, as far as they can be read. */
 export function entriesOf(batches: readonly GoldenBatch[]): readonly RawEntry[] {
   return batches.flatMap((batch) => {
     const entries = typeof batch === "string" ? null : batch["entries"];
@@ -181,14 +181,14 @@ export async function load(journals: readonly GoldenAncestor[], now: () => numbe
   const storage = new MemoryStorage({ now });
   for (const { runId, batches, blobs = {} } of journals) {
     const { locator } = await readOf(storage, runId);
-    // A storage tells two lives of one id apart by when they began.
+    // A storage distinguishes runs of one id by the time they began.
     const createdAt = Number(entriesOf(batches.slice(0, 1))[0]?.at ?? 0);
     await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf), blobs });
   }
   return storage;
 }
 
-/** Where core keeps a run is its own affair: it is asked by letting it look. */
+/** Only core knows the locator of a run, so this lets core look it up. */
 async function readOf(storage: Storage, runId: string): Promise<{ locator: string; reply: ReadReply }> {
   let found = { locator: "", reply: nothing };
   const asked: Storage = {
@@ -198,7 +198,7 @@ async function readOf(storage: Storage, runId: string): Promise<{ locator: strin
       return nothing;
     },
   };
-  // It finds nothing, or refuses the id: either way it has said what there is to say.
+  // It finds nothing or refuses the id; either way its read has shown the locator.
   await createApp({ storage: asked, workflows: [] })
     .get(runId)
     .entries()
@@ -207,7 +207,7 @@ async function readOf(storage: Storage, runId: string): Promise<{ locator: strin
 }
 
 const nothing: ReadReply = { batches: [], length: 0 };
-const refuse = (): Promise<never> => Promise.reject(new Error("This storage is only read from."));
+const refuse = (): Promise<never> => Promise.reject(new Error("This storage is read-only."));
 const refusing: Storage = {
   append: refuse,
   read: refuse,

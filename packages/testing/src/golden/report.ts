@@ -1,9 +1,9 @@
-/** What a replay of golden journals found, for programs and for people. */
+/** The result of replaying golden journals, as data and as text. Proven in test/golden.test.ts. */
 
 import type { GoldenVerdict, Judged } from "./replay.ts";
 
 export interface GoldenResult extends Judged {
-  /** The file it came from, or its place in the list. */
+  /** The file it came from, or its position in the list. */
   readonly source: string;
   readonly runId: string;
   readonly workflow: string;
@@ -13,7 +13,7 @@ export interface GoldenReport {
   readonly journals: readonly GoldenResult[];
   /** True when every journal replays. */
   readonly ok: boolean;
-  /** The report as text, coloured where the output is a terminal. */
+  /** The report as text, coloured when the output is a terminal. */
   toString(): string;
 }
 

@@ -1,10 +1,13 @@
-/** A cipher that virtual time waits for: what it does takes real time, in threads of its own. */
+/**
+ * A cipher that virtual time waits for, because encryption runs in real time on other threads. Proven in
+ * test/golden-work.test.ts.
+ */
 
 import type { Cipher } from "@durable/core";
 
 export interface TrackedCipher {
   readonly cipher: Cipher | undefined;
-  /** For `virtualWorld`: waits for what is under way, and says whether there was anything. */
+  /** For `virtualWorld`: waits for running work, and returns whether there was any. */
   readonly hold: () => Promise<boolean>;
 }
 

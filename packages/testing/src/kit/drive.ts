@@ -1,10 +1,13 @@
-/** Drives a run as the outside would: starts it, answers it, waits with it, and tries again after an error. */
+/**
+ * Drives a run from outside: starts it, answers it, lets its time pass, and retries after an error. Proven in
+ * test/kit-clean.test.ts.
+ */
 
 import type { App, Outcome, SuspendPoint, Workflow } from "@durable/core";
 import type { VirtualWorld } from "../virtual-world.ts";
 import type { AnswerBook } from "./answers.ts";
 
-/** How a history came to its end, or why it did not. */
+/** How a history ended, or why it did not. */
 export type Ending<Output> =
   | { readonly kind: "ended"; readonly outcome: Outcome<Output> }
   | { readonly kind: "threw" | "stuck"; readonly error: Error };
@@ -16,15 +19,15 @@ export interface Drive<Input, Output> {
   readonly answers: AnswerBook;
   readonly app: App;
   readonly world: VirtualWorld;
-  /** Errors that a caller may see: what a fault made of a request. */
+  /** Errors that a caller may see because of the injected fault. */
   readonly allowedErrors: number;
 }
 
 const recheckMs = 5_000;
 const mostRounds = 10_000;
-/** Times that a run is looked at which only waits for children that nobody seems to drive. */
+/** How often a run is checked that only waits for children without a visible driver. */
 const mostRechecks = 5;
-/** Times that one suspend point is answered: an answer that is refused would be given for ever. */
+/** How often one suspend point is answered, so that a refused answer is not repeated forever. */
 const mostAnswers = 20;
 
 export async function driveToEnd<Input, Output>(drive: Drive<Input, Output>): Promise<Ending<Output>> {
@@ -41,23 +44,23 @@ export async function driveToEnd<Input, Output>(drive: Drive<Input, Output>): Pr
       next = await after(drive, outcome, tries);
     } catch (error) {
       if (allowedErrors-- <= 0) return { kind: "threw", error: asError(error) };
-      // The run may not even have been recorded.
+      // The start of the run may not have been recorded.
       next = async () => {
         await pause(world, recheckMs);
         return flow.run(...args);
       };
     }
   }
-  return { kind: "stuck", error: new Error(`The run was not over after ${mostRounds} rounds.`) };
+  return { kind: "stuck", error: new Error(`The run did not end in ${mostRounds} rounds.`) };
 }
 
-/** What was tried in vain so far. */
+/** Failed tries so far. */
 interface Tries {
   rechecks: number;
   readonly answers: Map<string, number>;
 }
 
-/** What is to be done about a run that is not over. */
+/** The next action for a run that has not ended. */
 async function after<Input, Output>(
   drive: Drive<Input, Output>,
   outcome: Outcome<Output> & { status: "suspended" | "running" },
@@ -77,7 +80,7 @@ async function after<Input, Output>(
   return () => advance(Math.max(0, wakeAt - world.now()));
 }
 
-/** When the run is looked at, should none of its children tell it more. */
+/** When to check the run again if none of its children reports. */
 async function recheckAt({
   app,
   runId,
@@ -89,7 +92,10 @@ async function recheckAt({
   return runs.find((run) => run.runId === runId)?.wakeAt ?? null;
 }
 
-/** Answers a suspend point of the run, or of one of its children; gives where the run then stands, if it was told. */
+/**
+ * Answers a suspend point of the run or of one of its children; returns the outcome of the run if the reply
+ * has it.
+ */
 async function answered<Input, Output>(
   { flow, runId, answers }: Drive<Input, Output>,
   point: SuspendPoint,

@@ -1,9 +1,11 @@
 /**
- * What left the process: fake services note their effects here, and crash tests compare histories.
+ * Effects on the outside: fake services record them here, and crash tests compare histories.
  *
- * E1. One payload under more keys than in the calm run: the service could not know it for a repetition.
- * E2. One key with two payloads: chance or a clock reached the outside without being journaled.
- * E3. An effect without a key is an effect of its own each time.
+ * E1. One payload under more keys than in the calm run: the service could not recognize the repetition.
+ * E2. One key with two payloads: randomness or a clock reached the outside without being journaled.
+ * E3. Every effect without a key is a new effect.
+ *
+ * Proven in test/kit-caught.test.ts and test/kit-report.test.ts.
  */
 
 import { inspect } from "node:util";
@@ -12,13 +14,16 @@ import { inspect } from "node:util";
 export interface Effect {
   /** What was done: `send`, `charge`. */
   readonly name: string;
-  /** The idempotency key the service was given; `null` if it was given none. */
+  /** The idempotency key the service got; `null` if it got none. */
   readonly key: string | null;
   readonly payload: unknown;
 }
 
 export interface Recorder {
-  /** Notes an effect. True when the same key has not done the same before: a service with idempotency acts only then. */
+  /**
+   * Records an effect; true when this name and key are new, the only case in which an idempotent service
+   * acts.
+   */
   record(
     name: string,
     effect?: { readonly key?: string | null | undefined; readonly payload?: unknown },
@@ -28,7 +33,7 @@ export interface Recorder {
   reset(): void;
 }
 
-/** Notes the effects of fake services. Pass it to `crashEverywhere` as `effects`. */
+/** Records the effects of fake services; pass it to `crashEverywhere` as `effects`. */
 export function recorder(): Recorder {
   const effects: Effect[] = [];
   return {
@@ -42,11 +47,11 @@ export function recorder(): Recorder {
   };
 }
 
-/** An effect that a crash made different. */
+/** An effect that differs after a crash. */
 export interface EffectFinding {
   readonly kind: "other-key" | "no-key" | "other-payload";
   readonly name: string;
-  /** What it came down to, for people. */
+  /** The finding, in words. */
   readonly text: string;
 }
 
@@ -57,7 +62,7 @@ interface Sorted {
   readonly payloads: Map<string, Set<string>>;
 }
 
-/** What of `effects` cannot be told from new effects, given those of the calm run. */
+/** The effects that a service cannot recognize as repetitions, compared with those of the calm run. */
 export function compareEffects(calm: readonly Effect[], effects: readonly Effect[]): EffectFinding[] {
   const before = sort(calm);
   const after = sort(effects);
@@ -81,7 +86,7 @@ export function compareEffects(calm: readonly Effect[], effects: readonly Effect
   return [...findings, ...more(before, after, findings)];
 }
 
-/** Payload and key both new each time: only the number of keys gives it away. */
+/** When payload and key are both new each time, only the number of keys shows the repetition. */
 function more(before: Sorted, after: Sorted, found: readonly EffectFinding[]): EffectFinding[] {
   const names = new Set([...after.keys.keys()].map((id) => split(id)[0] ?? ""));
   return [...names].flatMap((name): EffectFinding[] => {

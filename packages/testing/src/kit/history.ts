@@ -1,9 +1,11 @@
 /**
- * One history of a run: from its start to its end, through at most one fault and as many lives as that takes.
+ * One history of a run: from its start to its end, with at most one fault and as many processes as it takes.
  *
- * H1. Up to the fault, a history is the calm one: same clock, same ids, same order of I/O.
- * H2. The dead stay dead: a request they had under way may still arrive, and they start nothing more.
- * H3. A fault that leaves the process alive allowedErrors one error that a caller sees; any other is a finding.
+ * H1. Up to the fault, a history equals the calm one: same clock, same ids, same order of I/O.
+ * H2. A dead process starts nothing more, though a request it had sent may still arrive.
+ * H3. A fault that leaves the process alive allows one error at the caller; any other error is a finding.
+ *
+ * Proven in test/kit-clean.test.ts and test/kit-caught.test.ts.
  */
 
 import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
@@ -20,12 +22,12 @@ import { tapped, type Point } from "./points.ts";
 import { driveToEnd, type Ending } from "./drive.ts";
 
 const runId = "crash";
-const secret = "a secret for tests, of no worth";
-/** Longer than a lease: whoever comes now may take over. */
+const secret = "a secret for tests";
+/** Longer than a lease, so that the next process may take over. */
 const afterDeathMs = 60_000;
 const mostLives = 5;
 
-/** What every history is made with. */
+/** What all histories of a test share. */
 export interface Setup<Input, Output> {
   readonly open: (life: CrashLife) => Workflow<Input, Output> | Promise<Workflow<Input, Output>>;
   readonly input: Input;
@@ -36,22 +38,22 @@ export interface Setup<Input, Output> {
   readonly slowSeed: number | undefined;
 }
 
-export interface Hurt {
+export interface InjectedFault {
   readonly point: Point;
   readonly fault: Fault;
 }
 
 export interface History<Output> {
   readonly ending: Ending<Output>;
-  /** False when the run never came to the point that was to be hurt. */
+  /** False when the run never reached the point of the fault. */
   readonly hit: boolean;
   readonly lives: number;
-  /** I/O of a history that nothing hurt. */
+  /** The I/O of a history without a fault. */
   readonly points: readonly Point[];
   readonly head: RunHead | null;
   readonly batches: readonly string[];
   readonly blobs: Readonly<Record<string, string>>;
-  /** Children, and whatever else was run on the same storage. */
+  /** Children, and other runs on the same storage. */
   readonly others: readonly { readonly runId: string; readonly batches: readonly string[] }[];
   readonly notes: Notes;
   readonly effects: readonly Effect[];
@@ -61,7 +63,7 @@ export interface History<Output> {
 
 export async function history<Input, Output>(
   setup: Setup<Input, Output>,
-  hurt: Hurt | null,
+  injected: InjectedFault | null,
 ): Promise<History<Output>> {
   const { bodies, recorders } = setup;
   await setup.reset();
@@ -76,9 +78,9 @@ export async function history<Input, Output>(
   let ending: Ending<Output> | null = null;
   let lives = 0;
   for (; ending === null && lives < mostLives; lives++) {
-    const faulty = hurtBy(base, lives === 0 ? hurt : null, { setup, world, random, seen });
-    const storage = hurt === null ? tapped(faulty, runId, (point) => points.push(point)) : faulty;
-    const allowedErrors = hurt === null || hurt.fault.startsWith("crash") ? 0 : 1;
+    const faulty = withFault(base, lives === 0 ? injected : null, { setup, world, random, seen });
+    const storage = injected === null ? tapped(faulty, runId, (point) => points.push(point)) : faulty;
+    const allowedErrors = injected === null || injected.fault.startsWith("crash") ? 0 : 1;
     ending = await live(setup, {
       storage,
       world,
@@ -93,7 +95,7 @@ export async function history<Input, Output>(
   const head = runs.find((run) => run.runId === runId) ?? null;
   const { batches, blobs = {} } = await base.read(head?.locator ?? "");
   return {
-    ending: ending ?? { kind: "stuck", error: new Error(`The run was not over after ${lives} lives.`) },
+    ending: ending ?? { kind: "stuck", error: new Error(`The run did not end within ${lives} processes.`) },
     hit: seen.hit,
     lives,
     points,
@@ -112,21 +114,21 @@ export async function history<Input, Output>(
   };
 }
 
-interface HurtParts {
+interface FaultyParts {
   readonly setup: { readonly slowSeed: number | undefined };
   readonly world: VirtualWorld;
   readonly random: Random;
   readonly seen: { hit: boolean };
 }
 
-function hurtBy(base: Storage, hurt: Hurt | null, parts: HurtParts): FaultyStorage {
+function withFault(base: Storage, injected: InjectedFault | null, parts: FaultyParts): FaultyStorage {
   const { setup, world, random, seen } = parts;
   return faultyStorage(base, {
     world,
     plan: (operation, index) => {
-      if (operation !== hurt?.point.operation || index !== hurt.point.index) return null;
+      if (operation !== injected?.point.operation || index !== injected.point.index) return null;
       seen.hit = true;
-      return hurt.fault;
+      return injected.fault;
     },
     ...(setup.slowSeed === undefined ? {} : { latency: () => random.between(0, 40) }),
   });
@@ -141,7 +143,7 @@ interface LivingParts {
   readonly died: Promise<void>;
 }
 
-/** One life, to the end of the run or to its own: then `null`. */
+/** One process, until the run ends or the process dies; then `null`. */
 async function live<Input, Output>(
   setup: Setup<Input, Output>,
   { storage, world, notes, allowedErrors, number, died }: LivingParts,
@@ -165,7 +167,7 @@ async function live<Input, Output>(
   }
 }
 
-/** A fresh process finds all of an ended history but its end, and comes to an end again. */
+/** Replays an ended history in a fresh process, from its journal without the end. */
 export async function coldReplay<Input, Output>(
   setup: Setup<Input, Output>,
   { batches, blobs, head, world }: History<Output>,

@@ -1,6 +1,7 @@
 /**
- * One life of a process that drives the workflow under test: every pass of the workflow function in it, what
- * each pass asked of its context, and which bodies ran. After its death nothing is noted, and no body starts.
+ * One process that drives the workflow under test: every pass of the workflow function in it, the calls of
+ * each pass, and the bodies that ran. After its death nothing is recorded, and no body starts. Proven in
+ * test/kit-parts.test.ts.
  */
 
 import {
@@ -17,24 +18,24 @@ import type { Bodies } from "./bodies.ts";
 import { isSource, pulled } from "./chunk-source.ts";
 import { observed, type Observer } from "./observer.ts";
 
-/** What a pass asked for; the error knows from where. */
+/** A call of a pass; the error has its call site. */
 export interface Asked {
   readonly what: string;
   readonly from: Error;
 }
 
-/** One walk of the workflow function over the journal, as far as it came. */
+/** The calls of one pass over the journal, as far as it got. */
 export type Pass = readonly Asked[];
 
-/** What all lives of a history note together. */
+/** What all processes of a history record together. */
 export interface Notes {
-  /** By run: a child is a run of its own. */
+  /** By run, because a child is a run of its own. */
   readonly passes: Map<string, Pass[]>;
   /** How often each body was called: of steps, of streams, and of children, below the key of the child. */
   readonly ran: Map<string, number>;
-  /** Steps whose body asked for its idempotency key. */
+  /** Steps whose body read its idempotency key. */
   readonly keyed: Set<string>;
-  /** Uncertain steps that somebody found out about. */
+  /** Uncertain steps that a function resolved. */
   readonly found: Set<string>;
   readonly reads: { readonly name: AmbientName; readonly from: Error }[];
 }
@@ -55,7 +56,7 @@ type Body = (ctx: Context, input: unknown) => unknown;
 
 export class ObservedLife {
   readonly #parts: ObservedLifeParts;
-  /** Children as they are run here, by their code and the path their keys are told under. */
+  /** The observed children, by their code and the path of their keys. */
   readonly #children = new Map<AnyWorkflow["definition"], Map<string, AnyWorkflow>>();
   #over = false;
 
@@ -67,7 +68,7 @@ export class ObservedLife {
     this.#over = true;
   }
 
-  /** The same workflow, observed, on this life's storage. */
+  /** The same workflow, observed, on this process's storage. */
   bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
     const { name, body, input, version } = flow.definition;
     const { storage, world, secret } = this.#parts;
@@ -79,7 +80,7 @@ export class ObservedLife {
         world,
         secret,
         lease: "30s",
-        // Every sleep parks: more boundaries, and no polling while it lasts.
+        // Every sleep parks, which adds boundaries and avoids polling.
         patience: 0,
         ...(input === null ? {} : { input }),
         ...(version === null ? {} : { version }),
@@ -88,7 +89,7 @@ export class ObservedLife {
     return bound as Workflow<Input, Output>;
   }
 
-  /** A child, observed; the same one when it is asked for again. */
+  /** A child, observed; the same object for repeated calls. */
   #child(path: string, { name, definition }: AnyWorkflow): AnyWorkflow {
     const known = this.#children.get(definition) ?? new Map<string, AnyWorkflow>();
     this.#children.set(definition, known);
@@ -144,13 +145,13 @@ export class ObservedLife {
     return this.#outside(key, () => work(given));
   }
 
-  /** A producer works when it is asked for a chunk, and stands still in between. */
+  /** A producer works only while a chunk is pulled. */
   async #stream(key: string, info: StepInfo | null, work: (info: unknown) => unknown): Promise<unknown> {
     const source = await this.#body(key, info, work);
     return isSource(source) ? pulled(source, (pull) => this.#outside(key, pull)) : source;
   }
 
-  /** Work in the real world, which virtual time waits for. */
+  /** Work in real time, which virtual time waits for. */
   #outside(key: string, work: () => unknown): unknown {
     // A dead process starts nothing.
     if (this.#over) return new Promise(() => {});

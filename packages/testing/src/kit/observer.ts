@@ -1,9 +1,11 @@
 /**
- * A context that tells what is asked of it. Whatever function is handed to one of its methods is a branch when
- * it is called with a context, and a body otherwise; the few methods that take more are named below.
+ * A context that reports the calls made on it. A function passed to one of its methods is a branch when it is
+ * called with a context, and a body otherwise; the methods that differ are named below.
  *
  * O1. An observer only listens: results, order and errors are the context's own.
- * O2. Keys are counted as the library counts them, for reading; a body is told its real key.
+ * O2. Keys are counted as the library counts them, for display; a body gets its real key.
+ *
+ * Proven in test/kit-parts.test.ts.
  */
 
 import type { AnyWorkflow, Context, StepInfo } from "@durable/core";
@@ -17,19 +19,19 @@ type CallBody = (
 ) => unknown;
 
 export interface Observer {
-  /** The workflow asks for something: `step parallel[credit]/pull`. */
+  /** The workflow makes a call: `step parallel[credit]/pull`. */
   called?(what: string): void;
-  /** It was given a promise for it, under the key that was counted here. */
+  /** The call returned a promise, under the key that was counted here. */
   made?(ctx: Context, key: string, result: unknown, method: string): void;
   /** Calls a branch, with the observed context; its keys begin with `path`. */
   branch(work: () => unknown, path: string): unknown;
-  /** Calls the body of a step, whose key is said by the library. */
+  /** Calls the body of a step, with the key from the library. */
   readonly body: CallBody;
-  /** Calls the producer of a stream; `body` does where this is absent. */
+  /** Calls the producer of a stream; `body` is used when absent. */
   readonly stream?: CallBody;
-  /** Calls what finds out about an uncertain step. */
+  /** Calls the function that resolves an uncertain step. */
   find?(key: string, work: () => unknown): unknown;
-  /** Gives the workflow that is run as a child under this key: the same, or one that is observed itself. */
+  /** Returns the workflow to run as a child under this key: the same, or an observed one. */
   child?(key: string, workflow: AnyWorkflow): AnyWorkflow;
 }
 
@@ -63,14 +65,14 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
   });
 }
 
-/** The name it is given, by argument or by option; else the method's own, or that of the child. */
+/** The name from the argument or the option; otherwise the method's own, or the child's. */
 function nameOf(method: string, args: readonly unknown[]): string {
   if (method !== "sleep" && typeof args[0] === "string") return args[0];
   const options = method === "child" ? (args[2] ?? args[0]) : args.at(-1);
   return isRecord(options) && typeof options["name"] === "string" ? options["name"] : method;
 }
 
-/** What else tells two calls apart: the names of branches. */
+/** The names of branches, which also distinguish calls. */
 function detailOf(first: unknown): string {
   return isBranches(first) && !Array.isArray(first) ? ` of ${Object.keys(first).join(", ")}` : "";
 }
@@ -80,7 +82,7 @@ interface Called {
   readonly method: string;
 }
 
-/** The arguments of a call, with everything in them that is called observed. */
+/** The arguments of a call, with every function in them observed. */
 function withObserver(observer: Observer, { key, method }: Called, args: readonly unknown[]): unknown[] {
   const [first, second, third, ...rest] = args;
   switch (method) {
@@ -118,7 +120,7 @@ function withFunctions(observer: Observer, key: string, argument: unknown, index
   return Array.isArray(argument) ? entries.map(([, branch]) => branch) : Object.fromEntries(entries);
 }
 
-/** What is called with a context is a branch. */
+/** A function that is called with a context is a branch. */
 function heard(observer: Observer, key: string, name: string, work: AnyFunction): AnyFunction {
   return (...args) => {
     const [first, ...rest] = args;
@@ -128,7 +130,7 @@ function heard(observer: Observer, key: string, name: string, work: AnyFunction)
   };
 }
 
-/** The function of a map: its branches are named by the key of their item, or by its place. */
+/** The function of a map: its branches are named by the key of their item, or by its index. */
 function eachItem(observer: Observer, key: string, work: unknown, options: unknown): unknown {
   if (!isFunction(work)) return work;
   const named = isRecord(options) && isFunction(options["key"]) ? options["key"] : null;

@@ -1,4 +1,4 @@
-/** What `crashEverywhere` is told. */
+/** The options of `crashEverywhere`. Proven in test/kit-types.test-d.ts. */
 
 import type { Storage, Workflow } from "@durable/core";
 import type { Fault } from "../faulty-storage.ts";
@@ -7,41 +7,44 @@ import type { AmbientName } from "./ambient.ts";
 import type { Answers } from "./answers.ts";
 import type { Recorder } from "./effects.ts";
 
-/** What one life of the process has, for whatever else is to live in it. */
+/** What one process has, for other parts that run in it. */
 export interface CrashLife {
   readonly storage: Storage;
   readonly world: VirtualWorld;
   readonly secret: string;
-  /** 1 for the first life of a history. */
+  /** 1 for the first process of a history. */
   readonly number: number;
 }
 
-/** A workflow; or what a process does as it starts, called in every life, so that nothing outlives a crash. */
+/**
+ * A workflow, or a function that sets up a process; it is called for every process, so that nothing outlives
+ * a crash.
+ */
 export type CrashSubject<Input, Output> =
   | Workflow<Input, Output>
   | ((life: CrashLife) => Workflow<Input, Output> | Promise<Workflow<Input, Output>>);
 
-/** A function, or anything that can be put back to its start. */
+/** A function, or an object with a `reset` method. */
 export type Resettable = (() => unknown) | { reset(): unknown };
 
 export interface CrashSettings<Output> {
-  /** Answers to suspend points, by name: those of children as well, and `uncertain` for steps that ask somebody. */
+  /** Answers to suspend points by name, including those of children, and `uncertain` for steps that ask. */
   readonly resume?: Answers | undefined;
-  /** Where fake services note what they were asked to do. */
+  /** Recorders to which fake services report what they do. */
   readonly effects?: Recorder | readonly Recorder[] | undefined;
-  /** Fakes that are put back to their start before each history. */
+  /** Fakes that are reset before each history. */
   readonly reset?: Resettable | readonly Resettable[] | undefined;
-  /** False when outputs may differ from history to history, because steps return something new each time. */
+  /** False when outputs may differ between histories, because steps return something new each time. */
   readonly compare?: boolean | undefined;
-  /** When two outputs are the same; deep equality by default. */
+  /** Compares two outputs; deep equality by default. */
   readonly same?: ((calm: Output, other: Output) => boolean) | undefined;
-  /** How the run is meant to end; `completed` by default. */
+  /** The expected end of the run; `completed` by default. */
   readonly ends?: "completed" | "failed" | "cancelled" | undefined;
-  /** Clock and chance that workflow code may read: for a logger, say. */
+  /** Reads of clock and randomness that workflow code may make, for example in a logger. */
   readonly allow?: readonly AmbientName[] | undefined;
-  /** What is tried at every point; five ways by default. */
+  /** The faults to try at every point; five by default. */
   readonly faults?: readonly Fault[] | undefined;
-  /** With a seed, storage is slow by random amounts, which finds what instant storage hides. */
+  /** With a seed, storage has random latency, which finds bugs that instant storage hides. */
   readonly slowSeed?: number | undefined;
   /** How long virtual time waits for a body, in real milliseconds; 1,000 by default. */
   readonly bodyMs?: number | undefined;

@@ -1,14 +1,14 @@
-/** The report of a crash test: its findings, and a text to look at. */
+/** The report of a crash test: its findings, and a text to read. Proven in test/kit-report.test.ts. */
 
 import type { CrashFindings } from "./findings.ts";
 import { reportText } from "./report-text.ts";
 
 export interface CrashReport<Output = unknown> extends CrashFindings<Output> {
-  /** Every history went as in calm, and nothing was found that could go otherwise another time. */
+  /** True when every history matched the calm run and no nondeterminism was found. */
   readonly ok: boolean;
-  /** The text, with colours or without. */
+  /** The text, with or without colours. */
   readonly text: (options?: { readonly colour?: boolean }) => string;
-  /** The text, coloured where somebody looks at a screen. */
+  /** The text, coloured when the output is a terminal. */
   toString(): string;
 }
 

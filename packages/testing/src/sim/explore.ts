@@ -134,7 +134,7 @@ async function failure(
   // reported.
   const last = shrunk.violations.length > 0 ? shrunk : simulation;
   return new Error(
-    `Workflow "${name}" breaks an invariant under seed ${seed}: explore(flow, { ..., from: ${seed}, seeds: 1 }).\n` +
+    `Workflow "${name}" breaks a promise under seed ${seed}: explore(flow, { ..., from: ${seed}, seeds: 1 }).\n` +
       `${describeViolations(last.violations)}\n\nThe shortest history found:\n${eventTable(last)}`,
   );
 }

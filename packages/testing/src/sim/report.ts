@@ -88,7 +88,7 @@ function stepDetails(tree: Tree & { kind: "step" }): string[] {
   return [
     failures(tree),
     tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms`,
-    tree.large === undefined ? "" : `gives much (${tree.large})`,
+    tree.large === undefined ? "" : `returns much (${tree.large})`,
     tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
   ];
 }

@@ -3,7 +3,7 @@
 import type { AppendRequest, MemoryStorage, NamedBlob, ReadReply } from "@durable/core";
 import type { Fault, Planted } from "./conformance-journal-faults.ts";
 
-/** Each body goes another way in. */
+/** Changes each blob on its way in. */
 function changed(change: (blob: NamedBlob) => NamedBlob | null): Fault {
   return (good) => ({
     append: ({ blobs = [], ...request }) =>
@@ -15,7 +15,7 @@ function bodied(change: (body: string) => string): Fault {
   return changed(({ name, body }) => (body === undefined ? { name } : { name, body: change(body) }));
 }
 
-/** Each reply goes another way out. */
+/** Changes each reply on its way out. */
 function replied(change: (reply: ReadReply, whole: ReadReply) => ReadReply): Fault {
   return (good) => ({
     read: async (locator, from) => change(await good.read(locator, from), await good.read(locator)),
@@ -27,7 +27,7 @@ function without(whole: ReadReply): ReadReply {
   return reply;
 }
 
-/** A run that nobody sees names whatever is asked for, and is never deleted. */
+/** A hidden run names every blob, and is never deleted. */
 async function keep(good: MemoryStorage, { blobs = [], head }: AppendRequest): Promise<void> {
   const locator = `hoard-${Math.random()}`;
   const hoard = { ...head, locator, wakeAt: null, ancestors: [] };

@@ -1,4 +1,4 @@
-/** Three handles on one bucket, as three processes have them, for the simulator. */
+/** Three handles on one bucket, one per process, for the simulator. */
 
 import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
 import { virtualWorld } from "../../src/virtual-world.ts";
