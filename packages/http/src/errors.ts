@@ -1,15 +1,15 @@
 /**
- * What goes wrong, as an answer: `{ error: { code, message, details? } }` with an HTTP status.
+ * Errors as responses: `{ error: { code, message, details? } }` with an HTTP status.
  *
  * R1. An error of the library has the status of the table in docs/errors.md; a test keeps the two equal.
- * R2. What is our own fault (5xx) is answered with its code and a general sentence: paths, keys and causes are
- *     for `onError` alone.
- * R3. Every answer is JSON that no browser takes for a page and no cache keeps.
+ * R2. A server error (5xx) is answered with its code and a general sentence; paths, keys and causes go to
+ *     `onError` only.
+ * R3. Every response is JSON that browsers do not render and caches do not store.
  */
 
 import { DurableError, type ErrorCode } from "@durable/core";
 
-/** What only this package says. The rest are codes of the library. */
+/** Codes that only this package uses; the others are codes of the library. */
 export type HttpErrorCode =
   | "forbidden"
   | "cross-site"
@@ -94,7 +94,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "storage-failed": 503,
 };
 
-/** A request that is refused. `message` is sent to whoever made it, `cause` is not. */
+/** A refused request; the client gets `message` but not `cause`. */
 export class HttpError extends Error {
   readonly code: HttpErrorCode;
   readonly status: number;
@@ -119,19 +119,19 @@ export class HttpError extends Error {
   }
 }
 
-/** The HTTP status that goes with a code of the library. */
+/** The HTTP status for a code of the library. */
 export const statusOf = (code: string): number => (libraryStatus as Record<string, number>)[code] ?? 500;
 
-/** Any error as an answer; what is not the client's fault goes to `onError` as it is. */
+/** Any error as a response; server errors are passed to `onError`. */
 export function errorResponse(error: unknown, onError?: (error: unknown) => void): Response {
-  const told = errorOf(error);
-  if (told.status >= 500) onError?.(error);
-  const { status, code, message, details = {}, headers = {} } = told;
+  const reply = errorOf(error);
+  if (reply.status >= 500) onError?.(error);
+  const { status, code, message, details = {}, headers = {} } = reply;
   const body = { error: { code, message, ...(Object.keys(details).length === 0 ? {} : { details }) } };
   return json(status, body, headers);
 }
 
-interface Told {
+interface ErrorReply {
   readonly status: number;
   readonly code: string;
   readonly message: string;
@@ -139,7 +139,7 @@ interface Told {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function errorOf(error: unknown): Told {
+function errorOf(error: unknown): ErrorReply {
   if (error instanceof HttpError) return error;
   const code = DurableError.is(error) ? error.code : "internal";
   const status = DurableError.is(error) ? statusOf(code) : 500;
@@ -148,13 +148,13 @@ function errorOf(error: unknown): Told {
     ? {
         status,
         code,
-        message: "The storage cannot be used now. Try again later.",
+        message: "The storage is not available. Try again later.",
         headers: { "retry-after": "5" },
       }
-    : { status, code, message: "This request failed here. The reason is in the server's log." };
+    : { status, code, message: "The request failed on the server. The reason is in the server's log." };
 }
 
-/** Said with everything that is sent. */
+/** Sent with every response. */
 export const safeHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "referrer-policy": "no-referrer",

@@ -1,4 +1,8 @@
-/** The numbers behind every request. Each is counted while it is read, and crossing one is a 4xx with a code. */
+/** Limits of requests. Proven in test/body.test.ts. */
+
+/**
+ * The limits of every request. Each is checked while the request is read; exceeding one is a 4xx with a code.
+ */
 export interface Limits {
   /** Bytes of a body; 1 MiB by default. */
   readonly bytes: number;

@@ -1,4 +1,6 @@
-/** What a handler is made with, and what it makes of that. */
+/**
+ * The options of a handler, their defaults, and the check of permissions. Proven in test/authorize.test.ts.
+ */
 
 import { type App, DurableError } from "@durable/core";
 import { HttpError } from "./errors.ts";
@@ -6,18 +8,19 @@ import { type Limits, limitsOf } from "./limits.ts";
 
 export type ActionType = "start" | "read" | "tokens" | "list" | "stream" | "fork" | "cancel" | "describe";
 
-/** What a request wants to do. */
+/** What a request does. */
 export interface Action {
   readonly type: ActionType;
-  /** The workflow of `start`, and of a `list` that asks for one. */
+  /** The workflow of `start`, and of a `list` with that filter. */
   readonly workflow?: string;
-  /** Of everything that is about one run. Checked for its shape, not for whether it exists. */
+  /** For every action on one run. Its syntax is checked, not whether the run exists. */
   readonly runId?: string;
 }
 
 /**
- * True lets the request through, false refuses it with 403, a Response is sent as it is. Look at headers only:
- * the body may have been read. `tokens` is asked beside `read`: may this reader see the tokens of open waits?
+ * True allows the request, false refuses it with 403, and a Response is sent as it is. Use the headers only,
+ * because the body may have been read. `tokens` is called in addition to `read`: may the client see the
+ * tokens of open waits?
  */
 export type Authorize = (
   request: Request,
@@ -25,24 +28,27 @@ export type Authorize = (
 ) => boolean | Response | Promise<boolean | Response>;
 
 export interface HandlerOptions {
-  /** Where the handler is mounted: "/durable". "" by default. */
+  /** The path where the handler is mounted, such as "/durable"; "" by default. */
   readonly basePath?: string;
-  /** Asked before everything but resume by token. Without it all the rest is refused. */
+  /** Called before everything except resume by token. Without it everything else is refused. */
   readonly authorize?: Authorize;
   readonly limits?: Partial<Limits>;
-  /** Hears what was answered with 5xx. By default it is a warning of the app's world. */
+  /** Called with errors that were answered with 5xx; by default they are warnings of the app's world. */
   readonly onError?: (error: unknown) => void;
-  /** Keeps an edge request alive for work that goes on after its answer. */
+  /** Keeps an edge request alive for work that continues after its response. */
   readonly waitUntil?: (work: Promise<unknown>) => void;
-  /** A resume is answered after this many milliseconds at the latest; the run is driven on behind it. 2,000 by default. */
+  /**
+   * A resume is answered after at most this many milliseconds, and the run continues in the background; 2,000
+   * by default.
+   */
   readonly answerMs?: number;
-  /** Milliseconds between the comments that keep a quiet stream open. 15,000 by default. */
+  /** Milliseconds between the comments that keep an idle stream open; 15,000 by default. */
   readonly keepAliveMs?: number;
 }
 
 export type Handler = (request: Request) => Promise<Response>;
 
-/** A handler's options with nothing left open. */
+/** A handler's options with all defaults filled in. */
 export interface Service {
   readonly app: App;
   readonly basePath: string;
@@ -52,7 +58,7 @@ export interface Service {
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly answerMs: number;
   readonly keepAliveMs: number;
-  /** Streams that are being sent. */
+  /** Streams that are open now. */
   readonly streams: { open: number };
 }
 
@@ -60,7 +66,7 @@ export interface Service {
 export interface Call {
   readonly request: Request;
   readonly url: URL;
-  /** What stands in the places of the path that have a name. */
+  /** The values of the named path segments. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -93,24 +99,24 @@ function textOf(error: unknown): string {
 
 const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "cancel"]);
 
-/** A handler that was given no `authorize` allows nothing, whatever is asked and however. */
+/** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {
   if (authorize !== null) return authorize;
   throw new HttpError(
     "forbidden",
-    "This handler takes nothing but answers by token. To allow more, pass createHandler(app, { authorize }).",
+    "This handler accepts only answers by token. To allow more, pass createHandler(app, { authorize }).",
   );
 }
 
-/** Asks whether a request may do this. `null` when it may; else what to send instead. */
+/** Checks whether a request may do this. `null` when it may; otherwise the response to send. */
 export async function refuse(service: Service, request: Request, action: Action): Promise<Response | null> {
   const authorize = assertOpen(service);
-  // A page elsewhere must not act with the cookies of whoever looks at it.
+  // A page of another site must not act with the cookies of its visitor.
   if (changes.has(action.type) && request.headers.get("sec-fetch-site") === "cross-site")
-    throw new HttpError("cross-site", "Another site's page may not do this.");
-  // Nothing but true is a yes, whatever a hook without types gives.
+    throw new HttpError("cross-site", "Pages of other sites may not do this.");
+  // Only `true` allows, whatever an untyped hook returns.
   const verdict: unknown = await authorize(request, action);
   if (verdict instanceof Response) return verdict;
-  if (verdict !== true) throw new HttpError("forbidden", "You may not do this.");
+  if (verdict !== true) throw new HttpError("forbidden", "You do not have permission to do this.");
   return null;
 }

@@ -1,16 +1,18 @@
 /**
  * Webhooks: raw bytes are verified before anything is parsed.
  *
- * W1. The id of a message is made of signed parts only. It names the run (`runId`) or the answer (`id`), so the
- *     journal itself remembers it, for ever, in the same write as the effect: a replay finds it there.
+ * W1. The id of a message is made of signed parts only. It becomes the id of the run (`runId`) or of the
+ *     answer (`id`), so the journal stores it in the same write as the effect, and a replayed message is
+ *     recognized.
  */
 
+import { type App, DurableError } from "@durable/core";
 import { assertType, parseJson, readBytes } from "./body.ts";
 import { errorResponse, HttpError, json } from "./errors.ts";
 import { sha256Hex, utf8 } from "./hmac.ts";
 import { type Limits, limitsOf } from "./limits.ts";
 import type { Handler } from "./options.ts";
-import type { Verified, WebhookProfile } from "./profiles.ts";
+import type { Verified, WebhookProfile } from "./webhook-profiles.ts";
 import { toJson } from "./to-json.ts";
 
 export interface WebhookOptions {
@@ -18,29 +20,29 @@ export interface WebhookOptions {
   readonly limits?: Partial<Limits>;
   /** Milliseconds since the epoch; the clock by default. */
   readonly now?: () => number;
-  /** Hears what was answered with 5xx. */
+  /** Called with errors that were answered with 5xx. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A message whose signature holds. */
+/** A message with a valid signature. */
 export interface Webhook extends Verified {
-  /** `webhookRunId` of it: start the run under this id, and a replay starts no second one. */
+  /** `webhookRunId` of the message: a run started under this id is not started again by a replay. */
   readonly runId: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
   text(): string;
-  /** Parses within the limits; rejects what is no JSON with `invalid-json`. */
+  /** Parses within the limits; throws `invalid-json` for anything else. */
   json(): unknown;
 }
 
-/** What a webhook does. What it gives is sent as JSON with 202; nothing is `{ "status": "accepted" }`. */
+/** Handles a verified message; the result is sent as JSON with 202, by default `{ "status": "accepted" }`. */
 export type WebhookHandle = (event: Webhook, request: Request) => unknown;
 
-/** Reads and verifies a request. Rejects with an HttpError, which `errorResponse` turns into an answer. */
+/** Reads and verifies a request; rejects with an HttpError, which `errorResponse` converts. */
 export async function verifyWebhook(request: Request, options: WebhookOptions): Promise<Webhook> {
   const { profile, now = Date.now } = options;
   const limits = limitsOf(options.limits);
   if (request.method !== "POST")
-    throw new HttpError("method-not-allowed", "This address takes POST.", { headers: { allow: "POST" } });
+    throw new HttpError("method-not-allowed", "This address accepts POST.", { headers: { allow: "POST" } });
   assertType(request, profile.types);
   const bytes = await readBytes(request, limits);
   const verified = await profile.verify({ headers: request.headers, bytes, now: now(), limits });
@@ -53,7 +55,7 @@ export async function verifyWebhook(request: Request, options: WebhookOptions): 
   };
 }
 
-/** A handler of its own for one sender. */
+/** A handler for one sender. */
 export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler {
   return async (request) => {
     try {
@@ -67,8 +69,29 @@ export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler
   };
 }
 
-/** A run id that is the same for every delivery of one message, and no other sender's. */
+/** A run id that is the same for every delivery of one message and unique to its sender. */
 export async function webhookRunId(name: string, id: string): Promise<string> {
   const hash = await sha256Hex(utf8(`durable webhook ${id}`));
   return `${name}-${hash.slice(0, 40)}`;
+}
+
+export interface StartedOnce {
+  readonly status: "started" | "duplicate";
+  readonly runId: string;
+}
+
+/**
+ * Starts a run under an id that names its message. A second call is a `duplicate`, even if the input differs.
+ */
+export async function startOnce(
+  app: Pick<App, "start">,
+  { workflow, input, id }: { readonly workflow: string; readonly input?: unknown; readonly id: string },
+): Promise<StartedOnce> {
+  try {
+    const run = await app.start(workflow, input, { id });
+    return { status: run.created ? "started" : "duplicate", runId: run.id };
+  } catch (error) {
+    if (!DurableError.is(error, "input-mismatch")) throw error;
+    return { status: "duplicate", runId: id };
+  }
 }

@@ -1,8 +1,8 @@
 /**
- * Who signs webhooks how. A profile takes raw bytes and headers, and says whether they are the sender's.
+ * Signature schemes of webhook senders. A profile checks raw bytes and headers against the sender's secrets.
  *
- * V1. An id is made of signed parts only: whoever replays a message cannot give it another one.
- * V2. A header that came twice is refused: nobody decides which of the two was meant.
+ * V1. An id is made of signed parts only, so that a replayed message cannot get another id.
+ * V2. A header that was sent twice is refused, because it is ambiguous.
  */
 
 import { DurableError } from "@durable/core";
@@ -12,11 +12,11 @@ import { fromBase64, fromHex, prefixed, sha256Hex, utf8, verifier } from "./hmac
 import type { Limits } from "./limits.ts";
 
 export interface ProfileOptions {
-  /** One, or several while they are rotated: any of them may have signed. */
+  /** One secret, or several during a rotation: any of them may have signed. */
   readonly secrets: string | readonly string[];
-  /** Tells two senders of one profile apart, in run ids. The profile's own name by default. */
+  /** Distinguishes two senders of one profile in run ids; the profile's own name by default. */
   readonly name?: string;
-  /** Seconds a signed time may be away from now, either way; 300 by default. GitHub signs none. */
+  /** Seconds that a signed time may differ from now; 300 by default. GitHub signs no time. */
   readonly toleranceSeconds?: number;
 }
 
@@ -25,15 +25,15 @@ export interface StandardWebhooksOptions extends ProfileOptions {
   readonly prefix?: "webhook" | "svix";
 }
 
-/** What is known of a message once its signature holds. */
+/** What is known of a message whose signature is valid. */
 export interface Verified {
   /** Made of signed parts only, equal in every delivery of one message. */
   readonly id: string;
-  /** When it was signed, in milliseconds; `null` where that is not signed. */
+  /** When it was signed, in milliseconds; `null` if no time is signed. */
   readonly at: number | null;
 }
 
-/** A message as it came. */
+/** A message as it was received. */
 export interface Received {
   readonly headers: Headers;
   readonly bytes: Uint8Array<ArrayBuffer>;
@@ -43,9 +43,9 @@ export interface Received {
 
 export interface WebhookProfile {
   readonly name: string;
-  /** Media types it takes. */
+  /** The media types it accepts. */
   readonly types: readonly string[];
-  /** Rejects with `bad-signature` when the message is not the sender's. */
+  /** Rejects with `bad-signature` when the signature is invalid. */
   verify(received: Received): Promise<Verified>;
 }
 
@@ -63,7 +63,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfi
       const id = single(headers, `${prefix}-id`);
       const time = single(headers, `${prefix}-timestamp`);
       const at = timeOf(time, { now, toleranceMs });
-      if (!/^[\x21-\x7e]{1,256}$/.test(id)) throw bad("the id is not one");
+      if (!/^[\x21-\x7e]{1,256}$/.test(id)) throw bad("the id is invalid");
       const signatures = single(headers, `${prefix}-signature`)
         .split(" ")
         .map((text) => (text.startsWith("v1,") ? fromBase64(text.slice(3)) : null));
@@ -99,10 +99,10 @@ export function stripe(options: ProfileOptions): WebhookProfile {
       const items = single(headers, "stripe-signature")
         .split(",")
         .map((item) => /^([a-z]\w*)=([^=\s]+)$/.exec(item) ?? []);
-      if (items.some(([item]) => item === undefined)) throw bad("the header is not a list");
+      if (items.some(([item]) => item === undefined)) throw bad("the header is malformed");
       const times = items.filter(([, key]) => key === "t").map(([, , value = ""]) => value);
       const [time = ""] = times;
-      if (times.length !== 1) throw bad("there is not one time");
+      if (times.length !== 1) throw bad("the header must have exactly one time");
       const at = timeOf(time, { now, toleranceMs });
       const signatures = items.filter(([, key]) => key === "v1").map(([, , value = ""]) => fromHex(value));
       await assertHolds(holds, signatures, prefixed(`${time}.`, bytes));
@@ -128,9 +128,9 @@ export function slack(options: ProfileOptions): WebhookProfile {
   };
 }
 
-/** What is wrong is for a log, not for the sender. */
+/** The reason goes to the log, not to the sender. */
 export function bad(why: string): HttpError {
-  return new HttpError("bad-signature", "The signature of this request does not hold.", {
+  return new HttpError("bad-signature", "The signature of this request is invalid.", {
     cause: new Error(why),
   });
 }
@@ -140,9 +140,12 @@ function settings(
   usual: string,
 ): { readonly name: string; readonly toleranceMs: number } {
   if (name !== undefined && !/^[a-z0-9][a-z0-9-]{0,31}$/.test(name))
-    throw new DurableError("invalid-options", "The name of a webhook profile has 1 to 32 of a-z, 0-9 and -.");
+    throw new DurableError(
+      "invalid-options",
+      "The name of a webhook profile must have 1 to 32 characters of a-z, 0-9 and -.",
+    );
   if (!(toleranceSeconds > 0 && toleranceSeconds <= 86_400))
-    throw new DurableError("invalid-options", "toleranceSeconds is between 0 and 86,400.");
+    throw new DurableError("invalid-options", "toleranceSeconds must be greater than 0 and at most 86,400.");
   return { name: name ?? usual, toleranceMs: toleranceSeconds * 1_000 };
 }
 
@@ -163,11 +166,11 @@ function keyOf(secret: string, name: string): Uint8Array<ArrayBuffer> {
   throw new DurableError("invalid-options", `A secret of the webhook profile "${name}" is not base64.`);
 }
 
-/** A header that was sent once: two of one name reach us as one, joined by a comma and a space. */
+/** A header that was sent once: two of one name arrive joined by a comma and a space. */
 function single(headers: Headers, name: string): string {
   const value = headers.get(name);
-  if (value === null) throw bad(`there is no ${name}`);
-  if (value.includes(", ")) throw bad(`there are two of ${name}`);
+  if (value === null) throw bad(`the header ${name} is missing`);
+  if (value.includes(", ")) throw bad(`the header ${name} was sent twice`);
   return value;
 }
 
@@ -177,7 +180,7 @@ function timeOf(
 ): number {
   const at = /^\d{1,12}$/.test(text) ? Number(text) * 1_000 : Number.NaN;
   if (Math.abs(now - at) <= toleranceMs) return at;
-  throw bad("its time is too far from now");
+  throw bad("the signed time is too far from now");
 }
 
 async function assertHolds(
@@ -186,13 +189,13 @@ async function assertHolds(
   data: Uint8Array<ArrayBuffer>,
 ): Promise<void> {
   const given = signatures.filter((signature) => signature !== null);
-  if (given.length > mostSignatures) throw bad("there are too many");
-  if (!(await holds(given, data))) throw bad("nobody we know made it");
+  if (given.length > mostSignatures) throw bad("there are too many signatures");
+  if (!(await holds(given, data))) throw bad("no configured secret matches");
 }
 
 const hashed = async (bytes: Uint8Array<ArrayBuffer>): Promise<string> => `sha256-${await sha256Hex(bytes)}`;
 
-/** A text member of a JSON body whose signature holds; `null` where there is none. */
+/** A text member of a verified JSON body; `null` if it is missing. */
 function memberOf(bytes: Uint8Array, name: string, limits: Limits): string | null {
   try {
     const body = parseJson(bytes, limits) as Record<string, unknown> | null;

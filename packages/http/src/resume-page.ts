@@ -1,7 +1,9 @@
 /**
- * The page behind a resume link, for people. It has no scripts and loads nothing.
+ * The page behind a resume link. It has no scripts and loads nothing.
  *
- * P1. It is the same for every token, and no token stands in it: the form goes to where the page came from.
+ * P1. It is the same for every token and contains no token: the form posts to the address of the page.
+ *
+ * Proven in test/resume.test.ts.
  */
 
 import { safeHeaders } from "./errors.ts";
@@ -11,7 +13,7 @@ textarea{width:100%;min-height:6rem;font:inherit}
 button{font:inherit;padding:.5rem 1.5rem;margin-top:1rem}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid;padding:.5rem}`;
 
-/** SHA-256 of the style: the only one that may be used. A test keeps the two equal. */
+/** SHA-256 of the style, the only one the policy allows. A test keeps the two equal. */
 const styleHash = "3VAlkFiELH2f08Kv6WEmdA8e7VjR0CC3YhwU1WGU3dI=";
 
 const headers = {
@@ -22,7 +24,7 @@ const headers = {
   "x-robots-tag": "noindex, nofollow",
 };
 
-/** Asks for the answer, or, with one that the link brought along, for a yes to it. */
+/** Asks for the answer, or for confirmation of the answer in the link. */
 export function confirmPage(value: string | null): Response {
   const field =
     value === null
@@ -35,7 +37,7 @@ export function confirmPage(value: string | null): Response {
   );
 }
 
-/** Tells a person what became of the answer. */
+/** Shows the result of the answer. */
 export function resultPage(status: number, title: string, text: string): Response {
   return page(status, title, `<p>${escape(text)}</p>`);
 }
@@ -57,7 +59,7 @@ const entities: Readonly<Record<string, string>> = {
   ">": "&gt;",
   '"': "&quot;",
   "'": "&#39;",
-  // Others would be taken for the end of a line, and sent back as two characters.
+  // Raw line breaks would be normalized to CRLF and sent back as two characters.
   "\r": "&#13;",
   "\n": "&#10;",
 };
