@@ -1,25 +1,25 @@
-/** What a run used, by the entries of its journal. */
+/** What a run used, from the entries of its journal. */
 
 import { spendOf, type Entry, type Prices, type Spend, type Usage } from "@durable/core";
 
 export interface UsageOptions {
-  /** What a million tokens cost, by model. Without it there are tokens, and no money. */
+  /** Prices of a million tokens, by model; without them there are tokens but no costs. */
   readonly prices?: Prices | undefined;
-  /** How many entries there were when this process took the run up: what they hold was replayed, not paid for. */
+  /** The number of entries when this process took over the run: those were replayed, not paid for again. */
   readonly before?: number | undefined;
 }
 
-/** What one step or stream used, all attempts together. */
+/** What one step or stream used in all attempts. */
 export interface StepUsage extends Spend {
   readonly key: string;
-  /** It was recorded before, and came from the journal. */
+  /** True when it was recorded before and replayed. */
   readonly replayed: boolean;
 }
 
 export interface RunUsage {
-  /** Those that used anything, in the order they ended. */
+  /** Steps with usage, in the order they ended. */
   readonly steps: readonly StepUsage[];
-  /** All there is. */
+  /** The whole run. */
   readonly total: Spend;
   /** What was used since `before`. */
   readonly paid: Spend;
@@ -27,19 +27,19 @@ export interface RunUsage {
   readonly saved: Spend;
 }
 
-/** Tokens and money per step and for the whole run: `usageOf(await run.entries(), { prices })`. */
+/** Tokens and costs per step and for the whole run: `usageOf(await run.entries(), { prices })`. */
 export function usageOf(entries: readonly Entry[], { prices, before = 0 }: UsageOptions = {}): RunUsage {
   const used = new Map<string, { usage: Usage[]; replayed: boolean }>();
   const [paid, saved]: [Usage[], Usage[]] = [[], []];
   for (const [index, entry] of entries.entries()) {
     if (!("usage" in entry) || entry.usage === undefined) continue;
     const step = used.get(entry.key) ?? { usage: [], replayed: false };
-    // Put last: steps are listed in the order of their ends.
+    // Moved to the end, because steps are listed in the order of their ends.
     used.delete(entry.key);
     used.set(entry.key, step);
     step.usage.push(...entry.usage);
     if (index >= before) paid.push(...entry.usage);
-    // A failed attempt is not repeated by a replay, and would not be without a journal.
+    // A replay does not repeat a failed attempt, so it saves nothing.
     else if (entry.kind.endsWith(".completed")) {
       step.replayed = true;
       saved.push(...entry.usage);

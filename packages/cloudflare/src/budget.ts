@@ -1,19 +1,23 @@
 /**
- * What one invocation of a Worker may spend. Every request to R2 counts as a subrequest, of which there are 50 on the
- * free plan; a queue consumer may run for 15 minutes. Whoever drives a run hands it on before either is used up.
+ * What one invocation of a Worker may spend. Every request to R2 counts as a subrequest, of which the free
+ * plan has 50, and a queue consumer may run for 15 minutes. A driver hands its run on before either is used
+ * up. Proven in test/consumer.test.ts.
  */
 
 import type { Bucket } from "@durable/core";
 
 export interface BudgetOptions {
-  /** Requests to the bucket after which nothing more is begun. Leave some: what is under way is still recorded. */
+  /**
+   * Requests to the bucket after which nothing more starts; leave some, because running work is still
+   * recorded.
+   */
   readonly operations?: number;
-  /** Milliseconds after which nothing more is begun. */
+  /** Milliseconds after which nothing more starts. */
   readonly ms?: number;
 }
 
 export interface Budget {
-  /** Aborts when the budget is spent: `app.advance(runId, { signal })` then hands the run on. */
+  /** Aborts when the budget is spent; `app.advance(runId, { signal })` then hands the run on. */
   readonly signal: AbortSignal;
   /** Requests so far. */
   readonly operations: number;
@@ -21,7 +25,7 @@ export interface Budget {
   count(bucket: Bucket): Bucket;
 }
 
-/** One for each invocation: 40 requests and 10 minutes by default, which fits the free plan. */
+/** A budget for one invocation: 40 requests and 10 minutes by default, which fits the free plan. */
 export function createBudget({ operations = 40, ms = 600_000 }: BudgetOptions = {}): Budget {
   const spent = new AbortController();
   const signal = AbortSignal.any([spent.signal, AbortSignal.timeout(ms)]);

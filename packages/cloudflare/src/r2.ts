@@ -1,8 +1,8 @@
-/** A bucket over an R2 binding: no request leaves the Worker's own network, and nothing needs to be signed. */
+/** A bucket on an R2 binding: requests stay in the Worker's network, and nothing needs to be signed. */
 
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core";
 
-/** What is used of an R2 binding. */
+/** The part of an R2 binding that is used. */
 export interface R2Binding {
   get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer> } | null>;
   put(key: string, value: Uint8Array, options?: { readonly onlyIf?: Headers }): Promise<unknown>;
@@ -20,7 +20,7 @@ export interface R2Binding {
 }
 
 export interface R2Options {
-  /** Goes before every key, so that several deployments can share a bucket: `orders/`. */
+  /** A prefix of every key, so that several deployments can share a bucket: `orders/`. */
   readonly prefix?: string;
 }
 
@@ -38,7 +38,7 @@ export function r2Bucket(binding: R2Binding, { prefix: before = "" }: R2Options 
     },
 
     async create(key, text) {
-      // As a header: older runtimes took the star of an object form for the name of a version.
+      // As a header, because older runtimes took the star in an object for an ETag.
       const onlyIf = new Headers({ "if-none-match": "*" });
       return (await binding.put(before + key, utf8.encode(text), { onlyIf })) !== null;
     },
@@ -72,7 +72,7 @@ async function listKeys(
     });
     const keys = page.objects.map(({ key }) => key.slice(before.length));
     ({ cursor } = page);
-    // A page may be empty and not the last.
+    // A page may be empty without being the last.
     if (keys.length > 0 || !page.truncated || cursor === undefined)
       return { keys, more: page.truncated && keys.length > 0 };
   }

@@ -1,25 +1,26 @@
 /**
- * The chat protocol of the AI SDK, as a stock `useChat({ resume: true })` speaks it, over runs.
+ * The chat protocol of the AI SDK, as `useChat({ resume: true })` speaks it, over runs. Proven in
+ * test/chat.test.ts.
  *
  *     POST {api}                    a message: starts a run, and streams it
- *     GET  {api}/{chatId}/stream    the answer under way, from its beginning; 204 when there is none
- *     POST {api}/{chatId}/stop      ends it: closing a connection does not
+ *     GET  {api}/{chatId}/stream    the current answer, from its beginning; 204 when there is none
+ *     POST {api}/{chatId}/stop      stops it: closing a connection does not
  */
 
 import { DurableError, fingerprint, type App, type Entry, type JournalOptions } from "@durable/core";
 import { readBody, Refusal } from "./body.ts";
-import { chatStreamName } from "./log.ts";
-import { streamOf } from "./sending.ts";
+import { chatStreamName } from "./chat-stream.ts";
+import { streamOf } from "./connection.ts";
 import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset } from "./viewer.ts";
 
-/** What a client sends; the workflow gets it as its input. */
+/** What a client sends; it is the input of the workflow. */
 export interface ChatInput {
   readonly chatId: string;
   /** The conversation, as UI messages of the SDK. */
   readonly messages: readonly unknown[];
   readonly trigger: string;
-  /** Whatever else the client's transport was told to send. */
+  /** Other fields that the client's transport sends. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
@@ -31,24 +32,29 @@ export interface ChatAction {
 export interface ChatOptions {
   /** The name of the workflow that answers a message. */
   readonly workflow: string;
-  /** True lets the request through; a Response is sent as it is. Without it, everything is refused. */
+  /** True allows the request; a Response is sent as it is. Without it, everything is refused. */
   readonly authorize?: (
     request: Request,
     action: ChatAction,
   ) => boolean | Response | Promise<boolean | Response>;
   /** `/api/chat` by default. */
   readonly api?: string | undefined;
-  /** Where the list of a chat's runs is kept: the storage of the app. */
+  /** Where the list of a chat's runs is stored; the storage of the app by default. */
   readonly journal?: JournalOptions | undefined;
-  /** What is done when a run begins anew and a viewer has seen something else; `close` for clients before 7.0.169. */
+  /**
+   * What to do when a run restarts after a viewer has seen other content; `close` for clients before 7.0.169.
+   */
   readonly onReset?: OnReset | undefined;
-  /** An answer is given out again for so long after its end, to clients that were cut off. 60 seconds by default. */
+  /**
+   * How long after its end an answer is sent again to clients that lost the connection; 60 seconds by
+   * default.
+   */
   readonly graceMs?: number | undefined;
-  /** A quiet stream is kept open by a comment so often, and its run is looked after. 5 seconds by default. */
+  /** How often an idle stream is kept open by a comment and its run is checked; 5 seconds by default. */
   readonly keepAliveMs?: number | undefined;
-  /** Of a request's body; 4 MiB by default. */
+  /** The size limit of a request's body; 4 MiB by default. */
   readonly bodyBytes?: number | undefined;
-  /** Hears what was answered with 500. */
+  /** Called with errors that were answered with 500. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -93,7 +99,8 @@ class Chat {
     const no = await this.#refused(request, { type: "send", chatId });
     if (no !== null) return no;
     const last = messages.at(-1) as { readonly id?: unknown } | undefined;
-    // The same message sent again, after a connection was lost, has its run. Asked for another answer, it gets one.
+    // The same message sent again after a lost connection gets the same run. A request for another answer
+    // gets a new one.
     const again = trigger === "submit-message" ? "" : this.#app.world.id();
     const id = fingerprint([last?.id ?? null, messages.length, trigger, again]);
     const runId = await this.#turns.add({ chatId, id });
@@ -101,7 +108,7 @@ class Chat {
     try {
       ({ created } = await this.#app.start(this.#options.workflow, input, { id: runId }));
     } catch (error) {
-      // It was sent before, with something else around it.
+      // The message was sent before, with other fields around it.
       if (!DurableError.is(error, "input-mismatch")) throw error;
     }
     return this.#stream(request, runId, created ? [] : await this.#app.get(runId).entries());
@@ -126,7 +133,7 @@ class Chat {
 
   #stream(request: Request, runId: string, entries: readonly Entry[]): Response {
     const { onReset = "reset-step", keepAliveMs = 5_000 } = this.#options;
-    // Who comes now is spared what was shown by attempts that count no more.
+    // A new viewer does not need the parts of earlier attempts.
     let attempt = 1;
     for (const entry of entries)
       if (entry.kind === "stream.chunks" && entry.key === chatStreamName)
@@ -134,7 +141,7 @@ class Chat {
     return streamOf(this.#app, { runId, attempt, onReset, keepAliveMs, client: request.signal });
   }
 
-  /** True while there is an answer to be had: it is not over, or has only just been. */
+  /** True while the answer is being written, or ended only recently. */
   #isUnderWay(entries: readonly Entry[]): boolean {
     const last = entries.at(-1);
     if (last === undefined) return false;
@@ -143,12 +150,12 @@ class Chat {
   }
 
   async #refused(request: Request, action: ChatAction): Promise<Response | null> {
-    // A page of another site may not act for whoever looks at it.
+    // A page of another site must not act for its visitor.
     if (action.type !== "watch" && request.headers.get("sec-fetch-site") === "cross-site")
       return refused(403);
-    const leave = (await this.#options.authorize?.(request, action)) ?? false;
-    if (leave instanceof Response) return leave;
-    return leave ? null : refused(403);
+    const permitted = (await this.#options.authorize?.(request, action)) ?? false;
+    if (permitted instanceof Response) return permitted;
+    return permitted ? null : refused(403);
   }
 }
 

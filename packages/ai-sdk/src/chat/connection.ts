@@ -1,8 +1,10 @@
-/** One viewer's connection: server-sent events of the UI message stream protocol. */
+/**
+ * One viewer's connection: server-sent events of the UI message stream protocol. Proven in test/chat.test.ts.
+ */
 
 import { DurableError, type App, type StreamEvent } from "@durable/core";
 import { unlessMissing } from "./turns.ts";
-import { chatStreamName } from "./log.ts";
+import { chatStreamName } from "./chat-stream.ts";
 import { partsFor, type OnReset } from "./viewer.ts";
 import type { Part, PartChunk } from "../chunks.ts";
 
@@ -13,39 +15,39 @@ const headers = {
   "x-accel-buffering": "no",
 };
 
-export interface Watched {
+export interface ConnectionOptions {
   readonly runId: string;
-  /** The latest there is. */
+  /** The latest attempt. */
   readonly attempt: number;
   readonly onReset: OnReset;
   readonly keepAliveMs: number;
-  /** Not every host has one. */
+  /** Some hosts provide none. */
   readonly client: AbortSignal | undefined;
 }
 
-export function streamOf(app: App, watched: Watched): Response {
-  const sending = new Sending(app, watched);
-  return new Response(sending.body(), { headers: { ...headers, "x-durable-run-id": watched.runId } });
+export function streamOf(app: App, options: ConnectionOptions): Response {
+  const connection = new Connection(app, options);
+  return new Response(connection.body(), { headers: { ...headers, "x-durable-run-id": options.runId } });
 }
 
 type Next = Promise<IteratorResult<Part, boolean>>;
 
-class Sending {
+class Connection {
   readonly #app: App;
-  readonly #watched: Watched;
+  readonly #options: ConnectionOptions;
   readonly #abort = new AbortController();
   readonly #parts: AsyncGenerator<Part, boolean, undefined>;
   readonly #text = new TextEncoder();
   #next: Next | null = null;
 
-  constructor(app: App, watched: Watched) {
+  constructor(app: App, options: ConnectionOptions) {
     this.#app = app;
-    this.#watched = watched;
-    const { runId, attempt } = watched;
+    this.#options = options;
+    const { runId, attempt } = options;
     const { signal } = this.#abort;
     const events = app.get(runId).stream<PartChunk>(chatStreamName, { attempt, signal });
-    this.#parts = partsFor(events as AsyncIterable<StreamEvent<PartChunk>>, watched.onReset);
-    watched.client?.addEventListener("abort", () => this.#abort.abort(), { once: true });
+    this.#parts = partsFor(events as AsyncIterable<StreamEvent<PartChunk>>, options.onReset);
+    options.client?.addEventListener("abort", () => this.#abort.abort(), { once: true });
     this.#drive();
   }
 
@@ -62,22 +64,22 @@ class Sending {
       const result = await this.#within();
       if (result === null) return send(": still here\n\n");
       if (result.done !== true) return send(lineOf(result.value));
-      // A reading that was called off ends like one that is complete, and is not.
+      // An aborted read ends like a complete one.
       if (result.value && !this.#abort.signal.aborted) send("data: [DONE]\n\n");
     } catch (error) {
-      const last = lastWord(error);
+      const last = lastPart(error);
       if (last !== null) send(`${lineOf(last)}data: [DONE]\n\n`);
     }
     this.#abort.abort();
     controller.close();
   }
 
-  /** The next part, or `null` when there was none for a while: then the run's driver may be dead. */
+  /** The next part, or `null` when none came for a while. Then the run's driver may be dead. */
   async #within(): Promise<IteratorResult<Part, boolean> | null> {
     this.#next ??= this.#parts.next();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const quiet = new Promise<null>(
-      (resolve) => (timer = setTimeout(resolve, this.#watched.keepAliveMs, null)),
+      (resolve) => (timer = setTimeout(resolve, this.#options.keepAliveMs, null)),
     );
     try {
       const result = await Promise.race([this.#next, quiet]);
@@ -89,20 +91,20 @@ class Sending {
     }
   }
 
-  /** Whoever watches a run that nobody drives drives it on; one that is driven is left alone. */
+  /** A viewer drives a run that has no driver; a run with a driver is left alone. */
   #drive(): void {
-    void unlessMissing(this.#app.advance(this.#watched.runId), null).catch((error: unknown) =>
-      this.#app.world.warn(`chat: run ${this.#watched.runId} could not be driven on: ${String(error)}`),
+    void unlessMissing(this.#app.advance(this.#options.runId), null).catch((error: unknown) =>
+      this.#app.world.warn(`chat: run ${this.#options.runId} could not be advanced: ${String(error)}`),
     );
   }
 }
 
-/** How a message ends whose run did not come to its end; `null` when coming back may help. */
-function lastWord(error: unknown): Part | null {
+/** The last part of a message whose run did not complete; `null` when reconnecting may help. */
+function lastPart(error: unknown): Part | null {
   if (DurableError.is(error, "cancelled")) return { type: "abort" };
   const lasting = ["step-failed", "run-failed", "unknown-step"];
   if (!DurableError.is(error) || !lasting.includes(error.code)) return null;
-  // What went wrong is for logs, not for whoever chats.
+  // The reason goes to the log, not to the user.
   return { type: "error", errorText: "The answer could not be completed." };
 }
 

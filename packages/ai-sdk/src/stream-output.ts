@@ -1,10 +1,14 @@
 /**
- * What the caller of a recorded stream is given.
+ * The stream that the caller of a recorded stream gets.
  *
- * O1. Nothing is given before the first word: until then a failed attempt is followed by another, unseen.
- * O2. Then parts are given as they come, before they are durable.
- * O3. The end, from `finish` on, is withheld until all of it is durable: what acts on an answer acts on a recorded one.
- * O4. A caller that leaves stops nobody.
+ * O1. Nothing is emitted before the first content part, so that a failed attempt before it can be retried
+ *     unnoticed.
+ * O2. After that, parts are emitted as they come, before they are durable.
+ * O3. The end, from `finish` on, is held back until everything is durable, so that code acts only on recorded
+ *     results.
+ * O4. A caller that stops reading does not stop the recording.
+ *
+ * Proven in test/stream.test.ts.
  */
 
 import { gatherMs, partsOf, type Part, type PartChunk } from "./chunks.ts";
@@ -15,11 +19,11 @@ export interface StreamResult {
   readonly response?: unknown;
 }
 
-/** Records of our own among the parts: what came beside the stream, and how it broke. */
+/** Part types of this library among the recorded parts: the fields beside the stream, and an interruption. */
 export const headType = "durable-head";
 export const breakType = "durable-break";
 
-/** Parts that are no word of the answer yet. */
+/** Parts before the first content. */
 const quiet: ReadonlySet<string> = new Set([
   "stream-start",
   "response-metadata",
@@ -31,21 +35,21 @@ const quiet: ReadonlySet<string> = new Set([
   "finish",
 ]);
 
-export class Output {
+export class StreamOutput {
   readonly result: Promise<StreamResult>;
-  /** The caller has seen a part: there is no going back. */
+  /** The caller has got a part, so no retry is possible. */
   shown = false;
   readonly #pace: "instant" | "recorded";
   readonly #stream: ReadableStream<Part>;
   #resolve!: (result: StreamResult) => void;
   #reject!: (error: unknown) => void;
-  /** Given, and not read yet. Kept here: a stream forgets what is unread when it fails. */
+  /** Emitted but not read yet. Kept here, because a stream drops unread parts when it fails. */
   #unread: Part[] = [];
   #over: { readonly error?: unknown } | null = null;
   #wake: () => void = () => {};
   #left = false;
   #head: Part = { type: headType };
-  /** Not given yet: from before the first word, or from the end. */
+  /** Held back: parts before the first content, or the end. */
   #held: Part[] = [];
   #ending = false;
 
@@ -61,7 +65,7 @@ export class Output {
     );
   }
 
-  /** An attempt was answered. */
+  /** An attempt got its response. */
   begin(head: Part): void {
     this.#head = head;
     this.#held = [];
@@ -73,12 +77,12 @@ export class Output {
     this.#held.push(part);
   }
 
-  /** All of it is durable. */
+  /** Everything is durable. */
   end(chunks: readonly PartChunk[]): void {
     if (this.shown) return this.#close(chunks.at(-1));
     const [first, ...others] = chunks;
     const head = first === undefined ? undefined : partsOf(first)[0];
-    // There is none where a fork has put parts of its own.
+    // A fork with edited parts has no head.
     const rest = head?.type === headType ? others : chunks;
     if (head?.type === headType) this.#head = head;
     this.#start();
@@ -87,7 +91,7 @@ export class Output {
     this.#close(chunks.at(-1));
   }
 
-  /** It failed. `whole` says that all parts came, and told so themselves. */
+  /** The recording failed. `whole` means that all parts came and one of them reported the failure. */
   fail(error: unknown, whole: boolean): void {
     if (!this.shown) return this.#reject(error);
     if (whole) return this.#close(undefined);
@@ -138,13 +142,13 @@ export class Output {
     this.#unread = [];
   }
 
-  /** As fast as it came the first time. */
+  /** Replays at the recorded pace. */
   async #paced(chunks: readonly PartChunk[]): Promise<void> {
     const startedAt = Date.now();
     for (const chunk of chunks) {
       const parts = partsOf(chunk);
       for (const [index, part] of parts.entries()) {
-        // Deltas of one chunk came within this time, one by one.
+        // The deltas of one chunk came within this time, one by one.
         const at = startedAt + (chunk[0] ?? 0) + (index * gatherMs) / parts.length;
         const wait = at - Date.now();
         if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));

@@ -1,9 +1,11 @@
 /**
- * What a chat's client is shown, recorded by the run itself: whoever watches reads it from the journal.
+ * What a chat's client sees, recorded by the run: every viewer reads it from the journal.
  *
- * L1. The workflow reads the UI stream, and a recorded stream takes down what it reads. So model turns and tools are
- *     calls of the workflow, made in its own order, and not of somebody's request.
- * L2. A run that is taken up again shows everything again from the beginning, under a new attempt.
+ * L1. The workflow reads the UI stream, and a recorded stream copies it. Model calls and tools are therefore
+ *     calls of the workflow, in its own order, and not of a request.
+ * L2. A run that is resumed shows everything again from the beginning, in a new attempt.
+ *
+ * Proven in test/chat.test.ts.
  */
 
 import type { Context } from "@durable/core";
@@ -12,44 +14,44 @@ import { Packer, type Part, type PartChunk } from "../chunks.ts";
 /** The stream's name in its run. */
 export const chatStreamName = "chat";
 
-/** A viewer is so much behind the model, and as much again until what came is written. */
+/** The delay of a viewer behind the model; the write takes about as long again. */
 const shownAfterMs = 30;
 
-/** Records what a chat's client is to see, to its end: `await chatStream(ctx, result.toUIMessageStream())`. */
+/** Records what a chat's client sees, to its end: `await chatStream(ctx, result.toUIMessageStream())`. */
 export async function chatStream(ctx: Context, stream: ReadableStream<object>): Promise<void> {
-  const log = new Log();
-  const recorded = ctx.stream(chatStreamName, () => log.chunks(), { retry: false });
+  const queue = new PartQueue();
+  const recorded = ctx.stream(chatStreamName, () => queue.chunks(), { retry: false });
   const reader = stream.getReader() as ReadableStreamDefaultReader<Part>;
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const { value } = next;
-      // Equal on replay, and on every reconnect: a client knows the message again.
-      log.push(value.type === "start" ? { messageId: `msg-${ctx.runId}`, ...value } : value);
+      // The same on replay and after a reconnect, so that a client recognizes the message.
+      queue.push(value.type === "start" ? { messageId: `msg-${ctx.runId}`, ...value } : value);
     }
   } catch (error) {
-    log.push({ type: "error", errorText: "The answer could not be completed." });
+    queue.push({ type: "error", errorText: "The answer could not be completed." });
     throw error;
   } finally {
-    log.end();
+    queue.end();
     await recorded;
   }
 }
 
-/** Between who reads the stream and who records it. */
-class Log {
+/** Passes parts from the reader of the stream to its recorder. */
+class PartQueue {
   readonly #parts: { readonly part: Part; readonly at: number }[] = [];
   readonly #startedAt = Date.now();
   #over = false;
-  #ring: () => void = () => {};
+  #wake: () => void = () => {};
 
   push(part: Part): void {
     this.#parts.push({ part, at: Date.now() - this.#startedAt });
-    this.#ring();
+    this.#wake();
   }
 
   end(): void {
     this.#over = true;
-    this.#ring();
+    this.#wake();
   }
 
   async *chunks(): AsyncGenerator<PartChunk, void, undefined> {
@@ -66,11 +68,11 @@ class Log {
     }
   }
 
-  /** True when something came in this time. */
+  /** True when a part came in this time. */
   #within(ms: number | null): Promise<boolean> {
     return new Promise((resolve) => {
       const timer = ms === null ? undefined : setTimeout(() => resolve(false), ms);
-      this.#ring = () => {
+      this.#wake = () => {
         clearTimeout(timer);
         resolve(true);
       };
