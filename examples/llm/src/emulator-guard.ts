@@ -1,4 +1,7 @@
-/** Stands over the emulator: when whoever started it has gone, however that came, so have all of its processes. */
+/**
+ * The parent process of the emulator: when the process that started it ends, for any reason, it kills the
+ * whole group.
+ */
 
 import { spawn } from "node:child_process";
 

@@ -1,6 +1,6 @@
 /**
- * The emulator of Workers, for the examples that run there: wrangler and workerd as processes of their own, offline,
- * with a bucket in a folder that outlives them.
+ * The emulator of Workers, for the examples that run there: wrangler and workerd as separate processes,
+ * offline, with a bucket in a folder that outlives them.
  */
 
 import { spawn, type ChildProcess } from "node:child_process";
@@ -14,26 +14,26 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import type { Environment } from "./choose.ts";
 
-/** The folder with all of them. */
+/** The folder of all examples. */
 export const examples: string = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface EmulatorOptions {
-  /** Its folder under examples, where wrangler.jsonc is. */
+  /** The folder of the example, with its wrangler.jsonc. */
   readonly example: string;
-  /** Where the bucket is kept. */
+  /** Where the bucket is stored. */
   readonly folder: string;
-  /** Any free one by default. */
+  /** Any free port by default. */
   readonly port?: number;
-  /** Variables of the Worker, beside those of `.dev.vars`. */
+  /** Variables of the Worker, in addition to those of `.dev.vars`. */
   readonly vars?: Readonly<Record<string, string>>;
-  /** More for the command line of wrangler. */
+  /** More arguments for wrangler. */
   readonly args?: readonly string[];
 }
 
-/** The packages of this workspace are bundled from their sources, so that nothing needs to be built first. */
+/** Bundles the packages of this workspace from their sources, so that nothing needs to be built first. */
 const conditions = ["durable-source", "workerd", "worker", "browser"];
 
-/** What is started, for any Node: wrangler in the folder of the example. */
+/** The command, for any Node: wrangler in the folder of the example. */
 export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: EmulatorOptions): {
   readonly command: readonly string[];
   readonly cwd: string;
@@ -55,7 +55,7 @@ export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: Em
   const env = {
     ...process.env,
     WRANGLER_BUILD_CONDITIONS: conditions.join(","),
-    // Nothing is sent, asked or looked up anywhere.
+    // Works offline: no metrics, no requests.
     WRANGLER_SEND_METRICS: "false",
     WRANGLER_HIDE_BANNER: "true",
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
@@ -67,8 +67,8 @@ export function wrangler({ example, folder, port = 0, vars = {}, args = [] }: Em
 const guard = fileURLToPath(new URL("emulator-guard.ts", import.meta.url));
 
 /**
- * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its folder
- * names the group of its processes: `kill -9 -- -$(cat pid)`.
+ * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its
+ * folder has the id of its process group: `kill -9 -- -$(cat pid)`.
  */
 export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
   const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
@@ -87,7 +87,7 @@ export interface Answer {
 
 export class Emulator {
   readonly url: string;
-  /** All that it printed so far. */
+  /** All lines it has printed. */
   readonly lines: string[];
   readonly #process: ChildProcess;
   readonly #over: Promise<unknown>;
@@ -99,10 +99,10 @@ export class Emulator {
     this.#over = process.exitCode === null ? once(process, "exit") : Promise.resolve();
   }
 
-  /** Settles when the Worker can be asked. */
+  /** Settles when the Worker accepts requests. */
   static async start(options: EmulatorOptions): Promise<Emulator> {
     const { command, cwd, env } = wrangler(options);
-    // A group of its own: `kill` reaches wrangler, workerd and whatever else they started, all at once.
+    // A process group, so that `kill` reaches wrangler, workerd and their children at once.
     const child = spawn(process.execPath, [guard, ...command], {
       cwd,
       env,
@@ -123,7 +123,7 @@ export class Emulator {
     return new Emulator(child, url, lines);
   }
 
-  /** Asks the Worker; with a body, by POST. */
+  /** Sends a request to the Worker; with a body, by POST. */
   async ask(path: string, body?: unknown, given: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const headers = { "content-type": "application/json", ...given };
     const post = { method: "POST", headers, body: JSON.stringify(body) };
@@ -132,7 +132,7 @@ export class Emulator {
     return { status: response.status, body: text.startsWith("{") ? (JSON.parse(text) as unknown) : text };
   }
 
-  /** As `kill -9` does it, of every process of the emulator. */
+  /** Kills every process of the emulator, like `kill -9`. */
   async kill(): Promise<void> {
     const { pid, exitCode, signalCode } = this.#process;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
@@ -141,13 +141,16 @@ export class Emulator {
   }
 }
 
-/** What a demo hands on to its Worker, which does not see this environment; it goes before `.dev.vars`. */
+/**
+ * Variables that a demo passes on to its Worker, which does not see this environment; they override
+ * `.dev.vars`.
+ */
 export function demoVars(env: Environment): Readonly<Record<string, string>> {
   const { DEMO_PACE, LLM_PROVIDER } = env as { DEMO_PACE?: string; LLM_PROVIDER?: string };
   return { DEMO_PACE: DEMO_PACE || "1", ...(LLM_PROVIDER && { LLM_PROVIDER }) };
 }
 
-/** What the Worker of an example weighs as it is deployed, and what it imports of Node's, in one line. */
+/** The size of an example's Worker as deployed, and its Node imports, in one line. */
 export async function weigh(example: string): Promise<string> {
   const { outputFiles, metafile } = await build({
     entryPoints: [join(examples, example, "src", "worker.ts")],
@@ -159,7 +162,7 @@ export async function weigh(example: string): Promise<string> {
     format: "esm",
     target: "es2023",
     conditions,
-    // Told below, not refused here.
+    // Reported below instead of refused here.
     external: ["node:*", "cloudflare:*"],
     logLevel: "error",
   });

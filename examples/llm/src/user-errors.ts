@@ -1,9 +1,9 @@
-/** Which errors are told in one line. */
+/** Errors that are shown in one line. Proven in the tests of the demos. */
 
 import { DurableError } from "@durable/core";
 import { ModelChoiceError } from "./choose.ts";
 
-/** What a user can put right is told in one line; anything else is a fault of the program, and keeps its stack. */
+/** True for errors that a user can fix. All others are bugs, and are shown with their stack. */
 export function isForUsers(error: unknown): error is Error {
   if (error instanceof ModelChoiceError || error instanceof RangeError || DurableError.is(error)) return true;
   return (
