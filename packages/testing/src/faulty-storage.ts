@@ -57,7 +57,7 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     await delay();
     // A caller that died while its request was on its way gets no reply, though the request may have been
     // applied.
-    if (fault === "lose-request") throw lost(operation);
+    if (fault === "lose-request") throw connectionLost(operation);
     if (fault === "conflict") throw new DurableError("conflict", `The test refused this ${operation}.`);
     if (fault === "crash-before" || dead) return die();
     if (fault === "crash-then-apply") {
@@ -67,7 +67,7 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     const result = await apply();
     await delay();
     if (fault === "crash-after" || dead) return die();
-    if (fault === "lose-reply") throw lost(operation);
+    if (fault === "lose-reply") throw connectionLost(operation);
     return result;
   };
 
@@ -89,10 +89,11 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
   };
 }
 
-function never<T>(): Promise<T> {
+/** A promise that never settles, as a dead process sees it. */
+export function never<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
 
-function lost(operation: Operation): Error {
+export function connectionLost(operation: Operation): Error {
   return new Error(`The connection was lost during ${operation}.`);
 }

@@ -2,22 +2,9 @@
 
 import { randomUUID } from "node:crypto";
 import { durable } from "@durable/core";
-import { CrashError, crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-
-/** The report of a test that failed. */
-async function reportOf(test: Promise<CrashReport>): Promise<CrashReport> {
-  const error: unknown = await test.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof CrashError)) throw new Error("The fault was not found.", { cause: error });
-  expect(error.message).toBe(error.report.text());
-  return error.report;
-}
-
-const checks = ({ cases }: CrashReport): Set<string> =>
-  new Set(cases.flatMap(({ problems }) => problems.map(({ check }) => check)));
+import { checks, reportOf } from "./support/crash-reports.ts";
 
 describe("state outside of the run", () => {
   test("a module variable that steps add to", async () => {

@@ -1,22 +1,10 @@
 /** Correct workflows: `crashEverywhere` finds nothing. */
 
 import { createApp, durable, FatalError, fork, type Context } from "@durable/core";
-import { crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-
-/** Expects a report without problems in which every fault was injected. */
-function expectClean(report: CrashReport): void {
-  expect(report.ok).toBe(true);
-  expect(report.totals).toMatchObject({
-    wrong: 0,
-    missed: 0,
-    cases: report.boundaries.length * report.faults.length,
-  });
-  expect(report.boundaries.length).toBeGreaterThan(2);
-  expect(report.ambient).toEqual([]);
-  expect(report.warnings).toEqual([]);
-}
+import { expectClean } from "./support/crash-reports.ts";
 
 describe("clean flows pass", () => {
   test("steps, with a crash at each of their records", async () => {

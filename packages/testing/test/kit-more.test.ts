@@ -1,33 +1,10 @@
 /** `crashEverywhere` on flows with streams, children, maps and uncertain steps: clean ones pass, wrong ones are found. */
 
 import { durable, type Context, type Resolution } from "@durable/core";
-import { CrashError, crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-
-/** Expects a report without problems in which every fault was injected. */
-function expectClean(report: CrashReport): void {
-  expect(report.ok, report.text()).toBe(true);
-  expect(report.totals).toMatchObject({
-    wrong: 0,
-    missed: 0,
-    cases: report.boundaries.length * report.faults.length,
-  });
-  expect(report.ambient).toEqual([]);
-  expect(report.warnings).toEqual([]);
-}
-
-async function reportOf(test: Promise<CrashReport>): Promise<CrashReport> {
-  const error: unknown = await test.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof CrashError)) throw new Error("The fault was not found.", { cause: error });
-  return error.report;
-}
-
-const checks = ({ cases }: CrashReport): Set<string> =>
-  new Set(cases.flatMap(({ problems }) => problems.map(({ check }) => check)));
+import { checks, expectClean, reportOf } from "./support/crash-reports.ts";
 
 const soon = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 

@@ -18,10 +18,11 @@ import {
   type Uncertain,
   type Workflow,
 } from "@durable/core";
+import { never } from "../faulty-storage.ts";
 import { observed } from "../kit/observer.ts";
 import type { Disk } from "./disk.ts";
 import type { History } from "./history.ts";
-import { never, streamOf, type Network } from "./network.ts";
+import { streamOf, type Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";

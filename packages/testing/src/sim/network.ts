@@ -5,7 +5,7 @@
  */
 
 import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
-import type { Operation } from "../faulty-storage.ts";
+import { connectionLost, never, type Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
 import type { Disk } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
@@ -153,7 +153,7 @@ class Line {
       const refused = refusal(fault, operation);
       if (refused !== null) return settleLater(() => reject(refused), fault === "lose-request" ? 1_000 : 0);
       if (fault === "apply-late") {
-        settleLater(() => reject(lost(operation)), 1_000);
+        settleLater(() => reject(connectionLost(operation)), 1_000);
         return this.#arrives(apply, 2_000 + this.#network.stallMs(process));
       }
       if (fault === "crash-before") return process.kill(`before ${operation}`);
@@ -176,7 +176,7 @@ class Line {
           const result = await apply();
           if (fault === "duplicate") this.#arrives(apply, process.random.pick([0, 30, 10_000]));
           if (fault === "crash-after") return process.kill(`after ${operation}`);
-          if (fault === "lose-reply") return settleLater(() => reject(lost(operation)), 1_000);
+          if (fault === "lose-reply") return settleLater(() => reject(connectionLost(operation)), 1_000);
           const spoiled = fault === null || fault === "forget" ? undefined : spoil[fault];
           reply(() => resolve(spoiled === undefined ? result : spoiled(result)));
         } catch (error) {
@@ -197,7 +197,7 @@ class Line {
 function refusal(fault: NetworkFault | null, operation: Operation): Error | null {
   switch (fault) {
     case "lose-request":
-      return lost(operation);
+      return connectionLost(operation);
     case "fence":
       return new DurableError("conflict", "The simulator refused this append.");
     case "throttle":
@@ -205,14 +205,6 @@ function refusal(fault: NetworkFault | null, operation: Operation): Error | null
     default:
       return null;
   }
-}
-
-function lost(operation: Operation): Error {
-  return new Error(`The connection was lost during ${operation}.`);
-}
-
-export function never<T>(): Promise<T> {
-  return new Promise<T>(() => {});
 }
 
 /** One random stream per name, so that an extra draw in one does not change the others. */

@@ -34,6 +34,14 @@ async function keep(good: MemoryStorage, { blobs = [], head }: AppendRequest): P
   await good.append({ locator, position: 0, batch: "", blobs, head: hoard });
 }
 
+/** Writes the blobs of a request before it is known whether the append succeeds. */
+const blobsFirst: Fault = (good) => ({
+  append: async (request) => {
+    await keep(good, request);
+    await good.append(request);
+  },
+});
+
 export const blobFaults: readonly Planted[] = [
   [
     "a blob is read with the batch that was the first to name it",
@@ -78,36 +86,13 @@ export const blobFaults: readonly Planted[] = [
       },
     }),
   ],
-  [
-    "an append that is refused with conflict writes no blob and names none",
-    "writes blobs first",
-    (good) => ({
-      append: async (request) => {
-        await keep(good, request);
-        await good.append(request);
-      },
-    }),
-  ],
+  ["an append that is refused with conflict writes no blob and names none", "writes blobs first", blobsFirst],
   [
     "an append to a journal that has moved is a conflict, whatever it names",
     "looks at the blobs first",
-    (good) => ({
-      append: async (request) => {
-        await keep(good, request);
-        await good.append(request);
-      },
-    }),
+    blobsFirst,
   ],
-  [
-    "of 32 appends at one position, only the winner's blob is kept",
-    "writes blobs first",
-    (good) => ({
-      append: async (request) => {
-        await keep(good, request);
-        await good.append(request);
-      },
-    }),
-  ],
+  ["of 32 appends at one position, only the winner's blob is kept", "writes blobs first", blobsFirst],
   [
     "delete keeps a blob that another run names, and frees it with the last",
     "frees it with the first",
