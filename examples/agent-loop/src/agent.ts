@@ -1,9 +1,9 @@
 /**
  * Think, act, observe, until the model calls no more tools.
  *
- * A1. One model call, one step; one tool call, one step. What is recorded is never paid for again.
- * A2. A step's record holds the new messages only, so a turn's bytes do not grow with the conversation.
- * A3. Retries belong to the step: the AI SDK is told to make one attempt.
+ * A1. Each model call is one step, and each tool call is one step. A recorded step is never paid for again.
+ * A2. A step records only the new messages, so the size of a turn does not grow with the conversation.
+ * A3. The step does the retries: the AI SDK makes one attempt.
  */
 
 import { durable, DurableError, type Context, type Workflow } from "@durable/core";
@@ -22,14 +22,14 @@ import { answerOf, isLast, openCalls, type Answer, type ToolCall, type Turn } fr
 export interface AgentParts {
   readonly model: LanguageModel;
   readonly tools: AgentTools;
-  /** Lets a printer hear of the steps. */
+  /** Adds watchers to the steps. */
   readonly watch?: (ctx: Context) => Context;
 }
 
 const instructions =
   "You answer questions about tides. Look things up, take numbers from the tide table, and calculate with the tool: never in your head. End with a short answer that cites the files it rests on, like [file.md].";
 
-/** A model that never comes to an answer is stopped here. */
+/** Stops a model that never gives an answer. */
 const maxTurns = 12;
 
 export function createAgent({ model, tools, watch = (ctx) => ctx }: AgentParts): Workflow<string, Answer> {
@@ -49,7 +49,9 @@ export function createAgent({ model, tools, watch = (ctx) => ctx }: AgentParts):
   });
 }
 
-/** One call of the model. The tools have no `execute`: the SDK describes them, and running them is ours. */
+/**
+ * One call of the model. The tools have no `execute`: the SDK only describes them, and the agent runs them.
+ */
 async function think(
   model: LanguageModel,
   tools: AgentTools,
@@ -69,13 +71,13 @@ async function think(
     abortSignal,
   });
   return {
-    // The SDK sets fields to undefined; a journal would keep them as such.
+    // The SDK sets fields to undefined, which a journal would store.
     messages: JSON.parse(JSON.stringify(responseMessages)) as Turn["messages"],
     tokens: { in: usage.inputTokens ?? 0, out: usage.outputTokens ?? 0 },
   };
 }
 
-/** One tool call. A tool that failed for good is something the model should know, not the end of the run. */
+/** One tool call. If a tool fails for good, the model gets the error and the run goes on. */
 async function act(ctx: Context, tools: AgentTools, call: ToolCall): Promise<ToolResultPart> {
   const { toolName, toolCallId, input } = call;
   const tool = tools[toolName];

@@ -1,6 +1,6 @@
 /**
- * Arithmetic for a model: numbers, + - * / ^, brackets, and a few functions. A parser of its own, since
- * `eval` would run whatever a model, or a page it has read, makes up.
+ * Arithmetic for a model: numbers, + - * / ^, brackets, and a few functions. It has its own parser, because
+ * `eval` would run any code that a model, or a page it has read, makes up.
  *
  *     sum = product (("+" | "-") product)*        power = "-" power | atom ("^" power)?
  *     product = power (("*" | "/") power)*        atom = number | name "(" sum ("," sum)* ")" | "(" sum ")"
@@ -14,22 +14,22 @@ const functions: Readonly<Record<string, (...values: number[]) => number>> = {
   round: Math.round,
 };
 
-/** Longer ones are no sums, and brackets are read by recursion. */
+/** The limit of an expression, because brackets are parsed by recursion. */
 const longest = 500;
 
-/** The value of an expression; throws a `SyntaxError` that a model can learn from. */
+/** The value of an expression; throws a `SyntaxError` that tells the model what is wrong. */
 export function calculate(expression: string): number {
   if (expression.length > longest) throw new SyntaxError(`longer than ${longest} characters`);
   const reader = new Reader(expression);
   const value = sum(reader);
   if (reader.next !== "") throw reader.unexpected();
   if (!Number.isFinite(value)) throw new SyntaxError("the result is not a finite number");
-  // Cents and centimetres, not the noise of binary fractions.
+  // Removes the noise of binary fractions.
   return Number(value.toPrecision(12));
 }
 
 class Reader {
-  /** What comes next: a number, a name, a sign, or nothing at the end. */
+  /** The next token: a number, a name, a sign, or empty at the end. */
   next = "";
   readonly #text: string;
   #at = 0;
@@ -48,7 +48,7 @@ class Reader {
     return taken;
   }
 
-  /** Takes this sign if it comes next. */
+  /** Takes this sign if it is next. */
   accept(sign: string): boolean {
     if (this.next !== sign) return false;
     this.take();

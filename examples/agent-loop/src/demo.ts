@@ -1,4 +1,4 @@
-/** One run of the agent, shown as it goes. */
+/** One run of the agent, shown while it runs. */
 
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
@@ -22,7 +22,7 @@ import { readDocuments } from "./search.ts";
 import { showAnswer, showHead, showTokens } from "./show.ts";
 import { createTools } from "./tools.ts";
 
-/** What to type to have this question answered. */
+/** The command that answers this question. */
 export function commandFor(question: string | null, ...options: readonly string[]): string {
   const args = [...options, ...(question === null ? [] : [JSON.stringify(question)])];
   return ["npm run demo -w example-agent-loop", ...(args.length === 0 ? [] : ["--", ...args])].join(" ");
@@ -33,7 +33,7 @@ export interface DemoOptions {
   readonly question: string | null;
 }
 
-/** Runs or continues the run of this question, and gives the exit code. */
+/** Starts or continues the run of this question, and returns the exit code. */
 export async function demo(out: Terminal, options: DemoOptions): Promise<number> {
   const question = options.question ?? defaultQuestion;
   const id = options.question === null ? "agent-loop" : idFor(question);
@@ -70,7 +70,7 @@ export async function demo(out: Terminal, options: DemoOptions): Promise<number>
   }
 }
 
-/** Another question is another run: the same one asked again continues it. */
+/** Each question has its own run; asking the same one again continues it. */
 function idFor(question: string): string {
   const words = question.toLowerCase().match(/[a-z0-9]+/g) ?? [];
   const hash = createHash("sha256").update(question).digest("hex").slice(0, 8);

@@ -1,8 +1,7 @@
 /**
- * A small HTTP service on this machine, so that the look-up is a real request that can really fail.
- * It is out of order for the first two attempts of every request. It goes by the attempt that the client
- * states, as some services' clients do, and not by a count of its own: the story stays the same when this
- * process, and the service with it, is killed and started again.
+ * A small HTTP service on this machine, so that the lookup is a real request that can fail. It fails the
+ * first two attempts of every request. It reads the attempt from a header instead of counting, so that the
+ * demo is the same when this process, and the service with it, is killed and restarted.
  */
 
 import { createServer } from "node:http";

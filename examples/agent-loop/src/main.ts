@@ -7,7 +7,7 @@ import { commandFor, demo } from "./demo.ts";
 
 const out = terminal(process.stdout, process.env);
 
-// Beside the example, wherever it is started from.
+// Next to the example, whatever the current folder is.
 process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
 
 try {
@@ -16,7 +16,7 @@ try {
     allowPositionals: true,
   });
   const question = positionals.join(" ") || null;
-  // Nothing is saved here, because everything is saved already.
+  // Nothing needs to be saved here, because every step is already recorded.
   process.once("SIGINT", () => {
     out.line();
     out.line(`Interrupted. What is recorded stays; carry on with: ${commandFor(question)}`);

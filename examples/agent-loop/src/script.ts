@@ -1,6 +1,6 @@
 /**
- * What the offline model says. It reads the prompt as a real model would: numbers and file names come from the
- * tool results in it, so the answer is right only if the tools were really called.
+ * The script of the offline model. It reads the prompt like a real model: numbers and file names come from
+ * the tool results in it, so the answer is correct only if the tools were called.
  */
 
 import { questionOf, toolResultsOf, type Reply, type Script, type ToolResult } from "example-llm";
@@ -16,7 +16,10 @@ export const script: Script = (prompt) => {
   return question === defaultQuestion ? boat(results) : anything(question, results);
 };
 
-/** The default question: rule and reason from the library, heights from the office, the sums by calculator. */
+/**
+ * The default question: rule and reason from the library, heights from the office, arithmetic by the
+ * calculator.
+ */
 function boat(results: readonly ToolResult[]): Reply {
   const hits = hitsIn(results);
   const [table] = valuesOf<Harbour>(results, "tide_table");
@@ -71,7 +74,7 @@ function boat(results: readonly ToolResult[]): Reply {
   };
 }
 
-/** Any other question: what the library has on it, said plainly to be no more than that. */
+/** Any other question: an excerpt of the library, and nothing more. */
 function anything(question: string, results: readonly ToolResult[]): Reply {
   if (!results.some(({ tool }) => tool === "search")) {
     return {

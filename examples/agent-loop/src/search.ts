@@ -38,7 +38,7 @@ export function search(documents: readonly Document[], query: string, limit = 2)
   const score = (text: string): number => {
     let sum = 0;
     for (const [term, count] of countsOf(text)) {
-      // The tenth use of a word says less than the first.
+      // Repeated uses of a word count less than the first.
       sum += ((weights.get(term) ?? 0) * count) / (count + 1);
     }
     return sum;
@@ -46,7 +46,7 @@ export function search(documents: readonly Document[], query: string, limit = 2)
   return documents
     .map((document) => ({
       document,
-      // A title is a promise about the whole text.
+      // A title describes the whole text.
       score: 2 * score(document.title) + score(document.paragraphs.join(" ")),
     }))
     .filter((found) => found.score > 0)
@@ -59,7 +59,7 @@ export function search(documents: readonly Document[], query: string, limit = 2)
     }));
 }
 
-/** A term that every text has tells none of them apart. */
+/** A term that every text has distinguishes none of them. */
 function rarity(documents: readonly Document[], term: string): number {
   const having = documents.filter(({ title, paragraphs }) =>
     termsOf([title, ...paragraphs].join(" ")).includes(term),
@@ -77,7 +77,7 @@ const tooCommon = new Set(
   "and are but for from has how its not that the then this was what when why with".split(" "),
 );
 
-/** Words in lower case, without the endings that would hide that two are the same. */
+/** Words in lower case, without endings, so that forms of one word are equal. */
 function termsOf(text: string): string[] {
   const words = text.toLowerCase().match(/\p{L}{3,}/gu) ?? [];
   return words.filter((word) => !tooCommon.has(word)).map((word) => word.replace(/(?:es|s|ing|ed)$/, ""));

@@ -5,7 +5,7 @@ import type { Entry } from "@durable/core";
 import { wrapped, type Terminal } from "example-llm";
 import type { Answer, Turn } from "./turn.ts";
 
-/** Lines for reading are no longer than this, however wide the screen is. */
+/** The longest line of text, however wide the screen is. */
 const readable = 100;
 
 export interface Head {
@@ -13,7 +13,7 @@ export interface Head {
   readonly model: string;
   readonly id: string;
   readonly folder: string;
-  /** What the journal holds before anything happens. */
+  /** The journal before the run. */
   readonly before: readonly Entry[];
 }
 
@@ -45,7 +45,7 @@ function fact(out: Terminal, name: string, text: string): void {
   for (const line of rest) out.line(line);
 }
 
-/** As one would type it from here. */
+/** The path as a user would type it here. */
 function nearby(path: string): string {
   const short = relative(process.cwd(), path);
   return short.startsWith("..") ? path : short;
@@ -58,7 +58,7 @@ export function showAnswer(out: Terminal, { text, sources }: Answer): void {
   out.line(`  ${out.paint("dim", `sources: ${sources.join(", ") || "none"}`)}`);
 }
 
-/** What the model cost in all, and how much of it this process had to pay. */
+/** The tokens of all model calls, and those that this process paid for. */
 export function showTokens(out: Terminal, entries: readonly Entry[], ran: ReadonlySet<string>): void {
   const sum = (only: (key: string) => boolean): string => {
     const tokens = { in: 0, out: 0 };

@@ -1,6 +1,6 @@
 /**
- * What the agent can do. A tool returns what the model is to see, a mistake of the model included; it throws
- * only where another attempt may help, and then the step around it tries again.
+ * The tools of the agent. A tool returns what the model should see, including mistakes of the model. It
+ * throws only if another attempt may help, and then the step around it retries.
  */
 
 import type { RetryOptions, StepInfo } from "@durable/core";
@@ -16,7 +16,7 @@ export interface AgentTool {
   run(input: unknown, info: StepInfo): Promise<ToolOutput>;
 }
 
-/** Plain data: it is journaled, and shown to the model as JSON. */
+/** Plain data: it is journaled, and the model gets it as JSON. */
 export type ToolOutput =
   | { readonly hits: readonly Hit[] }
   | { readonly result: number }
@@ -28,7 +28,7 @@ export type AgentTools = Readonly<Record<string, AgentTool>>;
 export interface ToolParts {
   readonly documents: readonly Document[];
   readonly harbourOffice: string;
-  /** How fast failed look-ups are tried again: 1 is lifelike, 0 at once. */
+  /** The speed of retries: 1 is lifelike, 0 is instant. */
   readonly pace: number;
 }
 
@@ -67,7 +67,10 @@ export function createTools({ documents, harbourOffice, pace }: ToolParts): Agen
   };
 }
 
-/** A tool whose input is checked again when it runs: it comes out of a journal, made by any version of this code. */
+/**
+ * A tool that validates its input again when it runs, because the input may come from the journal of another
+ * version.
+ */
 function defineTool<S extends z.ZodType>(tool: {
   readonly description: string;
   readonly inputSchema: S;

@@ -1,10 +1,10 @@
-/** What a model turn leaves behind, and what can be read from it. */
+/** What a turn of the model records, and how to read it. */
 
 import type { AssistantModelMessage, ModelMessage, ToolCallPart, ToolModelMessage } from "ai";
 
-/** A turn as it is journaled: plain data, and nothing of the turns before it. */
+/** A turn as it is journaled: plain data, without earlier turns. */
 export interface Turn {
-  /** The model's own message, and the SDK's answers to calls that no tool could take. */
+  /** The model's message, and the SDK's answers to invalid calls. */
   readonly messages: readonly (AssistantModelMessage | ToolModelMessage)[];
   readonly tokens: { readonly in: number; readonly out: number };
 }
@@ -30,19 +30,19 @@ export function openCalls({ messages }: Turn): ToolCall[] {
     .filter(({ toolCallId, providerExecuted }) => providerExecuted !== true && !answered.has(toolCallId));
 }
 
-/** True when the model called nothing: what it said is its answer. */
+/** True when the model called no tool: its text is the answer. */
 export function isLast(turn: Turn): boolean {
   return turn.messages.at(-1)?.role !== "tool" && openCalls(turn).length === 0;
 }
 
-/** What the model said, without its calls. */
+/** The text of a message, without its calls. */
 export function textOf(message: ModelMessage | undefined): string {
   if (message?.role !== "assistant") return "";
   if (typeof message.content === "string") return message.content;
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** The last word of a conversation. A citation of a file that no search has shown is not counted. */
+/** The answer of a conversation. A citation of a file that no search has found is not counted. */
 export function answerOf(messages: readonly ModelMessage[]): Answer {
   const text = textOf(messages.at(-1)).trim();
   const seen = JSON.stringify(messages.filter(({ role }) => role === "tool"));

@@ -76,7 +76,7 @@ describe("other questions", () => {
   });
 });
 
-test("a provider over HTTP is told what the tools said", async () => {
+test("a provider over HTTP gets the results of the tools", async () => {
   const server = createServer((request, response) => {
     void text(request).then((body) => {
       const { messages } = JSON.parse(body) as { messages: { role: string; content: string }[] };
@@ -130,7 +130,7 @@ describe("turns", () => {
     ["a look-up that finds nothing", "tide_table", { harbour: "Nowhere" }, "there are Kestrel Cove"],
     ["a tool that does not exist", "teleport", { to: "harbour" }, "unavailable tool"],
     ["input of the wrong shape", "calculate", { formula: "1 + 1" }, "Invalid input"],
-  ])("%s is something the model is told", async (_, tool, input, part) => {
+  ])("%s goes to the model", async (_, tool, input, part) => {
     const { outcome } = await ask("?", calling(1, tool, input));
     expect(outputOf(outcome).text).toContain(part);
   });

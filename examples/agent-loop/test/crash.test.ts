@@ -77,8 +77,8 @@ describe("a finished run", () => {
     expect(second.out).not.toContain("press Ctrl-C");
     expect(here.effects()).toEqual(effects);
     const answer = /About 0\.4 m[^]*\nDone|About 0\.4 m[^]*\nFinished/;
-    const told = (text: string): string => (answer.exec(text)?.[0] ?? "").split("tokens:")[0] ?? "";
-    expect(told(second.out)).toBe(told(first.out));
+    const answerIn = (text: string): string => (answer.exec(text)?.[0] ?? "").split("tokens:")[0] ?? "";
+    expect(answerIn(second.out)).toBe(answerIn(first.out));
 
     const third = await runDemo(here, { args: ["--fresh"] });
     expect(third.out).toContain("Done: 10 steps ran here, 0 came from the journal.");
@@ -106,7 +106,7 @@ describe("what goes wrong", () => {
     [
       { LLM_PROVIDER: "anthropic" },
       [],
-      /^LLM_PROVIDER is "anthropic", and ANTHROPIC_API_KEY is not set\..*\n$/,
+      /^LLM_PROVIDER is "anthropic", but ANTHROPIC_API_KEY is not set\..*\n$/,
     ],
     [{ DEMO_PACE: "fast" }, [], /^DEMO_PACE is "fast"\..*\n$/],
     [{}, ["--frsh"], /^Unknown option '--frsh'.*\n$/],
@@ -137,7 +137,7 @@ describe("what goes wrong", () => {
   });
 });
 
-test("no escape codes where nobody looks at a screen, nor with NO_COLOR", async () => {
+test("no escape codes outside of a terminal, nor with NO_COLOR", async () => {
   for (const env of [{}, { NO_COLOR: "1" }]) {
     const { out, err } = await runDemo(place(), { env: { ...env, DEMO_PACE: "0" } });
     // oxlint-disable-next-line eslint/no-control-regex -- these are what is looked for

@@ -1,4 +1,4 @@
-/** The agent as it is, hurt at every I/O it makes: model and harbour office are fakes, all else is real. */
+/** The agent with a fault at every I/O: model and harbour office are fakes, all else is real. */
 
 import { fileURLToPath } from "node:url";
 import { crashEverywhere, recorder, scriptedModel, type Recorder } from "@durable/testing";

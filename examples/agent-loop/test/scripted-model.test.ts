@@ -109,7 +109,7 @@ describe("failures", () => {
   test("a script that has run out says what it was asked", async () => {
     const model = scriptedModel(script.slice(0, 1));
     await expect(generateText({ model, ...sum, maxRetries: 2 })).rejects.toThrow(
-      /has 1 turn, and all are used up: what comes is turn 2 of a conversation of 3 message\(s\) that ends with tool: .*5.*Add a turn/,
+      /has 1 turn, and all are used up\. The next call is turn 2 of a conversation of 3 message\(s\) that ends with tool: .*5.*Add a turn/,
     );
     expect(model.calls).toHaveLength(2);
   });

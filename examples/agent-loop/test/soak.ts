@@ -1,5 +1,5 @@
 /**
- * Kills the demo for as long as it is told to:
+ * Kills the demo a given number of times:
  *
  *     npm run soak:agent -- --kills 50 --seed 7
  */

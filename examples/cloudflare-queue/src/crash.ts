@@ -1,12 +1,12 @@
-/** A crash on purpose, in development: the invocation ends at once, with no catch, finally or last word. */
+/** A deliberate crash, in development: the invocation ends at once, without catch or finally. */
 
-/** What is used of the bucket for questions and reports. */
+/** The part of the bucket for questions and reports that is used. */
 export interface Site {
   put(name: string, text: string): Promise<unknown>;
   get(name: string): Promise<{ text(): Promise<string> } | null>;
 }
 
-/** Dies, if it has not yet done so at this place; which of the two, the bucket remembers. */
+/** Crashes once at this place; a mark in the bucket remembers it. */
 export async function crashOnce(
   place: string,
   { DEV, SITE }: { readonly DEV?: string; readonly SITE: Site },

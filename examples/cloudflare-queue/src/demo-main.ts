@@ -1,4 +1,4 @@
-/** The command `demo`: a crash that the queue finds, and one that the sweep finds. See demo.ts. */
+/** The command `demo`: one crash that the queue recovers, and one that the sweep recovers. See demo.ts. */
 
 import { terminal } from "example-llm";
 import { play } from "example-llm/play";

@@ -1,6 +1,7 @@
 /**
- * Reports that are submitted and forgotten, a crash that the queue finds, and one that only the sweep can find.
- * Everything shown was answered or printed by the Worker in workerd; this file only sends requests, and kills.
+ * Reports that are submitted and left to the queue, a crash that the queue recovers, and one that only the
+ * sweep can find. Everything shown was answered or printed by the Worker in workerd; this file only sends
+ * requests and kills.
  */
 
 import { wait, type Terminal } from "example-llm";
@@ -8,7 +9,7 @@ import { demoVars } from "example-llm/emulator";
 import { Stage } from "example-llm/stage";
 import { emulated } from "./emulated.ts";
 
-/** Longer than a model takes. */
+/** Longer than a model call takes. */
 const patienceMs = 60_000;
 
 interface Standing {
@@ -21,7 +22,7 @@ interface Standing {
 export class Demo {
   readonly #out: Terminal;
   readonly #stage: Stage;
-  /** Lines of the emulator that were shown. */
+  /** The number of emulator lines already shown. */
   #shown = 0;
   readonly #ran: string[] = [];
   readonly #isolates = new Set<string>();
@@ -42,7 +43,7 @@ export class Demo {
     await this.#post("/runs", { id: "wind", topic: "the wind at the pier", crash: "draft" });
     await this.#follow(/^crash: /);
 
-    this.#stage.head("The answer comes early, while nobody waits for it, and it comes twice");
+    this.#stage.head("The answer comes early, before the run waits for it, and it comes twice");
     const { token } = await this.#question("wind");
     await this.#post("/resume", { token, value: { approved: true } });
     await this.#post("/resume", { token, value: { approved: true } });
@@ -104,14 +105,14 @@ export class Demo {
     this.#out.line(`  GET /runs/${id}: ${status}${published}, recorded: ${steps.join(", ")}`);
   }
 
-  /** What the person was asked, who answers with its token. */
+  /** The question to the person, with its token. */
   async #question(id: string): Promise<{ readonly token: string }> {
     const { question } = await this.#get(id);
-    if (question === null) throw new Error(`Nobody was asked about ${id}.`);
+    if (question === null) throw new Error(`Run ${id} has no question.`);
     return question;
   }
 
-  /** The sweep finds a run when the lease of its dead driver has run out. */
+  /** The sweep finds a run after the lease of its dead driver has expired. */
   async #sweep(): Promise<void> {
     this.#out.line("  GET /cdn-cgi/handler/scheduled");
     const emulator = this.#stage.emulator;
@@ -123,11 +124,11 @@ export class Demo {
     }
   }
 
-  /** Shows what the Worker prints, until a line fits. */
+  /** Shows what the Worker prints, until a line matches. */
   async #follow(fits: RegExp): Promise<void> {
     const late = Date.now() + patienceMs;
     while (!this.#show().some((line) => fits.test(line))) {
-      if (Date.now() > late) throw new Error(`The Worker did not come to ${fits}.`);
+      if (Date.now() > late) throw new Error(`The Worker did not print ${fits}.`);
       await wait(25);
     }
   }
@@ -135,16 +136,16 @@ export class Demo {
   async #until(id: string, reached: (standing: Standing) => boolean): Promise<void> {
     const late = Date.now() + patienceMs;
     while (!reached(await this.#get(id))) {
-      if (Date.now() > late) throw new Error(`Run ${id} did not come to where it should.`);
+      if (Date.now() > late) throw new Error(`Run ${id} did not reach the expected state.`);
       this.#show();
       await wait(100);
     }
-    // What it printed may come a little after.
+    // Its output may arrive a little later.
     await wait(200);
     await this.#look(id);
   }
 
-  /** Shows the lines that are new, and counts what they tell. */
+  /** Shows the new lines, and counts what they report. */
   #show(): string[] {
     const lines = this.#stage.emulator.lines.slice(this.#shown);
     this.#shown += lines.length;

@@ -1,4 +1,4 @@
-/** How the Worker is started here, and nowhere else. */
+/** The emulator options of this Worker. */
 
 import type { EmulatorOptions } from "example-llm/emulator";
 
@@ -6,7 +6,7 @@ export function emulated(vars: Readonly<Record<string, string>>): Omit<EmulatorO
   return {
     example: "cloudflare-queue",
     vars: { DEV: "1", ...vars },
-    // For `process.exit`, which is how a step crashes on purpose. What is deployed has no `process`.
+    // For `process.exit`, which makes a step crash. A deployed Worker has no `process`.
     flags: ["nodejs_compat"],
   };
 }

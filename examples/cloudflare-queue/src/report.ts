@@ -7,7 +7,7 @@ import { z } from "zod";
 
 const order = z.object({
   topic: z.string().min(1).max(2_000),
-  /** A step that is to kill its invocation, once; heard in development only. */
+  /** The step that kills its invocation once; used in development only. */
   crash: z.enum(["plan", "draft"]).optional(),
 });
 const approval = z.object({ approved: z.boolean() });
@@ -17,13 +17,13 @@ export interface Delivered {
   readonly text: string;
 }
 
-/** What the workflow needs of the world; a Worker has it anew with each message. */
+/** What the workflow needs from its host; a Worker creates it for each message. */
 export interface Parts {
   readonly model: LanguageModel;
-  /** Hears which steps run here, and which come from the journal. */
+  /** Watches which steps run here, and which come from the journal. */
   readonly hear: (ctx: Context) => Context;
   readonly put: (name: string, text: string) => Promise<unknown>;
-  /** Dies, if it has not yet done so at this place. */
+  /** Crashes once at this place. */
   readonly crashOnce: (place: string) => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export function report(parts: Parts): Report {
         const model = durableModel(ctx, troubled(key)) as LanguageModel;
         return (await generateText({ model, prompt, providerOptions: { durable: { key } } })).text;
       };
-      /** The model, which dies in the middle of this call if that was ordered. */
+      /** The model, which crashes in the middle of this call if that was requested. */
       const troubled = (key: string): object => {
         const model = parts.model as Exclude<LanguageModel, string>;
         if (crash !== key) return model;

@@ -1,4 +1,4 @@
-/** What the offline model says, from what it was asked. */
+/** The script of the offline model. */
 
 import { questionOf, type Script } from "example-llm";
 

@@ -1,6 +1,6 @@
 /**
- * Reports, fire and forget: a submission is recorded and answered, and a queue drives the run. All that counts is in
- * the journal, in the bucket; a message only says where to look.
+ * Reports, fire and forget: a submission is recorded and answered, and a queue drives the run. All state is
+ * in the journal in the bucket; a message only names a run.
  */
 
 import { createBudget, createConsumer, r2Bucket, type Budget } from "@durable/cloudflare";
@@ -8,12 +8,12 @@ import type { Consumer, QueueBinding, QueueMessage, R2Binding } from "@durable/c
 import { createApp, RemoteStorage, type App } from "@durable/core";
 import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
-import { assertMayEnter, bodyOf, routeOf, type DoorEnv } from "example-llm/edge";
+import { assertAccess, bodyOf, routeOf, type AccessEnv } from "example-llm/edge";
 import { crashOnce, type Site } from "./crash.ts";
 import { report, type Report } from "./report.ts";
 import { script } from "./script.ts";
 
-export interface Env extends DoorEnv {
+export interface Env extends AccessEnv {
   readonly JOURNAL: R2Binding;
   readonly SITE: Site;
   readonly RUNS: QueueBinding;
@@ -33,14 +33,14 @@ function leaseSecondsOf({ LEASE_SECONDS }: Env): number {
 interface Driver {
   readonly app: App;
   readonly flow: Report;
-  /** Which model was chosen, and why. */
+  /** The chosen model and the reason. */
   readonly line: string;
 }
 
-/** One for each invocation: bindings and budget come with it. */
+/** One for each invocation, which brings the bindings and the budget. */
 async function appOf(env: Env, budget: Budget): Promise<Driver> {
   isolate ||= crypto.randomUUID().slice(0, 8);
-  // Keys and other variables stand beside the bindings.
+  // Keys and other variables are next to the bindings.
   const variables = env as unknown as Environment;
   const { model, line } = await chooseModel(variables, { script, pace: paceOf(env.DEMO_PACE) });
   const secret = env.SECRET || (env.DEV === "1" ? "for the emulator on this machine alone" : "");
@@ -48,7 +48,7 @@ async function appOf(env: Env, budget: Budget): Promise<Driver> {
     storage: new RemoteStorage(budget.count(r2Bucket(env.JOURNAL))),
     ...(secret && { secret }),
     lease: leaseSecondsOf(env) * 1_000,
-    // A Worker is not the place to sit out a sleep.
+    // A Worker should not hold a sleep in memory.
     patience: 0,
   };
   const flow = report({
@@ -73,24 +73,24 @@ async function consumerOf(env: Env): Promise<Consumer> {
 async function answer(request: Request, env: Env): Promise<Response> {
   const { route, id } = routeOf(request);
   if (route === "POST /runs") {
-    await assertMayEnter(request, env);
-    // Both are checked by the library.
+    await assertAccess(request, env);
+    // The library validates both.
     const { id: given, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
     const { flow, line } = await appOf(env, createBudget());
-    // Recorded, and nothing else: no model is called while somebody waits for this answer.
+    // Only recorded: no model is called while the client waits for this response.
     const { id: runId } = await flow.start(input as never, { id: given, drive: false });
     // If this message is lost, or never sent, the sweep finds the run.
     await env.RUNS.send({ type: "advance", runId });
     return Response.json({ status: "submitted", runId, model: line }, { status: 202 });
   }
   if (route === "POST /resume") {
-    // Whether the token is genuine and the answer in time is seen when the message is taken.
+    // The token and the deadline are checked when the message is processed.
     const { token, value = null } = await bodyOf(request);
     await env.RUNS.send({ type: "resume", token: String(token), value });
     return Response.json({ status: "submitted" }, { status: 202 });
   }
   if (route === "GET /runs/:id") {
-    await assertMayEnter(request, env);
+    await assertAccess(request, env);
     const run = (await appOf(env, createBudget())).app.get(id);
     const steps = (await run.entries()).flatMap((entry) =>
       entry.kind === "step.completed" ? entry.key : [],

@@ -1,4 +1,4 @@
-/** The report as it is, hurt at every I/O it makes. */
+/** The report with a fault at every I/O. */
 
 import { crashEverywhere } from "@durable/testing";
 import { scriptedModel } from "example-llm";

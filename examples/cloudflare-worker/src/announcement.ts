@@ -13,10 +13,10 @@ export interface Published {
   readonly text: string;
 }
 
-/** What the workflow needs of the world; a Worker has it anew with each request. */
+/** What the workflow needs from its host; a Worker creates it for each request. */
 export interface Parts {
   readonly model: LanguageModel;
-  /** Hears which steps run here, and which come from the journal. */
+  /** Watches which steps run here, and which come from the journal. */
   readonly hear: (ctx: Context) => Context;
   readonly publish: (name: string, text: string) => Promise<unknown>;
 }

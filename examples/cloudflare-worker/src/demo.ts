@@ -1,6 +1,6 @@
 /**
- * Two runs over HTTP, and an emulator that is killed between and inside of them. Everything shown was answered by
- * the Worker in workerd; this file only sends the requests, and kills.
+ * Two runs over HTTP, and an emulator that is killed between and during them. Everything shown was answered
+ * by the Worker in workerd; this file only sends the requests and kills.
  */
 
 import { wait, type Terminal } from "example-llm";
@@ -8,7 +8,7 @@ import { demoVars } from "example-llm/emulator";
 import { Stage } from "example-llm/stage";
 import type { Served } from "./worker.ts";
 
-/** Longer than a model takes. */
+/** Longer than a model call takes. */
 const patienceMs = 60_000;
 
 interface Standing {
@@ -76,23 +76,23 @@ export class Demo {
     this.#out.line(`  GET /runs/${id}: running, recorded so far: ${recorded.join(", ")}`);
     await emulator.kill();
     if ((await cut) !== null) throw new Error("The request was answered before the emulator was killed.");
-    // Recorded, though the answer that would have told of it never came.
+    // Recorded, although the response that would have reported it never came.
     for (const key of recorded) this.#count(id, key);
     this.#out.line(`  ${this.#out.paint("red", "kill -9")} emulator ${this.#stage.lives}: no answer`);
     this.#out.line();
   }
 
-  /** Posts until the run is not driven by somebody else, and shows both sides. */
+  /** Posts until no other isolate drives the run, and shows both sides. */
   async #post(path: string, body: unknown, run: string): Promise<Reply> {
     this.#out.line(`  POST ${path} ${JSON.stringify(body)}`);
     const late = Date.now() + patienceMs;
     for (let last = 0; ;) {
-      if (Date.now() > late) throw new Error(`Run ${run} was not given up by its dead driver.`);
+      if (Date.now() > late) throw new Error(`The lease of the dead driver of run ${run} did not expire.`);
       const { status, body: reply } = await this.#stage.emulator.ask(path, body);
       const { outcome, served, ...rest } = reply as Reply;
       if (served === undefined) throw new Error(`${path} answered ${status} ${JSON.stringify(reply)}`);
       if (last !== status)
-        this.#tell(status, `${rest.status}${outcome ? `, ${outcome.status}` : ""}`, served);
+        this.#showReply(status, `${rest.status}${outcome ? `, ${outcome.status}` : ""}`, served);
       last = status;
       if (status === 202) {
         await wait(250);
@@ -104,10 +104,10 @@ export class Demo {
     }
   }
 
-  #tell(status: number, what: string, { isolate, model, ran, journal }: Served): void {
+  #showReply(status: number, what: string, { isolate, model, ran, journal }: Served): void {
     if (this.#isolates.size === 0) this.#out.line(`  model: ${model}`);
     this.#isolates.add(isolate);
-    this.#out.line(`  ${status} ${what}${status === 202 ? ": its dead driver's lease still stands" : ""}`);
+    this.#out.line(`  ${status} ${what}${status === 202 ? ": its dead driver's lease is still valid" : ""}`);
     const line = (word: string, keys: readonly string[]): void => {
       if (keys.length > 0) this.#out.line(`  isolate ${isolate}  ${word.padEnd(8)} ${keys.join(", ")}`);
     };

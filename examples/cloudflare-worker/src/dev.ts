@@ -1,4 +1,4 @@
-/** The command `dev`: the Worker on this machine, until Ctrl-C. Its bucket is kept in `.durable`. */
+/** The command `dev`: the Worker on this machine, until Ctrl-C. Its bucket is in `.durable`. */
 
 import { dev } from "example-llm/emulator";
 

@@ -1,17 +1,17 @@
 /**
- * Announcements over HTTP: each request drives a run until it stops, and answers with its outcome. Nothing is kept
- * between two requests but the journal in the bucket, so that any isolate goes on where another stopped.
+ * Announcements over HTTP: each request drives a run until it stops, and returns its outcome. Between
+ * requests only the journal in the bucket is kept, so that any isolate continues where another stopped.
  */
 
 import { r2Bucket, type R2Binding } from "@durable/cloudflare";
 import { RemoteStorage, type Outcome, type ResumeResult } from "@durable/core";
 import { errorResponse, HttpError, toJson } from "@durable/http";
 import { chooseModel, paceOf, watched, type Environment, type Settlement } from "example-llm";
-import { assertMayEnter, bodyOf, routeOf, type DoorEnv } from "example-llm/edge";
+import { assertAccess, bodyOf, routeOf, type AccessEnv } from "example-llm/edge";
 import { announcement, type Announcement } from "./announcement.ts";
 import { script } from "./script.ts";
 
-export interface Env extends DoorEnv {
+export interface Env extends AccessEnv {
   readonly JOURNAL: R2Binding;
   readonly SITE: { put(name: string, text: string): Promise<unknown> };
   /** Signs resume tokens: the same in every isolate. */
@@ -20,7 +20,7 @@ export interface Env extends DoorEnv {
   readonly DEMO_PACE?: string;
 }
 
-/** Which isolate answered, with which model, which steps it ran for this request, and which the journal had. */
+/** The isolate that answered, its model, the steps it ran for this request, and those from the journal. */
 export interface Served {
   readonly isolate: string;
   model: string;
@@ -32,7 +32,7 @@ export interface Served {
 let isolate = "";
 
 async function flowOf(env: Env, served: Served): Promise<Announcement> {
-  // Keys and other variables stand beside the bindings.
+  // Keys and other variables are next to the bindings.
   const variables = env as unknown as Environment;
   const { model, line } = await chooseModel(variables, { script, pace: paceOf(env.DEMO_PACE) });
   served.model = line;
@@ -45,9 +45,9 @@ async function flowOf(env: Env, served: Served): Promise<Announcement> {
   }).with({
     storage: new RemoteStorage(r2Bucket(env.JOURNAL)),
     ...(secret && { secret }),
-    // How long a driver that went silent is believed to be alive.
+    // How long a silent driver keeps its lease.
     lease: env.LEASE || "30s",
-    // While somebody waits for the answer, a failed model call is tried again within the request.
+    // The client waits for the response, so a failed model call is retried within the request.
     patience: "20s",
   });
 }
@@ -55,34 +55,36 @@ async function flowOf(env: Env, served: Served): Promise<Announcement> {
 async function answer(request: Request, env: Env, served: Served): Promise<Response> {
   const { route, id } = routeOf(request);
   if (route === "POST /runs") {
-    await assertMayEnter(request, env);
-    // Both are checked by the library.
+    await assertAccess(request, env);
+    // The library validates both.
     const { id: runId, ...input } = (await bodyOf(request)) as Readonly<Record<string, string>>;
-    return told(await (await flowOf(env, served)).run(input as never, { id: runId }), served);
+    return outcomeResponse(await (await flowOf(env, served)).run(input as never, { id: runId }), served);
   }
   if (route === "POST /resume") {
-    // The token is the leave to answer: it is signed, and good for one wait.
+    // The token is the permission to answer: it is signed, and valid for one wait.
     const { token, value } = await bodyOf(request);
-    return answered(await (await flowOf(env, served)).resume(String(token), value), served);
+    return resumeResponse(await (await flowOf(env, served)).resume(String(token), value), served);
   }
   if (route === "GET /runs/:id") {
-    await assertMayEnter(request, env);
+    await assertAccess(request, env);
     const run = (await flowOf(env, served)).get(id);
     const entries = await run.entries();
     for (const entry of entries) if (entry.kind === "step.completed") served.journal.push(entry.key);
-    return told(await run.outcome(), served);
+    return outcomeResponse(await run.outcome(), served);
   }
   throw new HttpError("no-route", "Use POST /runs, POST /resume or GET /runs/:id.");
 }
 
-/** 200 with the outcome; 202 while another isolate drives the run, or may have died at it: ask again. */
-function told(outcome: Outcome<unknown>, served: Served): Response {
+/**
+ * 200 with the outcome; 202 while another isolate drives the run, or may have died while driving it: retry.
+ */
+function outcomeResponse(outcome: Outcome<unknown>, served: Served): Response {
   return Response.json(toJson({ ...outcome, served }), { status: outcome.status === "running" ? 202 : 200 });
 }
 
 const statusOf = { accepted: 200, unknown: 404, duplicate: 409, expired: 410, invalid: 422 } as const;
 
-function answered({ status, ...rest }: ResumeResult, served: Served): Response {
+function resumeResponse({ status, ...rest }: ResumeResult, served: Served): Response {
   return Response.json(toJson({ status, ...rest, served }), { status: statusOf[status] });
 }
 

@@ -1,6 +1,6 @@
 /** What the routes answer, on workerd as it is deployed: with a key, and not in development. */
 
-import { assertMayEnter } from "example-llm/edge";
+import { assertAccess } from "example-llm/edge";
 import { Emulator, type Answer } from "example-llm/emulator";
 import { Place } from "example-llm/process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -36,7 +36,7 @@ const codeOf = ({ status, body }: Answer): unknown => [
 ];
 
 describe("who may", () => {
-  test("nobody starts or reads a run without the key; a token is enough to answer", async () => {
+  test("starting and reading a run need the key; a token is enough to answer", async () => {
     const parked = await start("door");
     expect(statusOf(parked)).toEqual([200, "suspended"]);
     for (const headers of [{}, { authorization: "Bearer let-me-i" }, { authorization: "let-me-in" }]) {
@@ -51,11 +51,11 @@ describe("who may", () => {
 
   test("a key that was forgotten shuts the door, but in development", async () => {
     const request = new Request("http://localhost/runs");
-    await expect(assertMayEnter(request, {})).rejects.toMatchObject({ code: "forbidden" });
-    await expect(assertMayEnter(request, { DEV: "true" })).rejects.toMatchObject({ code: "forbidden" });
-    await assertMayEnter(request, { DEV: "1" });
+    await expect(assertAccess(request, {})).rejects.toMatchObject({ code: "forbidden" });
+    await expect(assertAccess(request, { DEV: "true" })).rejects.toMatchObject({ code: "forbidden" });
+    await assertAccess(request, { DEV: "1" });
     // A key that is set is asked for there, too.
-    await expect(assertMayEnter(request, { DEV: "1", API_KEY: "k" })).rejects.toMatchObject({
+    await expect(assertAccess(request, { DEV: "1", API_KEY: "k" })).rejects.toMatchObject({
       code: "forbidden",
     });
   });
@@ -87,11 +87,11 @@ describe("what is answered", () => {
     expect((await start("once", "Snow")).status).toBe(409);
   });
 
-  test("what is no request is refused", async () => {
+  test("an invalid request is refused", async () => {
     expect(codeOf(await start("bad", 7))).toEqual([422, "invalid-input"]);
     expect(codeOf(await start(7 as never))).toEqual([400, "invalid-id"]);
     expect(codeOf(await emulator.ask("/runs", [], key))).toEqual([400, "invalid-body"]);
-    expect(codeOf(await emulator.ask("/runs/nobody", undefined, key))).toEqual([404, "not-found"]);
+    expect(codeOf(await emulator.ask("/runs/unknown", undefined, key))).toEqual([404, "not-found"]);
     expect(codeOf(await emulator.ask("/runs/%E0%A4", undefined, key))).toEqual([400, "invalid-path"]);
     expect(codeOf(await emulator.ask("/", undefined, key))).toEqual([404, "no-route"]);
     expect(codeOf(await emulator.ask("/resume"))).toEqual([404, "no-route"]);

@@ -1,11 +1,11 @@
 /**
- * The orchestrator, itself a workflow: plan, try every approach of the plan in a fork, choose the best; and when none
- * passes, go back to the plan with what was learnt.
+ * The orchestrator, itself a workflow: it plans, tries every approach of the plan in a fork, and chooses the
+ * best. If none passes, it goes back to the plan with the failures.
  *
- * O1. Forks are made inside steps, under ids that follow from the step's idempotency key: a step that is run again
- *     after a crash finds the fork it made, with all that is recorded there.
+ * O1. Forks are made inside steps, under ids derived from the step's idempotency key, so that a step that
+ *     runs again after a crash finds its fork with everything recorded there.
  * O2. One plan, one model call: candidates are forks `after` the plan, and never make it again.
- * O3. Going back is a fork, too, `from` the plan. What was tried before stays to be looked at.
+ * O3. Going back is also a fork, `from` the plan. Earlier candidates remain for inspection.
  */
 
 import { mkdir, writeFile } from "node:fs/promises";
@@ -26,12 +26,12 @@ import type { Report } from "./sandbox.ts";
 
 export interface AgentParts {
   readonly candidate: Workflow<Brief, Branch>;
-  /** Where the winner's code is put. */
+  /** Where the winner's code is written. */
   readonly folder: string;
   readonly watch?: (ctx: Context) => Context;
 }
 
-/** What became of one candidate. */
+/** The result of one candidate. */
 export interface Verdict extends Report {
   readonly runId: string;
   readonly label: string;
@@ -41,7 +41,7 @@ export interface Verdict extends Report {
 export interface Ending {
   /** The run of the first plan, from which all others were forked. */
   readonly root: string;
-  /** The best there was; it may be one that does not pass. */
+  /** The best candidate, which may not pass. */
   readonly winner: Verdict;
   readonly passes: boolean;
   readonly rounds: number;
@@ -84,7 +84,7 @@ interface Planned {
   readonly approaches: readonly Approach[];
 }
 
-/** The first plan is a run of its own; each further one is a fork of it that goes back to its beginning. */
+/** The first plan is a run of its own; each further one is a fork of it from its beginning. */
 async function planFor(
   candidate: Workflow<Brief, Branch>,
   brief: Brief,
@@ -99,7 +99,7 @@ async function planFor(
   try {
     return { runId: id, approaches: (await run.result()).plan.approaches };
   } catch (error) {
-    // Its own attempts are spent: asking the same run again would change nothing.
+    // The run has used up its attempts, so running it again would change nothing.
     throw isLost(error) ? new FatalError(error.message) : error;
   }
 }
@@ -117,14 +117,14 @@ async function tryOut(
     if (tried === null) throw new Error(`Run ${id} tried nothing.`);
     return { ...about, code: tried.code, ...tried.report };
   } catch (error) {
-    // A candidate that came to nothing is one that lost; anything else is tried again.
+    // A candidate that failed for good has lost; any other error is retried.
     if (!isLost(error)) throw error;
     const failures = [{ name: "no code", what: error.message }];
     return { ...about, code: "", passed: 0, total: 0, failures, stopped: "error" };
   }
 }
 
-/** A branch that has failed for good. */
+/** True for a branch that failed for good. */
 function isLost(error: unknown): error is DurableError {
   return DurableError.is(error, "run-failed") || DurableError.is(error, "step-failed");
 }
@@ -133,10 +133,10 @@ export function passes({ passed, total }: Report): boolean {
   return total > 0 && passed === total;
 }
 
-/** Most tests passed; then the shortest; then the first. */
+/** The one that passes most tests, then the shortest, then the first. */
 export function bestOf(tried: readonly Verdict[]): Verdict {
   const [best] = tried.toSorted((a, b) => b.passed - a.passed || a.code.length - b.code.length);
-  if (best === undefined) throw new Error("nothing was tried");
+  if (best === undefined) throw new Error("no candidate was tried");
   return best;
 }
 

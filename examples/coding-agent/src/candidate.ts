@@ -1,6 +1,6 @@
 /**
- * One branch of the search: a plan, the code of one approach, and what the suite says of it. A branch without an
- * approach stops at the plan; candidates are forks of it, which find the plan in the journal.
+ * One branch of the search: a plan, the code of one approach, and the result of the tests. A branch without
+ * an approach stops at the plan; candidates are forks of it, which find the plan in the journal.
  */
 
 import { join } from "node:path";
@@ -11,11 +11,11 @@ import { runSuite, type Report } from "./sandbox.ts";
 
 export interface CandidateParts {
   readonly model: LanguageModel;
-  /** Where code is written to be run. */
+  /** Where the code is written to be run. */
   readonly scratch: string;
   /** Runs code against the tests. */
   readonly suite?: typeof runSuite;
-  /** Lets a printer hear of the steps; `path` tells the branches apart. */
+  /** Adds watchers to the steps; `path` distinguishes the branches. */
   readonly watch?: (ctx: Context, path: string) => Context;
 }
 
@@ -40,7 +40,7 @@ export function createCandidate(parts: CandidateParts): Workflow<Brief, Branch> 
   });
 }
 
-/** What a branch is called: `plan-2`, or `2.clamp` for a candidate of that plan. */
+/** The label of a branch: `plan-2`, or `2.clamp` for a candidate of that plan. */
 export function labelOf({ round, approach }: Brief): string {
   return approach === null ? `plan-${round}` : `${round}.${approach.name}`;
 }

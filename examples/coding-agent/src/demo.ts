@@ -1,6 +1,6 @@
-/** One run of the agent, shown as it goes: its own steps, and those of the branches it forks. */
+/** One run of the agent, shown while it runs: its own steps, and those of the branches it forks. */
 
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { createApp, type Entry } from "@durable/core";
 import {
   chooseModel,
@@ -15,6 +15,7 @@ import {
   type Watcher,
 } from "example-llm";
 import { effectsFile } from "example-llm/effects";
+import { nearby } from "example-llm/play";
 import { createAgent, type Ending } from "./agent.ts";
 import { createCandidate } from "./candidate.ts";
 import { describe } from "./describe.ts";
@@ -26,7 +27,7 @@ export const id = "coding-agent";
 export const command = "npm run demo -w example-coding-agent";
 const readable = 100;
 
-/** Runs or continues the agent, and gives the exit code. */
+/** Starts or continues the agent, and returns the exit code. */
 export async function demo(out: Terminal, { fresh }: { readonly fresh: boolean }): Promise<number> {
   const { env } = process;
   const folder = env["DURABLE_DIR"] ?? ".durable";
@@ -64,7 +65,7 @@ export async function demo(out: Terminal, { fresh }: { readonly fresh: boolean }
   return exitCodeOf(outcome);
 }
 
-/** What the model was asked here, and what it was not asked again. */
+/** Counts the model calls of this process, and those it did not need. */
 class Counts implements Watcher {
   readonly #out: Terminal;
   #plans = 0;
@@ -116,10 +117,4 @@ function showWinner(out: Terminal, { winner, passes, rounds, file }: Ending): vo
   );
   for (const line of winner.code.trimEnd().split("\n")) out.line(`  ${out.paint("dim", "|")} ${line}`);
   out.line(`  ${out.paint("dim", nearby(file))}`);
-}
-
-/** As one would type it from the folder the command was given in. */
-function nearby(path: string): string {
-  const short = relative(process.env["INIT_CWD"] ?? process.cwd(), path);
-  return short.startsWith("..") ? path : short;
 }

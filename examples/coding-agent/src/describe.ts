@@ -1,4 +1,4 @@
-/** What a step's value comes down to, in a few words for the screen. */
+/** A step's value in a few words for the screen. */
 
 import { passes, type Verdict } from "./agent.ts";
 import type { Plan } from "./plan.ts";
@@ -28,7 +28,7 @@ export function describe(key: string, value: unknown): string {
 export function reported(report: Report): string {
   const { passed, total, failures, stopped } = report;
   if (passes(report)) return `all ${total} tests pass`;
-  // What stopped it is the last thing that happened.
+  // The reason for stopping is the last failure.
   const shown = stopped === null ? failures[0] : failures.at(-1);
   const limit = stopped === "time" || stopped === "memory" ? `out of ${stopped}, ` : "";
   return `${passed} of ${total}; ${limit}${shown?.name}: ${shown?.what}`;

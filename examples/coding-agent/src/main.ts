@@ -7,14 +7,14 @@ import { command, demo } from "./demo.ts";
 
 const out = terminal(process.stdout, process.env);
 
-// Beside the example, wherever it is started from.
+// Next to the example, whatever the current folder is.
 process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
-// Somebody piped it into `head`, and has seen enough.
+// The reader of the pipe, such as `head`, has closed it.
 process.stdout.on("error", () => process.exit(0));
 
 try {
   const { values } = parseArgs({ options: { fresh: { type: "boolean", default: false } } });
-  // Nothing is saved here, because everything is saved already.
+  // Nothing needs to be saved here, because every step is already recorded.
   process.once("SIGINT", () => {
     out.line();
     out.line(`Interrupted. What is recorded stays; carry on with: ${command}`);

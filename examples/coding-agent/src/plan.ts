@@ -1,4 +1,4 @@
-/** What the model is asked: a plan of several approaches, and the code of one of them. */
+/** The requests to the model: a plan of several approaches, and the code of one of them. */
 
 import type { StepInfo } from "@durable/core";
 import { generateText, Output, type LanguageModel, type LanguageModelUsage } from "ai";
@@ -16,13 +16,13 @@ export const plan = z.object({ approaches: z.array(approach) });
 
 export type Plan = z.infer<typeof plan>;
 
-/** What a candidate came to, as the next plan is told of it. */
+/** The result of a candidate, for the next plan. */
 export interface Lesson {
   readonly approach: string;
   readonly failures: readonly Failure[];
 }
 
-/** What one branch works on. All but `approach` is the same for the candidates of one plan. */
+/** What one branch works on. Only `approach` differs between the candidates of one plan. */
 export interface Brief {
   readonly task: string;
   readonly round: number;
@@ -52,7 +52,7 @@ function lessonText({ approach, failures }: Lesson): string {
   return `- ${approach}: ${failures.map(({ name, what }) => `${name} (${what})`).join("; ")}`;
 }
 
-/** Names become part of keys, so they are made fit for that; two of one name could not be told apart. */
+/** Names become part of keys, so they are normalized; of two equal names the second is dropped. */
 function tamed(approaches: readonly Approach[]): Approach[] {
   const named = approaches.slice(0, mostApproaches).map(({ name, idea }) => ({
     name:
@@ -83,7 +83,7 @@ export async function implement(
   return (/```\w*\n([^]*?)```/.exec(text)?.[1] ?? text).trimEnd() + "\n";
 }
 
-/** Retries belong to the step, whose count survives a crash. */
+/** The step does the retries, because its count survives a crash. */
 function once({ signal }: StepInfo): { instructions: string; maxRetries: 0; abortSignal: AbortSignal } {
   return { instructions, maxRetries: 0, abortSignal: signal };
 }

@@ -1,11 +1,11 @@
 /**
- * Runs a candidate against the suite, for real: its code goes to a file, and a child process with little of
- * everything imports it.
+ * Runs a candidate against the tests: its code is written to a file, and a child process with few permissions
+ * imports it.
  *
  * B1. Time and memory are limited in the child; a child that does not end by itself is killed from here.
- * B2. The environment is empty: no keys, no proxies, no settings of the user. Files can be read in two folders,
- *     and written nowhere; processes cannot be started, nor, from Node 25 on, hosts reached.
- * B3. Written and run again after a crash, it gives the same.
+ * B2. The environment is empty: no keys, no proxies, no settings of the user. Files can be read in two
+ *     folders and written nowhere; processes cannot be started and, since Node 25, hosts cannot be reached.
+ * B3. Running it again after a crash gives the same result.
  */
 
 import { spawn } from "node:child_process";
@@ -19,11 +19,11 @@ export interface Failure {
   readonly what: string;
 }
 
-/** What the suite found. */
+/** The result of the tests. */
 export interface Report {
   readonly passed: number;
   readonly total: number;
-  /** The first failures, and the case that was under way when it was stopped. */
+  /** The first failures, and the case that was running when it was stopped. */
   readonly failures: readonly Failure[];
   readonly stopped: "time" | "memory" | "error" | null;
 }
@@ -37,7 +37,7 @@ const usual: Limits = { cpuMs: 1_000, memoryMb: 192 };
 const mostFailures = 5;
 const suite = fileURLToPath(new URL("suite", import.meta.url));
 
-/** One line of the child's. */
+/** One line of the child's output. */
 type Line = Failure & ({ readonly passed: boolean } | { readonly stopped: Exclude<Report["stopped"], null> });
 
 export async function runSuite(
@@ -77,7 +77,7 @@ async function say(
       String(cpuMs),
       String(memoryMb),
     ],
-    // Its input is held open for as long as this process lives.
+    // Its input stays open while this process lives.
     {
       cwd: folder,
       env: {},

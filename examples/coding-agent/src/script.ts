@@ -1,6 +1,7 @@
 /**
- * What the offline model says. Its first plan holds three approaches, each with a fault of its kind; told what went
- * wrong, it comes up with two more, of which one is right. The code stands in the folder `solutions`, as text.
+ * The script of the offline model. Its first plan has three approaches, each with a different bug. With the
+ * failures in the prompt, it plans two more, one of which is correct. The code is in the folder `solutions`,
+ * as text.
  */
 
 import { readFileSync } from "node:fs";

@@ -1,4 +1,4 @@
-/** What is to be written. */
+/** The task of the agent. */
 
 export const task = [
   "Write an ES module that exports pages(text, last): what somebody means in a print dialog.",

@@ -1,4 +1,4 @@
-/** The family of branches, as a drawing: who was forked from whom. */
+/** Prints the branches as a tree of forks. */
 
 import { lineage, type Lineage, type Workflow } from "@durable/core";
 import type { Terminal } from "example-llm";
@@ -37,13 +37,13 @@ export async function showFamily(
 
 const nothing: Branch = { plan: { approaches: [] }, tried: null };
 
-/** Where a branch left its parent. */
+/** The cut at which a branch was forked. */
 function cutOf(from: Lineage | null): string {
   if (from === null || from.parent === null) return "";
   return [...from.from.map((key) => `from ${key}`), ...from.after.map((key) => `after ${key}`)].join(", ");
 }
 
-/** Candidates in the order of their plan, and before the plan that followed them. */
+/** Candidates in the order of their plan, before the next plan. */
 function place({ approaches }: Plan, label: string | null): number {
   const found = approaches.findIndex(({ name }) => label?.endsWith(`.${name}`));
   return found === -1 ? approaches.length : found;

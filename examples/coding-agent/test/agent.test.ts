@@ -62,7 +62,7 @@ describe("the search", () => {
     const plans = plansIn(asked);
     expect(plans).toHaveLength(2);
     expect(asked).toHaveLength(2 + 5);
-    // The second plan is told what went wrong, by approach.
+    // The second plan gets the failures, by approach.
     expect(plans[0]).not.toContain("went wrong");
     for (const name of ["sort", "scan", "expand"])
       expect(plans[1]).toContain(`- 1.${name}: a test that ${solution(name).length} characters do not pass`);

@@ -1,4 +1,4 @@
-/** The agent and its forks, hurt at every I/O they make: one process after another, over one storage. */
+/** The agent and its forks with a fault at every I/O: one process after another, on one storage. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -42,7 +42,7 @@ test("memory outside the heap counts, too", async () => {
 });
 
 test.each([
-  ["what is no module", "export function pages( {", /^SyntaxError/],
+  ["an invalid module", "export function pages( {", /^SyntaxError/],
   ["what ends the process", "process.exit(0);", /^the code ended the process/],
   ["what throws at once", 'throw new Error("no");', /^Error: no/],
 ])("%s passes nothing", async (_, code, what) => {
@@ -70,7 +70,7 @@ export const pages = () => told;
   );
 });
 
-test("S3 when its parent is killed, a loop for ever ends", { timeout: 60_000 }, async () => {
+test("S3 when its parent is killed, an endless loop ends", { timeout: 60_000 }, async () => {
   const where = folder();
   const sandbox = fileURLToPath(new URL("../src/sandbox.ts", import.meta.url));
   // A clock of its own would end it after minutes only.

@@ -1,10 +1,13 @@
 /**
- * The whole conversation as one workflow: read, propose, ask, wait; then deploy, check, and roll back if need be.
+ * The whole conversation as one workflow: read, propose, ask, wait; then deploy, check, and roll back if
+ * necessary.
  *
- * A1. The wait has its token before the mail goes out, and the mail's step is its own record: a crash between the
- *     two sends the same mail again, never one under another token.
- * A2. A reply may be faster than the record of the mail it answers: the journal keeps it until the wait is reached.
- * A3. Every round has a wait of its own; there are at most `maxRounds`, so two robots do not write to each other for ever.
+ * A1. The wait has its token before the mail is sent, and sending is a step of its own. A crash between the
+ *     two sends the same mail again, never one with another token.
+ * A2. A reply may arrive before the mail it answers is recorded: the journal keeps it until the wait is
+ *     reached.
+ * A3. Every round has its own wait. There are at most `maxRounds`, so that two robots do not write to each
+ *     other forever.
  */
 
 import { durable, type Context, type Duration, type StepInfo, type Workflow } from "@durable/core";
@@ -22,15 +25,15 @@ export interface AssistantParts {
   readonly mailer: Mailer;
   readonly site: Deploys;
   readonly releases: readonly Release[];
-  /** How long an approval is waited for. */
+  /** How long to wait for an approval. */
   readonly timeout: Duration;
-  /** How long to wait for another deployment to the same place, once. */
+  /** How long to wait each time for another deployment to the same environment. */
   readonly pause?: Duration;
-  /** Lets a printer hear of the steps. */
+  /** Adds watchers to the steps. */
   readonly watch?: (ctx: Context) => Context;
 }
 
-/** What a reply brings to the wait. */
+/** The answer to the wait. */
 export interface Reply {
   readonly from: string;
   readonly body: string;
@@ -75,7 +78,7 @@ export function createAssistant(parts: AssistantParts): Workflow<Email, Ending> 
   });
 }
 
-/** The model's own words, as it is to remember them. */
+/** The proposal as the model remembers it. */
 function answerOf({ message, plan, risks }: Proposal): string {
   return JSON.stringify({
     message,
@@ -116,7 +119,7 @@ async function deploy(
     : post.end(messages.rolledBack(plan, health, versionOf(live)), { status: "rolled-back", ...plan });
 }
 
-/** The outbound side of the conversation: one recipient, one thread, the token of the last wait. */
+/** The outgoing side of the conversation: one recipient, one thread, the token of the last wait. */
 class Post {
   token = "";
   readonly #ctx: Context;
@@ -133,7 +136,7 @@ class Post {
     this.heard(messageId);
   }
 
-  /** A mail, theirs or ours, is part of the thread, if its id is fit for a header. */
+  /** Adds a mail to the thread, if its id is valid in a header. */
   heard(messageId: string): void {
     const id = headerId(messageId);
     if (id !== null) this.#thread.push(id);

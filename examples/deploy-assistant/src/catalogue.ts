@@ -1,4 +1,4 @@
-/** What can be deployed, and where to. A plan names entries of these lists: never a path, never a command. */
+/** The releases and environments. A plan names entries of these lists: never a path, never a command. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ export function readReleases(bundle: string): Release[] {
 
 export const environments = "staging, production, or preview-<name>";
 
-/** Fit to be the name of a folder, too. */
+/** The names are also valid folder names. */
 export function isEnvironment(name: string): boolean {
   return /^(?:staging|production|preview-[a-z0-9][a-z0-9-]{0,30})$/.test(name);
 }

@@ -1,4 +1,4 @@
-/** What the environment says, checked before anything starts. */
+/** The settings from the environment, checked before anything starts. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { isLoopback } from "./webhook.ts";
 
 export const bundleFolder = fileURLToPath(new URL("../bundle", import.meta.url));
 
-/** A setting that cannot be used; its message is one line that says what to do. */
+/** An invalid setting; its message is one line that says what to do. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -32,7 +32,7 @@ export function readConfig(env: Environment): Config {
   const secrets = (env["WEBHOOK_SECRET"] ?? "").split(/[\s,]+/).flatMap(secretOf);
   if (secrets.length === 0 && !isLoopback(hostname))
     throw new ConfigError(
-      `HOST is "${hostname}", which others can reach, and WEBHOOK_SECRET is not set. Set it, or listen on 127.0.0.1.`,
+      `HOST is "${hostname}", which other machines can reach, but WEBHOOK_SECRET is not set. Set it, or listen on 127.0.0.1.`,
     );
   return {
     port: portOf(env["PORT"]),
@@ -48,7 +48,10 @@ export function readConfig(env: Environment): Config {
   };
 }
 
-/** `whsec_` and base64, as Standard Webhooks has it. Other texts are taken as they are, and as base64 if they are that. */
+/**
+ * `whsec_` and base64, as in Standard Webhooks. Other text is used as it is, and also as base64 if it is
+ * valid base64.
+ */
 function secretOf(text: string): string[] {
   if (text === "" || text.startsWith("whsec_")) return text === "" ? [] : [text];
   const asText = `whsec_${Buffer.from(text).toString("base64")}`;
@@ -61,14 +64,14 @@ function portOf(value: string | undefined): number {
   throw new ConfigError(`PORT is "${value}". Use a number from 0 to 65535; 0 is any free port.`);
 }
 
-/** The library would say so, too, but only when the first run waits. */
+/** The library checks it too, but only when the first run waits. */
 function timeoutOf(value: string): string {
   if (/^\d+(?:\.\d+)?\s*(?:ms|s|sec|seconds?|m|min|minutes?|h|hours?|d|days?|w|weeks?)$/.test(value))
     return value;
   throw new ConfigError(`APPROVAL_TIMEOUT is "${value}". Write a time such as "30s", "2 hours" or "3 days".`);
 }
 
-/** The part before the @ has 64 octets, and the token takes 56 of them. */
+/** The local part of an address has at most 64 octets, and the token takes 56 of them. */
 function mailboxOf(value: string): Mailbox {
   const [, mailbox = "", domain = ""] = /^([a-z0-9._-]+)@([a-z0-9.-]+)$/i.exec(value) ?? [];
   if (mailbox !== "" && mailbox.length <= 8) return { mailbox, domain };
@@ -80,6 +83,6 @@ function mailboxOf(value: string): Mailbox {
 function smtpOf(value: string | undefined): string | null {
   if (value === undefined || value === "") return null;
   if (URL.canParse(value) && /^smtps?:$/.test(new URL(value).protocol)) return value;
-  // Not shown: it may hold a password.
+  // The value is not shown, because it may contain a password.
   throw new ConfigError("SMTP_URL is not a URL that begins with smtp:// or smtps://.");
 }

@@ -1,4 +1,4 @@
-/** The command `demo`: a conversation with a server of its own. See demo.ts. */
+/** The command `demo`: a conversation with a server that it starts. See demo.ts. */
 
 import { terminal } from "example-llm";
 import { play } from "example-llm/play";

@@ -1,11 +1,11 @@
-/** The server as a process of its own, for the demo: what it prints is read line by line. */
+/** The server as a separate process, for the demo, which reads its output line by line. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
-/** Longer than a model takes. */
+/** Longer than a model call takes. */
 const patienceMs = 180_000;
 
 export class DemoServer {
@@ -25,21 +25,21 @@ export class DemoServer {
     this.#lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
   }
 
-  /** Hands on its lines, up to the first that fits. */
+  /** Passes on its lines, up to the first that matches. */
   async until(fits: RegExp, hear: (line: string) => void = () => {}): Promise<RegExpExecArray> {
     const late = AbortSignal.timeout(patienceMs);
     const lateness = once(late, "abort").then(() => null);
     for (;;) {
       const next = await Promise.race([this.#lines.next(), lateness]);
-      if (next === null) throw new Error(`The server did not come to ${fits} in time.`);
-      if (next.done === true) throw new Error(`The server ended before it came to ${fits}.`);
+      if (next === null) throw new Error(`The server did not print ${fits} in time.`);
+      if (next.done === true) throw new Error(`The server ended before it printed ${fits}.`);
       hear(next.value);
       const found = fits.exec(next.value);
       if (found !== null) return found;
     }
   }
 
-  /** As `kill -9` does it: nothing is said or saved on the way out. */
+  /** Kills it like `kill -9`, without a chance to save or print anything. */
   async kill(): Promise<void> {
     this.#process.kill("SIGKILL");
     await this.#over;

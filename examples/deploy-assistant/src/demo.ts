@@ -1,22 +1,23 @@
 /**
- * A whole conversation with a real server, which is killed in the middle of it. Everything shown was sent, printed
- * or written by that server; this file only plays the people who write to it.
+ * A whole conversation with a real server, which is killed in the middle of it. Everything shown was sent,
+ * printed or written by that server; this file only acts as the people who write to it.
  */
 
 import { readFileSync, rmSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { wrapped, type Terminal } from "example-llm";
+import { nearby } from "example-llm/play";
 import { DemoServer } from "./demo-server.ts";
 
-/** A folder of its own, which is begun anew each time. */
+/** A folder for the demo, emptied at each start. */
 const folder = join(
   process.env["DURABLE_DIR"] || fileURLToPath(new URL("../.durable", import.meta.url)),
   "demo",
 );
 const outbox = join(folder, "outbox");
 
-/** Settings of a server that others reach: none of them is for this one. */
+/** Settings of a public server, which this one must not use. */
 const unset = Object.fromEntries(
   ["HOST", "WEBHOOK_SECRET", "SMTP_URL", "MAIL_ADDRESS", "OUTBOX_DIR", "SITE_DIR", "APPROVAL_TIMEOUT"].map(
     (name) => [name, ""],
@@ -107,7 +108,7 @@ export class Demo {
     this.#out.line(`  ${this.#out.paint("red", said)} server ${this.#lives}`);
   }
 
-  /** Posts a mail as a provider's webhook would, and shows both sides. */
+  /** Posts a mail like a provider's webhook, and shows both sides. */
   async #write(letter: Letter, expected: string): Promise<void> {
     const email = { from: "Ada <ada@example.com>", ...letter };
     const response = await fetch(this.#url, {
@@ -127,7 +128,10 @@ export class Demo {
       throw new Error(`The server says ${response.status} ${status}, not ${expected}.`);
   }
 
-  /** Shows the steps up to the next mail that wants an answer, and that mail; gives the address to reply to. */
+  /**
+   * Shows the steps up to the next mail that asks for an answer, and that mail; returns the address to reply
+   * to.
+   */
   async #question(): Promise<string> {
     const text = await this.#mail("plan|question");
     const [, address = ""] = /^Reply-To:\s+(\S+)/m.exec(text) ?? [];
@@ -156,7 +160,7 @@ export class Demo {
     return head;
   }
 
-  /** A line of the server's about a step: it ran there, or it came from the journal. */
+  /** A line of the server about a step: it ran there, or it came from the journal. */
   #row(line: string): void {
     const [, from, step = ""] = /^\S+ +(ran|journal|failed) +(.*)$/.exec(line) ?? [];
     if (from === undefined) return;
@@ -164,7 +168,7 @@ export class Demo {
     if (step.includes(".eml") && from === "ran") this.#counts.mails += 1;
     const style = from === "ran" ? "green" : from === "journal" ? "cyan" : "red";
     const who = this.#out.paint("dim", `server ${this.#lives}`);
-    // Files begin with their time, which says little here. What comes before takes 21 characters on the screen.
+    // File names begin with their time, which is cut here. The text before takes 21 characters on the screen.
     const shown = step.replace(/\d{8}-\d{6}\.\d{3}-/, "*-").slice(0, this.#out.width - 22);
     this.#out.line(`  ${who}  ${this.#out.paint(style, from.padEnd(8))} ${shown}`);
   }
@@ -210,10 +214,4 @@ function reply(messageId: string, to: string, body: string): Letter {
 function forged(address: string): string {
   const at = address.indexOf("@") - 1;
   return `${address.slice(0, at)}${address[at] === "a" ? "b" : "a"}${address.slice(at + 1)}`;
-}
-
-/** As one would type it from the folder the command was given in. */
-function nearby(path: string): string {
-  const short = relative(process.env["INIT_CWD"] ?? process.cwd(), path);
-  return short.startsWith("..") ? path : short;
 }

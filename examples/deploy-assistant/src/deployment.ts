@@ -2,15 +2,15 @@
  * A deployment into a local folder: small, harmless and real.
  *
  *     site/staging/releases/1.1.0-k3vq...   what was deployed, one folder each
- *     site/staging/current                  a link to the one that is live
- *     site/staging/turn                     who is deploying now
+ *     site/staging/current                  a link to the live one
+ *     site/staging/turn                     the run that is deploying now
  *
- * Each function here is the body of a step, so each may be cut off anywhere and run again:
+ * Each function here is the body of a step, so each may be interrupted anywhere and run again:
  *
- * D1. What is there is looked up in one step and changed in another. A look-up after the change would find the
- *     change, and roll back to what failed.
- * D2. Folders and links appear whole, by a rename.
- * D3. One run at a time changes an environment; a turn that was left behind is taken over after a while.
+ * D1. The live release is read in one step and changed in another. Reading after the change would find the
+ *     change, and a rollback would go to the failed release.
+ * D2. Folders and links appear complete, by a rename.
+ * D3. One run at a time changes an environment; an abandoned turn is taken over after a while.
  */
 
 import { spawn, type ChildProcess } from "node:child_process";
@@ -31,11 +31,11 @@ import { setTimeout as delay } from "node:timers/promises";
 
 export interface Health {
   readonly healthy: boolean;
-  /** What was seen, in a few words. */
+  /** What the check found, in a few words. */
   readonly detail: string;
 }
 
-/** What the workflow needs of a site. */
+/** The methods of a site that the workflow uses. */
 export type Deploys = Pick<Site, "takeTurn" | "giveTurn" | "live" | "copy" | "point" | "check">;
 
 /** Longer than any deployment takes. */
@@ -58,7 +58,7 @@ export class Site {
     const aside = `${turn}.${process.pid}.${runId}`;
     writeFileSync(aside, runId);
     try {
-      // A link is made whole or not at all, and only where there is none.
+      // A link is created atomically, and fails if one exists.
       linkSync(aside, turn);
       return true;
     } catch (error) {
@@ -76,7 +76,7 @@ export class Site {
     if (textOf(turn)?.text === runId) rmSync(turn, { force: true });
   }
 
-  /** The folder that is live now, by name. */
+  /** The name of the live folder. */
   live(environment: string): string | null {
     try {
       return basename(readlinkSync(this.#path(environment, "current")));
@@ -86,7 +86,7 @@ export class Site {
     }
   }
 
-  /** Copies a release to a folder of its own; `key` tells it from other deployments of the same release. */
+  /** Copies a release to its own folder; `key` distinguishes deployments of the same release. */
   copy(environment: string, version: string, key: string): string {
     const name = `${version}-${key.slice(0, 8)}`;
     const folder = this.#path(environment, "releases", name);
@@ -110,14 +110,14 @@ export class Site {
     renameSync(aside, current);
   }
 
-  /** Starts what is live, asks it over HTTP how it is, and stops it. */
+  /** Starts the live release, checks it over HTTP, and stops it. */
   async check(environment: string, version: string, signal: AbortSignal): Promise<Health> {
     const server = spawn(process.execPath, [this.#path(environment, "current", "server.mjs")], {
       env: { PATH: process.env["PATH"], PORT: "0", ENDS_WITH_INPUT: "1" },
       stdio: ["pipe", "pipe", "ignore"],
       signal,
     });
-    // An abort kills it, and is told by whatever is awaited.
+    // An abort kills it; the awaited call reports the error.
     server.on("error", () => {});
     try {
       const url = await addressOf(server, AbortSignal.any([signal, AbortSignal.timeout(startMs)]));
@@ -140,7 +140,7 @@ export class Site {
   }
 }
 
-/** The release that a folder of `releases` holds. */
+/** The release in a folder of `releases`. */
 export function versionOf(name: string | null): string | null {
   return name?.replace(/-[^-]*$/, "") ?? null;
 }
@@ -154,7 +154,7 @@ function textOf(path: string): { text: string; age: number } | null {
   }
 }
 
-/** Where a server says that it listens; `null` when it ends or does not say so in time. */
+/** The address that a server prints; `null` when it ends or prints none in time. */
 async function addressOf(server: ChildProcess, signal: AbortSignal): Promise<string | null> {
   return new Promise((resolve) => {
     let out = "";
@@ -171,10 +171,10 @@ async function addressOf(server: ChildProcess, signal: AbortSignal): Promise<str
 async function ask(url: string, version: string, signal: AbortSignal): Promise<Health> {
   try {
     const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]) });
-    const told = (await response.json()) as { version?: string; reason?: string };
+    const reply = (await response.json()) as { version?: string; reason?: string };
     const seen = `${response.status} from /health`;
-    if (!response.ok) return { healthy: false, detail: told.reason ? `${seen}, ${told.reason}` : seen };
-    return { healthy: told.version === version, detail: `${seen}, version ${told.version}` };
+    if (!response.ok) return { healthy: false, detail: reply.reason ? `${seen}, ${reply.reason}` : seen };
+    return { healthy: reply.version === version, detail: `${seen}, version ${reply.version}` };
   } catch (error) {
     signal.throwIfAborted();
     return { healthy: false, detail: `no answer from /health (${(error as Error).message})` };

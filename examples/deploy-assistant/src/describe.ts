@@ -1,4 +1,4 @@
-/** What a step's value comes down to, in a few words for the screen. */
+/** A step's value in a few words for the screen. */
 
 import type { Health } from "./deployment.ts";
 import type { Sent } from "./mailer.ts";

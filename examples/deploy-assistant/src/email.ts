@@ -1,27 +1,30 @@
-/** An e-mail as the webhook brings it. All of it was written by somebody else: it is data, never an instruction. */
+/** An e-mail from the webhook. Its sender is untrusted: all of it is data, never an instruction. */
 
 import { z } from "zod";
 
-/** Longest texts that are taken; the door has counted the bytes of the whole body before. */
+/** Length limits; the size of the whole body was checked before. */
 const longest = { address: 320, addresses: 20_000, line: 998, ids: 20_000 };
 
 const addressShape = /^[^\s\p{C}@<>(),;:"\\]+@[^\s\p{C}@<>(),;:"\\]+$/u;
 
-/** The bare address of `Ada <ada@example.com>` or `ada@example.com`; `null` when it is neither, or several. */
+/**
+ * The bare address of `Ada <ada@example.com>` or `ada@example.com`; `null` for anything else, or several
+ * addresses.
+ */
 export function addressIn(text: string): string | null {
   const [, angled] = /^[^<>]*<([^<>]*)>\s*$/.exec(text) ?? [];
   const address = (angled ?? text).trim();
   return address.length <= longest.address && addressShape.test(address) ? address : null;
 }
 
-/** The name before the address, for a greeting; the mailbox when there is none. */
+/** The name before the address, for a greeting; the mailbox if there is no name. */
 export function nameIn(text: string): string {
   const [, name = ""] = /^\s*"?([^"<>]*?)"?\s*<[^<>]*>\s*$/.exec(text) ?? [];
   const [mailbox = ""] = (addressIn(text) ?? "").split("@");
   return oneLine(name, 60) || mailbox;
 }
 
-/** Without line breaks and other controls, and not longer than `most`: fit for a header. */
+/** Without line breaks and control characters, and at most `most` characters: valid in a header. */
 export function oneLine(text: string, most: number): string {
   const line = text.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\s]+/gu, " ").trim();
   return line.length <= most ? line : `${line.slice(0, most - 3).trimEnd()}...`;
@@ -33,7 +36,7 @@ const recipients = oneOrMore
   .refine((list) => list.some((text) => text.includes("@")), "holds no address");
 const messageIds = oneOrMore.refine((list) => list.join().length <= longest.ids, "is too long");
 
-/** What providers call these two; a body without them is well-formed. */
+/** Optional fields, under the names that providers use. */
 const optional = { inReplyTo: messageIds.nullish(), references: messageIds.nullish() };
 
 export const emailSchema = z.object({
@@ -53,7 +56,7 @@ export const emailSchema = z.object({
 
 export type Email = z.output<typeof emailSchema>;
 
-/** A message id without its brackets: gateways add and drop them. */
+/** A message id without its brackets, which gateways add and drop. */
 export function bareId(messageId: string): string {
   return messageId
     .trim()
@@ -61,7 +64,7 @@ export function bareId(messageId: string): string {
     .trim();
 }
 
-/** A message id as a header may carry it; `null` when the sender's is not fit for one. */
+/** A message id for a header; `null` if it is invalid there. */
 export function headerId(messageId: string): string | null {
   const id = bareId(messageId);
   return /^[\x21-\x3b\x3d\x3f-\x7e]{1,250}$/.test(id) ? `<${id}>` : null;

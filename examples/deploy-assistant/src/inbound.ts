@@ -1,27 +1,28 @@
 /**
- * Where a reply goes: the token it carries, found in what a mail gateway left of it. There is no table to look
- * in; the token itself names the run and the wait, and the library checks its signature.
+ * Finds the token of a reply in what a mail gateway left of it. There is no table: the token itself names the
+ * run and the wait, and the library checks its signature.
  *
- * I1. The address comes first, then the thread headers, then the footer in the body: most to least exact.
- * I2. White space, quote marks, soft line breaks, HTML and the case of letters do not matter.
- * I3. Whatever was meant as a token, and is none, still counts as one: such a mail starts nothing.
+ * I1. The address comes first, then the thread headers, then the footer in the body: from most to least
+ *     exact.
+ * I2. White space, quote marks, soft line breaks, HTML and letter case do not matter.
+ * I3. An invalid token still counts as a token: such a mail starts nothing.
  */
 
 import type { Email } from "./email.ts";
 
-/** What stands before the token in the last line of every mail. */
+/** The text before the token in the last line of every mail. */
 export const footerName = "deploy-assistant";
 
-/** A place in the mail, with the texts in it that may be a token, in the order in which they are tried. */
+/** A place in the mail, with the texts that may be a token, in the order they are tried. */
 export interface Source {
   readonly place: "address" | "thread" | "footer";
   readonly candidates: readonly string[];
 }
 
-/** A mail's text quotes every mail before it. More than this nobody sends in good faith. */
+/** A mail quotes every mail before it, but an honest one has no more tokens than this. */
 const most = 20;
 
-/** No sources: the mail is no reply. A source without a genuine token: it pretends to be one. */
+/** Without sources the mail is not a reply. A source without a valid token is a forged reply. */
 export function sourcesIn(email: Email, mailbox: string): Source[] {
   const sources: Source[] = [
     { place: "address", candidates: tagsIn(email.to, mailbox) },
@@ -33,7 +34,7 @@ export function sourcesIn(email: Email, mailbox: string): Source[] {
     .filter(({ candidates }) => candidates.length > 0);
 }
 
-/** Tags of this mailbox, whatever they say; of another's, only what has the looks of a token. */
+/** All tags of this mailbox; of other mailboxes, only tags that look like a token. */
 function tagsIn(to: readonly string[], mailbox: string): string[] {
   const addresses = to
     .join(" ")
@@ -49,7 +50,7 @@ function tagsIn(to: readonly string[], mailbox: string): string[] {
   });
 }
 
-/** Our Message-IDs end in the token; nobody else's are of its length. */
+/** Message-IDs of the assistant end in the token; others do not have its length. */
 function idsIn(ids: readonly string[] | null | undefined): string[] {
   const found = (ids ?? []).join(" ").matchAll(/(?:^|[^a-z2-7])([a-z2-7]{55})@/gi);
   return [...found].map(([, token = ""]) => token);
@@ -69,10 +70,10 @@ const entities: Readonly<Record<string, string>> = {
   rsqb: "]",
 };
 
-/** Some gateways escape what another has escaped before. */
+/** Some gateways escape text that is already escaped. */
 const layers = 3;
 
-/** The text without everything a gateway may put between two characters of it. */
+/** The text without everything that a gateway may insert between two characters. */
 function squeezed(body: string): string {
   let text = body.replaceAll(/[\u00AD\u200B-\u200F\u2060\uFEFF]+/g, "");
   for (let layer = 1; layer <= layers; layer++) {

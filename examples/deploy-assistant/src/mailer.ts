@@ -1,9 +1,9 @@
 /**
- * Outbound mail: to an SMTP server when there is one, else as a file that any mail program opens.
+ * Outgoing mail: to an SMTP server if one is configured, otherwise to a file that any mail program opens.
  *
- * M1. A message is a function of what the run recorded and of the key of the step that sends it: sent again after
- *     a crash it has the same Message-ID, the same token and the same file name, and is the same message.
- * M2. Nobody but the sender of the request is written to, and no header comes from them unchecked.
+ * M1. A message depends only on recorded values and on the key of the step that sends it. Sent again after a
+ *     crash, it has the same Message-ID, token and file name.
+ * M2. Mail goes only to the sender of the request, and no header value of theirs is used unchecked.
  */
 
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
@@ -21,19 +21,19 @@ export interface Mailbox {
 }
 
 export interface Message {
-  /** What it is for, in a word: part of the file's name. */
+  /** The purpose in one word: part of the file name. */
   readonly kind: string;
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** Answers the wait that this message, or the last one before it, is about. */
+  /** The token of the wait that this message, or the one before it, is about. */
   readonly token: string;
-  /** Message-IDs of the conversation, oldest first; the last one is answered. */
+  /** Message-IDs of the conversation, oldest first; this message replies to the last one. */
   readonly thread: readonly string[];
   readonly at: number;
 }
 
-/** What the journal keeps of a message that was sent. */
+/** What the journal stores of a sent message. */
 export interface Sent {
   readonly messageId: string;
   readonly to: string;
@@ -43,7 +43,7 @@ export interface Sent {
 }
 
 export interface Mailer {
-  /** For people, in one line. */
+  /** A description in one line. */
   readonly line: string;
   /** `key` is the step's idempotency key. */
   send(message: Message, key: string): Promise<Sent>;
@@ -62,7 +62,7 @@ function compose(
   const inReplyTo = thread.at(-1);
   return {
     from: { name: "Deploy assistant", address: `${own.mailbox}@${own.domain}` },
-    // As an object: a text would be parsed, and could name several.
+    // As an object, because a string would be parsed and could contain several addresses.
     to: { name: "", address: to },
     replyTo: { name: "", address: replyAddress(own, token) },
     subject: oneLine(subject, 200),
@@ -70,14 +70,14 @@ function compose(
     ...(inReplyTo === undefined ? {} : { inReplyTo, references: [...thread] }),
     date: new Date(at),
     text: `${plain(text)}\n\n-- \n[${footerName}: ${token}]\n`,
-    // Out-of-office programs that keep to the rules do not answer this.
+    // Conforming auto-responders do not answer this.
     headers: { "Auto-Submitted": "auto-replied", "X-Auto-Response-Suppress": "All" },
     disableFileAccess: true,
     disableUrlAccess: true,
   };
 }
 
-/** Plain text in short lines, which need no encoding: what is in the file is what is read. */
+/** Plain text in short lines, which need no encoding, so that the file is readable. */
 function plain(text: string): string {
   const width = 72;
   return text
@@ -99,7 +99,7 @@ export function outboxMailer(folder: string, own: Mailbox): Mailer {
       const { message: bytes } = await transport.sendMail(composed);
       const file = `${stamp(message.at)}-${key.slice(0, 8)}-${message.kind}.eml`;
       mkdirSync(folder, { recursive: true });
-      // Written aside and renamed: whoever looks sees no half of a message.
+      // Written to another name and renamed, so that no reader sees a partial message.
       const aside = join(folder, `.${file}.${process.pid}`);
       writeFileSync(aside, bytes as Buffer);
       renameSync(aside, join(folder, file));
@@ -108,7 +108,7 @@ export function outboxMailer(folder: string, own: Mailbox): Mailer {
   };
 }
 
-/** The time of the run, not of this process: files sort as the conversation went. */
+/** The time of the run, not of this process, so that files sort in the order of the conversation. */
 function stamp(at: number): string {
   return new Date(at).toISOString().slice(0, 23).replaceAll(/[-:]/g, "").replace("T", "-");
 }
@@ -132,7 +132,7 @@ export function smtpMailer(url: string, own: Mailbox): Mailer {
   };
 }
 
-/** A 5xx of an SMTP server will be the same the next time; all else may pass. */
+/** A 5xx of an SMTP server is permanent; other errors may be temporary. */
 function forGood(error: unknown): boolean {
   const { responseCode } = error as { responseCode?: number };
   return responseCode !== undefined && responseCode >= 500;

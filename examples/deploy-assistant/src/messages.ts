@@ -1,4 +1,4 @@
-/** What the assistant writes. Texts only: who gets them, and under which token, is the workflow's business. */
+/** The texts of the assistant's mails. The workflow decides who gets them, and with which token. */
 
 import type { Health } from "./deployment.ts";
 import { nameIn, type Email } from "./email.ts";
@@ -17,7 +17,7 @@ const how = `Reply to this mail:
 
 Nothing happens until then.`;
 
-/** The plan, or what is missing for one. The only message that wants an answer. */
+/** The plan, or the question for what is missing. Only this message asks for an answer. */
 export function question(request: Email, { message, plan, risks }: Proposal, round: number): Text {
   const lines = [`Hello ${nameIn(request.from)},`, message];
   if (plan === null)
@@ -56,11 +56,11 @@ export function rolledBack({ version, environment }: Plan, health: Health, live:
 }
 
 export function rejected(): Text {
-  return { kind: "rejected", text: `Called off: nothing was deployed.\n\n${over}` };
+  return { kind: "rejected", text: `Rejected: nothing was deployed.\n\n${over}` };
 }
 
 export function expired(): Text {
-  return { kind: "expired", text: `Nobody answered in time: nothing was deployed.\n\n${over}` };
+  return { kind: "expired", text: `There was no answer in time, so nothing was deployed.\n\n${over}` };
 }
 
 export function busy({ environment }: Plan): Text {

@@ -1,10 +1,13 @@
-/** One turn of the model: it reads the conversation so far and proposes a deployment, or asks what is missing. */
+/**
+ * One turn of the model: it reads the conversation so far and proposes a deployment, or asks for what is
+ * missing.
+ */
 
 import { generateText, Output, type LanguageModel, type ModelMessage } from "ai";
 import { z } from "zod";
 import { environments, isEnvironment, type Release } from "./catalogue.ts";
 
-/** What the model is asked for. Every field is required: some providers insist. */
+/** The output of the model. Every field is required, because some providers insist. */
 const answer = z.object({
   message: z
     .string()
@@ -22,7 +25,7 @@ export interface Plan {
   readonly environment: string;
 }
 
-/** A turn as it is journaled. Without a plan there is nothing to approve, only something to answer. */
+/** A turn as it is journaled. Without a plan there is nothing to approve, only a question. */
 export interface Proposal {
   readonly message: string;
   readonly plan: Plan | null;
@@ -43,7 +46,7 @@ export async function propose({ model, releases, messages, signal }: Asked): Pro
     instructions: instructionsFor(releases),
     messages: [...messages],
     output: Output.object({ schema: answer }),
-    // Retries belong to the step, whose count survives a crash.
+    // The step does the retries, because its count survives a crash.
     maxRetries: 0,
     abortSignal: signal,
   });
@@ -52,7 +55,7 @@ export async function propose({ model, releases, messages, signal }: Asked): Pro
   const about = { risks: output.risks.slice(0, 3).map((risk) => risk.slice(0, 200)), tokens };
   const message = output.message.slice(0, 2_000);
   if (version === null || environment === null) return { ...about, message, plan: null };
-  // A model may name what does not exist. What is approved must be what can be done.
+  // A model may name something that does not exist, but only a possible plan can be approved.
   if (!releases.some((release) => release.version === version))
     return {
       ...about,

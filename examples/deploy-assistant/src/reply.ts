@@ -1,15 +1,15 @@
-/** What a reply says: its own words without the quoted ones, and whether they are a yes, a no or something else. */
+/** Reads a reply: the sender's text without quotes, and whether it approves, rejects or changes the plan. */
 
 export interface Decision {
   readonly kind: "approve" | "reject" | "change";
-  /** The sender's own words. */
+  /** The sender's own text. */
   readonly text: string;
 }
 
-/** More is not read, nor paid for. */
+/** Longer text is cut, and not paid for. */
 const longest = 8_000;
 
-/** Lines that begin the mail that is answered. */
+/** Lines that introduce the quoted mail. */
 const quoteHeads = [
   /^\s*On\b.{0,300}\bwrote:\s*$/i,
   /^\s*On\b.{0,200}<[^<>]{0,300}>\s*$/i,
@@ -20,7 +20,7 @@ const quoteHeads = [
   /\[deploy-assistant:/i,
 ];
 
-/** The sender's own words: quoted lines, the quoted mail below them and the signature are left out. */
+/** The sender's own text, without quoted lines, the quoted mail and the signature. */
 export function ownWords(body: string): string {
   const own: string[] = [];
   for (const line of body.split(/\r\n|\r|\n/)) {
@@ -36,7 +36,7 @@ export function ownWords(body: string): string {
 
 const assent =
   /^(?:(?:i|we) )?(?:approved?|yes|yep|ok|okay|lgtm|go|ship it|do it|proceed|confirmed|(?:please )?deploy|(?:looks|sounds) good)\b/;
-/** What a yes may be made of, and nothing else: "Approved, go ahead with the plan." */
+/** The only words that an approval may contain: "Approved, go ahead with the plan." */
 const assenting = new Set(
   (
     "i we approve approved yes yep ok okay lgtm go ahead for ship do proceed confirmed deploy looks sounds good " +
@@ -56,12 +56,12 @@ function isYes(said: string): boolean {
 
 const no = /^(?:reject|rejected|i reject|cancel|stop|abort|decline|declined|do not deploy|don't deploy)\b/;
 const bareNo = /^(?:no|nope|no thanks|no thank you)$/;
-/** After a yes, these say that it was not one. */
+/** Words that withdraw an approval. */
 const doubt = /\b(?:but|instead|except|however|unless|wait|not|don't|rather|only if|first)\b|\d+\.\d+/i;
 
 /**
- * Only an unmistakable yes is one. A program that deploys does not guess: "yes, but ..." is a change, and what
- * a change means is for the model to read and for a person to approve again.
+ * Only an unmistakable approval counts, because a program that deploys must not guess. "yes, but ..." is a
+ * change, which the model reads and a person approves again.
  */
 export function decide(body: string): Decision {
   const text = ownWords(body);

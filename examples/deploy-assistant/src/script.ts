@@ -1,6 +1,6 @@
 /**
- * What the offline model says: a plan from the release and the environment that were named last. Where no release was
- * named it takes the newest that is not the first of its line.
+ * The script of the offline model: a plan for the release and environment that were named last. If no release
+ * was named, it takes the newest that is not the first of its line.
  */
 
 import type { Script } from "example-llm";
@@ -26,11 +26,11 @@ export function scriptFor(releases: readonly Release[]): Script {
 interface Named {
   readonly version: string | null;
   readonly environment: string;
-  /** Nobody named a release. */
+  /** True when no release was named. */
   readonly chosen: boolean;
 }
 
-/** The release that a text asks for, last of all. */
+/** The last release that a text names. */
 function versionIn(text: string, releases: readonly Release[]): string | null {
   const newest = /\b(?:latest|newest)\b/i.test(text) ? releases.at(-1)?.version : undefined;
   return text.match(/\b\d+\.\d+\.\d+\b/g)?.at(-1) ?? newest ?? null;

@@ -1,4 +1,4 @@
-/** The parts, put together: journal, workflow, worker and the HTTP server. */
+/** The server: journal, workflow, worker and HTTP, put together. */
 
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
@@ -47,7 +47,8 @@ export async function openServer(config: Config, env: Environment, out: Terminal
     onError,
   });
   const server = await serve(webhook, { port: config.port, hostname: config.hostname, onError });
-  // Runs whose process died, whose answer nobody drove on, whose time is over: found in the journal alone.
+  // The worker finds runs in the journal whose process died, whose answer was not processed, or whose time
+  // has come.
   const worker = createWorker(app, { concurrency: 50, interval: 200 });
   showHead(out, { url: server.url, model: line, mailer: mailer.line, config });
   return {
@@ -63,7 +64,7 @@ function onError(error: unknown): void {
   console.error(error);
 }
 
-/** Several runs are under way at once: every line says whose it is. */
+/** Several runs are active at once, so every line begins with its run. */
 function watch(ctx: Context, out: Terminal): Context {
   const name = out.paint("dim", shortId(ctx.runId));
   const lines: Terminal = { ...out, line: (text = "") => out.line(`${name}${text}`), status: () => {} };
@@ -78,7 +79,7 @@ function answerText(out: Terminal, email: Email | null, { status, runId }: Answe
   const what =
     email === null ? "an event of another type" : `${oneLine(email.from, 40)}: ${oneLine(email.subject, 50)}`;
   const whose = runId === undefined ? "no run".padEnd(13) : shortId(runId);
-  // In the columns of the steps.
+  // Aligned with the columns of the steps.
   return `${out.paint("dim", whose)}  webhook  ${out.paint("bold", status.padEnd(15))} ${what}`;
 }
 

@@ -1,9 +1,10 @@
 /**
- * `POST /webhook`: an e-mail that came in starts a run, or answers the wait whose token it carries.
+ * `POST /webhook`: an incoming e-mail starts a run, or answers the wait whose token it carries.
  *
- * H1. The journal is the only memory: a messageId names its run, a token names its wait. Sent twice, a mail counts once.
- * H2. Write, then answer: what is told with 202 is durable, and the run goes on in the background.
- * H3. Nothing a sender can write gives a 5xx.
+ * H1. The journal is the only memory: a messageId names its run, a token names its wait. A mail that is sent
+ *     twice counts once.
+ * H2. Write, then answer: what a 202 reports is durable, and the run continues in the background.
+ * H3. No content of a mail causes a 5xx.
  */
 
 import { createHash } from "node:crypto";
@@ -23,14 +24,17 @@ export interface Answer {
 export interface WebhookParts {
   readonly app: App;
   readonly own: Mailbox;
-  /** Standard Webhooks secrets, any of which may have signed; none takes unsigned requests from this machine. */
+  /**
+   * Standard Webhooks secrets, any of which may have signed; if empty, unsigned requests from this machine
+   * are accepted.
+   */
   readonly secrets: readonly string[];
-  /** Hears of every mail that was taken. */
+  /** Called for every accepted mail. */
   readonly onAnswer?: (email: Email | null, answer: Answer) => void;
   readonly onError: (error: unknown) => void;
 }
 
-/** More of a mail is not kept. */
+/** Longer bodies are cut. */
 const longestBody = 64 * 1024;
 
 const eventSchema = z.object({ type: z.string().min(1).max(200), email: z.unknown().optional() });
@@ -45,7 +49,7 @@ export function createWebhook(parts: WebhookParts): (request: Request) => Promis
   return async (request) => {
     try {
       const { pathname } = new URL(request.url);
-      if (pathname !== "/webhook") throw new HttpError("no-route", "There is only POST /webhook.");
+      if (pathname !== "/webhook") throw new HttpError("no-route", "Use POST /webhook.");
       if (request.method !== "POST")
         throw new HttpError("method-not-allowed", "Use POST.", { headers: { allow: "POST" } });
       if (signed !== null) return await signed(request);
@@ -57,13 +61,13 @@ export function createWebhook(parts: WebhookParts): (request: Request) => Promis
   };
 }
 
-/** A page in the user's browser can reach this machine, too, under a name of its own: that name is in Host. */
+/** A page in the user's browser can also reach this machine, but under another name in the Host header. */
 function assertLocal(request: Request): void {
   const named = `http://${request.headers.get("host") ?? new URL(request.url).host}`;
   if (URL.canParse(named) && isLoopback(new URL(named).hostname)) return;
   throw new HttpError(
     "forbidden",
-    "Unsigned requests are taken under the name localhost only. Set WEBHOOK_SECRET, and sign them.",
+    "Unsigned requests are accepted under the name localhost only. Set WEBHOOK_SECRET, and sign them.",
   );
 }
 
@@ -90,7 +94,7 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, where: string): 
 }
 
 async function route({ app, own, onError }: WebhookParts, email: Email): Promise<Answer> {
-  // A mail of our own that comes back, by a forwarding rule say, would be answered for ever.
+  // The assistant's own mail, returned by a forwarding rule, would be answered forever.
   if (addressIn(email.from)?.toLowerCase() === `${own.mailbox}@${own.domain}`.toLowerCase())
     return { status: "ignored" };
   const sources = sourcesIn(email, own.mailbox);
@@ -104,7 +108,7 @@ async function route({ app, own, onError }: WebhookParts, email: Email): Promise
     const result = await offer(app, source, reply);
     if (result === null) continue;
     const runId = result.outcome?.runId ?? "";
-    // The answer is durable. If this process dies before the run goes on, a worker finds it.
+    // The answer is durable. If this process dies before the run continues, a worker finds it.
     if (result.status === "accepted") void app.advance(runId).catch(onError);
     if (result.status === "accepted") return { status: "resumed", runId };
     return result.status === "duplicate" ? { status: "duplicate", runId } : { status: "ignored" };
@@ -121,14 +125,14 @@ function start(app: App, email: Email): Promise<Answer> {
   });
 }
 
-/** How the waits behind a source's tokens take the reply; `null` when none of them is genuine. */
+/** Offers the reply to the waits of a source's tokens; `null` when none of the tokens is valid. */
 async function offer(app: App, { place, candidates }: Source, reply: Reply): Promise<ResumeResult | null> {
   let first: ResumeResult | null = null;
   for (const token of candidates) {
-    // Without an id: the same mail again is told `duplicate`, as any other answer to this wait is.
+    // Without an id, so that the same mail again gets `duplicate` like any other answer to this wait.
     const result = await app.deliver(token, reply);
     if (result.status === "unknown") continue;
-    // An address and a thread have one meaning. A text may quote older questions beside the open one.
+    // An address and a thread mean one wait. A text may quote older questions next to the open one.
     if (result.status === "accepted" || place !== "footer") return result;
     first ??= result;
   }

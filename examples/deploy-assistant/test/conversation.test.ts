@@ -64,7 +64,7 @@ describe("a conversation", () => {
     expect(desk.mails.at(-1)?.text).toMatch(/503 from \/health[^]*1\.0\.0 is back in its place/);
   });
 
-  test("a request that is not clear is asked about; a yes to that is no approval", async () => {
+  test("an unclear request leads to a question; a yes to that is not an approval", async () => {
     const desk = openDesk();
     const { runId, address } = await desk.ask("Please deploy 3.1.4.");
     expect(desk.kinds()).toEqual(["1-question"]);
@@ -114,7 +114,7 @@ describe("two deployments to one place", () => {
     expect(desk.site.live("staging")).toMatch(/^1\./);
   });
 
-  test("one that never ends is not waited for, for ever", async () => {
+  test("one that never ends is not waited for forever", async () => {
     const desk = openDesk({ parts: { pause: 0 } });
     expect(desk.site.takeTurn("staging", "another-run")).toBe(true);
     const { runId, address } = await desk.ask("Please put 1.1.0 on staging.");

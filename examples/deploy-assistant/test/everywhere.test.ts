@@ -1,4 +1,4 @@
-/** The assistant as it is, hurt at every I/O it makes: model and mail are fakes, the folders are real. */
+/** The assistant with a fault at every I/O: model and mail are fakes, the folders are real. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

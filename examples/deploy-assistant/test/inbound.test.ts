@@ -39,12 +39,12 @@ describe("the address", () => {
     expect(tried({ to })).toEqual([token]);
   });
 
-  test("without a tag is no reply, nor is a tag of somebody else's", () => {
+  test("without a tag is not a reply, nor is a tag of another mailbox", () => {
     for (const to of ["deploy@localhost", "Deploy <deploy@x>", "deploy@x, bob+lists@example.com"])
       expect(sourcesIn(email({ to }), "deploy"), to).toEqual([]);
   });
 
-  test("with a tag that is no token is a bad reply, and not the start of something", () => {
+  test("with an invalid token in its tag is a bad reply, and starts nothing", () => {
     for (const tag of ["x", "prod", token.slice(1), `${token}a`, ""])
       expect(tried({ to: `deploy+${tag}@localhost` }), tag).toEqual([tag]);
     expect(tried({ to: `reply+${"z9".repeat(20)}@localhost` })).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** Replies at every instant of a conversation: consumed once, or told their status; the run never stalls. */
+/** Replies at every instant of a conversation: consumed once, or answered with their status; the run never stalls. */
 
 import { MemoryStorage } from "@durable/core";
 import { seeded, virtualWorld } from "@durable/testing";
@@ -27,7 +27,7 @@ describe("H27 a reply at every instant", () => {
   });
 
   test("H32 before it is recorded, and the process is gone: the next one sends the same mail and takes the reply", async () => {
-    // The next one lives ten minutes later; the time of the dead one stands still.
+    // The next process lives ten minutes later; the time of the dead one stands still.
     const [past, world] = [virtualWorld(), virtualWorld({ start: Date.UTC(2026, 0, 1, 0, 10) })];
     let now = past;
     const storage = new MemoryStorage({ now: () => now.now() });
@@ -48,7 +48,7 @@ describe("H27 a reply at every instant", () => {
     });
     await alive.app.sweep();
     expect(await alive.stops(runId)).toMatchObject(deployed);
-    // H32: sent again, since nobody knows better; under the same token, as the same message.
+    // H32: sent again, because the outcome is unknown; with the same token, as the same message.
     const [first, again] = [dead.mails[0], alive.mails[0]];
     expect(again).toEqual(first);
     expect(alive.kinds()).toEqual(["1-plan", "started", "deployed"]);
@@ -75,7 +75,7 @@ describe("H27 a reply at every instant", () => {
     const desk = openDesk({ world, parts: { timeout: "3 days" } });
     const { runId, address } = await desk.ask(request);
     await world.advance(3 * 86_400_000 + 1);
-    // Its time is over, whether or not anybody has looked at the run since.
+    // Its time is over, whether or not the run was checked since.
     expect(await desk.mail("approve", { to: address })).toEqual({ code: 202, status: "ignored" });
     await desk.app.sweep();
     expect(await desk.stops(runId)).toMatchObject({ output: { status: "expired" } });
@@ -92,7 +92,7 @@ describe("H27 a reply at every instant", () => {
   });
 });
 
-test("H28 a reply that nobody drove on is found by a sweep", async () => {
+test("H28 a reply whose run was not driven on is found by a sweep", async () => {
   const desk = openDesk();
   const { runId, token } = await desk.ask(request);
   await desk.app.deliver(token, { from: "a@b", body: "approve", messageId: "<x@y>" });
@@ -126,7 +126,7 @@ test("H31 after three rounds a reply goes to the wait that is live, whatever it 
   }
   const { token: live } = desk.question();
   expect(new Set([...tokens, live]).size).toBe(4);
-  // A late yes to what was proposed before is no yes to what is proposed now.
+  // A late yes to an earlier proposal does not approve the current one.
   for (const token of tokens)
     expect(await desk.mail("approve", { to: `deploy+${token}@localhost` })).toMatchObject({
       status: "duplicate",

@@ -92,9 +92,9 @@ describe("malformed", () => {
       });
       const response = await desk.handler(request);
       counts.set(response.status, (counts.get(response.status) ?? 0) + 1);
-      const told = (await response.json()) as Posted;
-      if (response.status === 202) expect(told.status).toMatch(/^(?:started|duplicate|ignored)$/);
-      else expect(told.error?.code).toMatch(/^[a-z-]+$/);
+      const reply = (await response.json()) as Posted;
+      if (response.status === 202) expect(reply.status).toMatch(/^(?:started|duplicate|ignored)$/);
+      else expect(reply.error?.code).toMatch(/^[a-z-]+$/);
     }
     expect(new Set(counts.keys())).toEqual(new Set([202, 400, 404, 405, 413, 415]));
     expect((await desk.app.get(runId).outcome()).status).toBe("suspended");

@@ -34,7 +34,7 @@ describe("what a model says", () => {
     [{ environment: "preview-../.." }, "There is no environment preview-../..."],
     [{ version: null }, "I would."],
     [{ environment: null }, "I would."],
-  ])("is no plan with %o", async (given, message) => {
+  ])("is not a plan with %o", async (given, message) => {
     const proposal = await proposed({ ...answer, ...given });
     expect(proposal.plan).toBeNull();
     expect(proposal.message).toContain(message);

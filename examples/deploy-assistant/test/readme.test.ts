@@ -23,7 +23,7 @@ afterEach(async () => {
   for (const place of places.splice(0)) await place.remove();
 });
 
-/** A shell in which port and folder are those of the test, and all else is as it stands on the page. */
+/** Runs a script of the page, with the port and folder of the test. */
 async function shell(script: string, { place, url }: { place: Place; url: string }): Promise<string> {
   const text = script
     .replaceAll("localhost:8000", new URL(url).host)
@@ -65,9 +65,9 @@ test("one curl starts a run, a second resumes it, with a kill -9 in between", sl
 
   const third = new ServerProcess(place);
   const again = { place, url: await third.url() };
-  const told = (await shell(`${start}\necho\n${address}\n${reply}`, again)).split("\n");
+  const printed = (await shell(`${start}\necho\n${address}\n${reply}`, again)).split("\n");
   const duplicate = { status: "duplicate", runId: started.runId };
-  expect([JSON.parse(told[0] ?? ""), JSON.parse(told[2] ?? "")]).toEqual([duplicate, duplicate]);
+  expect([JSON.parse(printed[0] ?? ""), JSON.parse(printed[2] ?? "")]).toEqual([duplicate, duplicate]);
   expect(place.mails()).toHaveLength(3);
 });
 

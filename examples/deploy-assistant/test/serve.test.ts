@@ -55,7 +55,7 @@ test("WEBHOOK_SECRET lets it bind elsewhere, and turns unsigned requests away", 
 test.each([
   [
     { HOST: "0.0.0.0" },
-    /^HOST is "0\.0\.0\.0", which others can reach, and WEBHOOK_SECRET is not set\..*\n$/,
+    /^HOST is "0\.0\.0\.0", which other machines can reach, but WEBHOOK_SECRET is not set\..*\n$/,
   ],
   [{ HOST: "::" }, /^HOST is "::", .*\n$/],
   [{ WEBHOOK_SECRET: "whsec_!!" }, /^[^\n]*secret[^\n]*\n$/i],

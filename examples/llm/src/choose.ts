@@ -1,6 +1,6 @@
 /**
- * Which model a demo talks to, decided from an environment that is passed in: edge runtimes have no
- * `process.env`. A provider's package is loaded only when it was chosen, so a run without a key loads none.
+ * Chooses the model of a demo from an environment that is passed in, because edge runtimes have no
+ * `process.env`. Only the package of the chosen provider is loaded, so a run without a key loads none.
  */
 
 import type { LanguageModel } from "ai";
@@ -8,7 +8,7 @@ import { scriptedModel, type Script } from "./scripted.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A choice that cannot be honoured; its message is one line that says what to do. */
+/** An invalid choice; its message is one line that says what to do. */
 export class ModelChoiceError extends Error {
   readonly code: "unknown-provider" | "missing-key" | "missing-model";
 
@@ -21,29 +21,29 @@ export class ModelChoiceError extends Error {
 
 export interface Choice {
   readonly model: LanguageModel;
-  /** What was chosen and why, in one line for people. */
+  /** The choice and its reason, in one line. */
   readonly line: string;
 }
 
 export interface ChooseOptions {
-  /** What the offline model says. */
+  /** The script of the offline model. */
   readonly script: Script;
-  /** How fast it says it: 1 is lifelike, 0 at once. */
+  /** The speed of the offline model: 1 is lifelike, 0 is instant. */
   readonly pace?: number;
 }
 
 interface Asked {
   readonly apiKey: string;
   readonly model: string;
-  /** Where the provider's service is, if not at its usual place. */
+  /** The provider's URL, if it is not the usual one. */
   readonly at: { readonly baseURL?: string };
 }
 
 interface Provider {
-  /** The variable that holds its key; `null` where none is needed. */
+  /** The variable with its key; `null` if it needs none. */
   readonly key: string | null;
   readonly baseURL: string;
-  /** The model if none is named; `null` where only the user can know. */
+  /** The default model; `null` if only the user can know it. */
   readonly model: string | null;
   load(asked: Asked): Promise<LanguageModel>;
 }
@@ -77,7 +77,7 @@ const providers: Readonly<Record<string, Provider>> = {
     model: "openai/gpt-6-luna",
     load: async ({ apiKey, model, at }) => (await import("ai")).createGateway({ apiKey, ...at })(model),
   },
-  // A local server that speaks OpenAI's chat protocol: any other than Ollama will do, too.
+  // A local server with OpenAI's chat protocol; it does not have to be Ollama.
   ollama: {
     key: null,
     baseURL: "OLLAMA_BASE_URL",
@@ -89,7 +89,7 @@ const providers: Readonly<Record<string, Provider>> = {
 
 const offline = "offline";
 
-/** `LLM_PROVIDER` and `LLM_MODEL` decide; else the first key that is set; else the scripted model. */
+/** Uses `LLM_PROVIDER` and `LLM_MODEL`, else the first key that is set, else the scripted model. */
 export async function chooseModel(env: Environment, options: ChooseOptions): Promise<Choice> {
   const asked = env["LLM_PROVIDER"] || null;
   if (asked === offline) return scripted("LLM_PROVIDER says so", options);
@@ -115,7 +115,7 @@ async function load(name: string, env: Environment, why: string): Promise<Choice
   if (apiKey === undefined || (provider.key !== null && apiKey === "")) {
     throw new ModelChoiceError(
       "missing-key",
-      `LLM_PROVIDER is "${name}", and ${provider.key} is not set. Set it, or use LLM_PROVIDER=${offline}.`,
+      `LLM_PROVIDER is "${name}", but ${provider.key} is not set. Set it, or use LLM_PROVIDER=${offline}.`,
     );
   }
   const model = env["LLM_MODEL"] || provider.model;

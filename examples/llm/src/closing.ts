@@ -1,9 +1,12 @@
-/** The last word on a run: what came from the journal, how to start over, and who will wake a parked one. */
+/**
+ * The last line about a run: what came from the journal, how to start over, and what wakes a parked run.
+ * Proven in test/printer.test.ts.
+ */
 
 import type { Outcome } from "@durable/core";
 
 export interface ClosingOptions {
-  /** Keys of steps, by where their outcome came from. */
+  /** Keys of steps, by the source of their outcome. */
   readonly settled: { readonly ran: ReadonlySet<string>; readonly journal: ReadonlySet<string> };
   /** The command that runs it again. */
   readonly again: string;
@@ -28,11 +31,11 @@ export function closingLine(outcome: Outcome<unknown>, { settled, again, fresh }
     case "running":
       return `Another process drives this run. Wait for it, or end it; then: ${again}`;
     case "blocked":
-      return `Blocked: ${outcome.error.message} Once put right: ${again}`;
+      return `Blocked: ${outcome.error.message} Once fixed: ${again}`;
   }
 }
 
-/** For scripts: done, failed, or not over yet. */
+/** The exit code of a command: done, failed, or not ended yet. */
 export function exitCodeOf({ status }: Outcome<unknown>): number {
   if (status === "completed") return 0;
   return status === "suspended" ? 10 : 1;
@@ -40,7 +43,7 @@ export function exitCodeOf({ status }: Outcome<unknown>): number {
 
 function wakers({ waiting, wakeAt }: Outcome<unknown> & { status: "suspended" }, again: string): string {
   const names = waiting.map(({ key }) => `"${key}"`).join(", ");
-  const answer = waiting.length === 0 ? [] : [`It waits for ${names}: whoever has the token wakes it.`];
+  const answer = waiting.length === 0 ? [] : [`It waits for ${names}: an answer with its token wakes it.`];
   const time = wakeAt === null ? [] : [`It is due at ${clock(wakeAt)}; nothing wakes it by itself: ${again}`];
   return [...answer, ...time].join(" ");
 }

@@ -1,18 +1,23 @@
-/** For the examples that are Workers: who may ask, and what was asked. */
+/**
+ * For the examples that run as Workers: access control and request parsing. Proven in
+ * cloudflare-worker/test/routes.test.ts.
+ */
 
 import { HttpError, readJson } from "@durable/http";
 
-export interface DoorEnv {
+export interface AccessEnv {
   readonly API_KEY?: string;
-  /** "1" is set by the command `dev`, and by nothing that is deployed. */
+  /** "1" in the command `dev`, and never in a deployment. */
   readonly DEV?: string;
 }
 
-/** Whoever has the key may start and read runs; without one, nobody but in development. */
-export async function assertMayEnter(request: Request, { API_KEY, DEV }: DoorEnv): Promise<void> {
+/**
+ * A request with the key may start and read runs. Without a key, requests are allowed in development only.
+ */
+export async function assertAccess(request: Request, { API_KEY, DEV }: AccessEnv): Promise<void> {
   if (API_KEY) {
     const given = request.headers.get("authorization") ?? "";
-    // Of digests, a comparison tells nothing about the key by how long it takes.
+    // Comparing digests takes a time that reveals nothing about the key.
     if ((await digest(given)) === (await digest(`Bearer ${API_KEY}`))) return;
     throw new HttpError("forbidden", "Send the key: authorization: Bearer ...");
   }
@@ -24,7 +29,7 @@ async function digest(text: string): Promise<string> {
   return String(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))));
 }
 
-/** `POST /runs`, `GET /runs/:id`, ...: the route, and the id where there is one. */
+/** `POST /runs`, `GET /runs/:id`, ...: the route, and the id if it has one. */
 export function routeOf({ url, method }: Request): { readonly route: string; readonly id: string } {
   const { pathname } = new URL(url);
   const [, id] = /^\/runs\/([^/]+)$/.exec(pathname) ?? [];
@@ -32,7 +37,7 @@ export function routeOf({ url, method }: Request): { readonly route: string; rea
   try {
     return { route: `${method} /runs/:id`, id: decodeURIComponent(id) };
   } catch {
-    throw new HttpError("invalid-path", "The id is not percent-encoded as it should be.");
+    throw new HttpError("invalid-path", "The id is not valid percent-encoding.");
   }
 }
 
@@ -40,5 +45,5 @@ export function routeOf({ url, method }: Request): { readonly route: string; rea
 export async function bodyOf(request: Request): Promise<Readonly<Record<string, unknown>>> {
   const body = await readJson(request, { bytes: 64 * 1024 });
   if (typeof body === "object" && body !== null && !Array.isArray(body)) return { ...body };
-  throw new HttpError("invalid-body", "Send an object.");
+  throw new HttpError("invalid-body", "Send a JSON object.");
 }

@@ -1,6 +1,6 @@
 /**
- * For the crash tests: every call of a step's body leaves a line before its work and one after it, in a file
- * that the library knows nothing of. What ran twice, ran twice in there.
+ * For crash tests: writes a line before and after every call of a step's body, to a file that the library
+ * does not know. A body that ran twice has its lines twice.
  */
 
 import { appendFileSync } from "node:fs";

@@ -14,11 +14,11 @@ import type { Environment } from "./choose.ts";
 import { bundleWorker, examples } from "./emulator-bundle.ts";
 
 export interface EmulatorOptions {
-  /** Its folder under examples, where wrangler.jsonc is. */
+  /** The folder of the example, with its wrangler.jsonc. */
   readonly example: string;
-  /** Where the bucket is kept. */
+  /** Where the bucket is stored. */
   readonly folder: string;
-  /** Any free one by default. */
+  /** Any free port by default. */
   readonly port?: number;
   /** Variables of the Worker; they win over those of `.dev.vars`. */
   readonly vars?: Readonly<Record<string, string>>;
@@ -30,8 +30,8 @@ const guard = fileURLToPath(new URL("emulator-guard.ts", import.meta.url));
 const program = fileURLToPath(new URL("emulator-main.ts", import.meta.url));
 
 /**
- * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its folder
- * names the group of its processes: `kill -9 -- -$(cat pid)`.
+ * The command `dev` of an example: the emulator on port 8787, or `PORT`, until Ctrl-C. The file `pid` in its
+ * folder has the id of its process group: `kill -9 -- -$(cat pid)`.
  */
 export function dev(options: Omit<EmulatorOptions, "folder" | "port">): void {
   const folder = process.env["DURABLE_DIR"] || join(examples, options.example, ".durable", "dev");
@@ -53,7 +53,7 @@ export interface Answer {
 
 export class Emulator {
   readonly url: string;
-  /** All that it printed so far. */
+  /** All lines it has printed. */
   readonly lines: string[];
   readonly #process: ChildProcess;
   readonly #over: Promise<unknown>;
@@ -91,7 +91,7 @@ export class Emulator {
     return new Emulator(child, url, lines);
   }
 
-  /** Asks the Worker; with a body, by POST. */
+  /** Sends a request to the Worker; with a body, by POST. */
   async ask(path: string, body?: unknown, given: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const headers = { "content-type": "application/json", ...given };
     const post = { method: "POST", headers, body: JSON.stringify(body) };
@@ -100,7 +100,7 @@ export class Emulator {
     return { status: response.status, body: text.startsWith("{") ? (JSON.parse(text) as unknown) : text };
   }
 
-  /** As `kill -9` does it, of every process of the emulator. */
+  /** Kills every process of the emulator, like `kill -9`. */
   async kill(): Promise<void> {
     const { pid, exitCode, signalCode } = this.#process;
     if (pid === undefined || exitCode !== null || signalCode !== null) return;
@@ -109,7 +109,10 @@ export class Emulator {
   }
 }
 
-/** What a demo hands on to its Worker, which does not see this environment; it goes before `.dev.vars`. */
+/**
+ * Variables that a demo passes on to its Worker, which does not see this environment; they override
+ * `.dev.vars`.
+ */
 export function demoVars(env: Environment): Readonly<Record<string, string>> {
   const { DEMO_PACE, LLM_PROVIDER } = env as { DEMO_PACE?: string; LLM_PROVIDER?: string };
   return { DEMO_PACE: DEMO_PACE || "1", ...(LLM_PROVIDER && { LLM_PROVIDER }) };

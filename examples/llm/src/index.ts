@@ -13,4 +13,4 @@ export { RunPrinter, type PrinterOptions } from "./printer.ts";
 export { closingLine, exitCodeOf, type ClosingOptions } from "./closing.ts";
 export { paceOf, wait } from "./pace.ts";
 export { entriesOf, forget } from "./runs.ts";
-export { isForUsers } from "./users.ts";
+export { isForUsers } from "./user-errors.ts";

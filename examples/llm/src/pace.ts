@@ -1,13 +1,16 @@
-/** Time as the demos spend it: a factor on every delay that is only there to be lifelike. */
+/**
+ * The pace of the demos: a factor on every delay that only makes them lifelike. Proven in
+ * test/scripted.test.ts.
+ */
 
-/** `DEMO_PACE`: 1 is lifelike, 0.1 ten times as fast, 0 waits for nothing. */
+/** `DEMO_PACE`: 1 is lifelike, 0.1 ten times as fast, 0 without delays. */
 export function paceOf(value: string | undefined): number {
   const pace = value === undefined || value === "" ? 1 : Number(value);
   if (Number.isFinite(pace) && pace >= 0) return pace;
   throw new RangeError(`DEMO_PACE is "${value}". Use a number from 0: 1 is lifelike, 0 waits for nothing.`);
 }
 
-/** Waits, unless told to stop. Nothing to wait for takes no timer at all. */
+/** Waits, unless aborted. A wait of 0 uses no timer. */
 export async function wait(ms: number, signal?: AbortSignal): Promise<void> {
   signal?.throwIfAborted();
   if (ms <= 0) return;

@@ -1,4 +1,6 @@
-/** Plays a demo from a command line: what it started is ended, however the demo ends. */
+/** Runs a demo from a command line, and ends its processes however the demo ends. */
+
+import { relative } from "node:path";
 
 export interface Playable {
   play(): Promise<void>;
@@ -6,7 +8,7 @@ export interface Playable {
 }
 
 export async function play(demo: Playable): Promise<void> {
-  // Somebody piped it into `head`, and has seen enough.
+  // The reader of the pipe, such as `head`, has closed it.
   process.stdout.on("error", () => process.exit(0));
   process.once("SIGINT", () => void demo.end().finally(() => process.exit(130)));
   try {
@@ -17,4 +19,10 @@ export async function play(demo: Playable): Promise<void> {
   } finally {
     await demo.end();
   }
+}
+
+/** A path as a user would type it in the folder of the command. */
+export function nearby(path: string): string {
+  const short = relative(process.env["INIT_CWD"] ?? process.cwd(), path);
+  return short.startsWith("..") ? path : short;
 }

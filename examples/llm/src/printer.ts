@@ -1,4 +1,7 @@
-/** One line per step: did it run here, or did it come from the journal; how long, which try, and what came of it. */
+/**
+ * Prints one line per step: whether it ran here or came from the journal, its duration, its attempt and its
+ * result.
+ */
 
 import type { Context, Entry } from "@durable/core";
 import { headText, rowText, runningText, type Row } from "./row.ts";
@@ -6,25 +9,25 @@ import type { Terminal } from "./terminal.ts";
 import { watched, type Settlement, type Watcher } from "./watch.ts";
 
 export interface PrinterOptions {
-  /** What a step's value comes down to, in a few words. */
+  /** A step's value in a few words. */
   readonly describe?: (key: string, value: unknown) => string;
-  /** Width of the column of keys, where they are long. */
+  /** Width of the key column, for long keys. */
   readonly width?: number;
-  /** Others who want to hear of the steps. */
+  /** More watchers of the steps. */
   readonly watchers?: readonly Watcher[];
 }
 
-/** Entries that say how an attempt ended. */
+/** Entries with the end of an attempt. */
 type AttemptEntry = Extract<Entry, { kind: "step.completed" | "step.failed" | "attempt.failed" }>;
 
 type Timing = Pick<Row, "ms" | "attempt">;
 
 export class RunPrinter {
-  /** Keys of settled steps, by where their outcome came from. */
+  /** Keys of settled steps, by the source of their outcome. */
   readonly settled = { ran: new Set<string>(), journal: new Set<string>() };
   readonly #out: Terminal;
   readonly #options: PrinterOptions;
-  /** What the journal held before, by key. */
+  /** Entries that were in the journal before, by key. */
   readonly #known = new Map<string, AttemptEntry[]>();
   readonly #here = new Map<string, Timing>();
   readonly #running = new Set<string>();
@@ -38,14 +41,17 @@ export class RunPrinter {
     this.#out.line(headText(this.#out, this.#options.width));
   }
 
-  /** Tells the printer what the journal holds already: times and failures of steps that come from it. */
+  /** Adds what is already in the journal: times and failures of steps that come from it. */
   known(entries: readonly Entry[]): void {
     for (const entry of entries) {
       if (isAttempt(entry)) this.#known.set(entry.key, [...(this.#known.get(entry.key) ?? []), entry]);
     }
   }
 
-  /** The same context, with every step printed as it settles; `path` goes before its keys, to tell runs apart. */
+  /**
+   * The same context, with every step printed as it settles; `path` is a prefix of its keys, to distinguish
+   * runs.
+   */
   watch(ctx: Context, path = ""): Context {
     const watcher: Watcher = {
       began: ({ key }) => {
@@ -63,7 +69,7 @@ export class RunPrinter {
     return watched(ctx, [watcher, ...(this.#options.watchers ?? [])], path);
   }
 
-  /** Prints what is known from the journal: a run that is over calls no code. */
+  /** Prints the steps of a run that has ended, because such a run calls no code. */
   recorded(): void {
     for (const [key, attempts] of this.#known) {
       const end = attempts.at(-1);
@@ -86,7 +92,7 @@ export class RunPrinter {
     else if (!ran) this.#show({ ...about, what: `failed: ${messageOf(outcome.error)}` });
   }
 
-  /** Attempts that failed in another process are told once, before what followed them. */
+  /** Attempts that failed in another process are printed once, before what followed them. */
   #showFailures(key: string): void {
     const attempts = this.#known.get(key) ?? [];
     this.#known.set(

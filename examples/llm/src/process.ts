@@ -1,4 +1,4 @@
-/** For the tests: a demo as a user starts it, in a process of its own and a folder of its own. */
+/** For tests: a demo as a user starts it, in its own process and its own folder. */
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,9 +11,9 @@ import { entriesOf } from "./runs.ts";
 
 const examples = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Where the journals and the effects of one example are kept, until they are removed. */
+/** The journals and effects of one example, until they are removed. */
 export class Place {
-  /** Its folder under examples. */
+  /** The folder of the example. */
   readonly example: string;
   readonly folder: string;
   readonly effectsPath: string;
@@ -24,18 +24,18 @@ export class Place {
     this.effectsPath = join(this.folder, "effects.txt");
   }
 
-  /** Lines that bodies left, in order. */
+  /** The lines of step bodies, in order. */
   effects(): string[] {
     if (!existsSync(this.effectsPath)) return [];
     return readFileSync(this.effectsPath, "utf8").split("\n").slice(0, -1);
   }
 
-  /** The journal, read as any other process would; nothing if there is none yet. */
+  /** The journal as another process reads it; empty if it does not exist yet. */
   async entries(runId = this.example): Promise<Entry[]> {
     return (await this.read((app) => entriesOf(app.get(runId)))) ?? [];
   }
 
-  /** Something about the journals, as any other process would find it; `null` if there are none yet. */
+  /** Reads the journals like another process; `null` if there are none yet. */
   async read<T>(look: (app: App) => Promise<T>): Promise<T | null> {
     const path = join(this.folder, "journal.db");
     if (!existsSync(path)) return null;
@@ -52,7 +52,7 @@ export class Place {
   }
 }
 
-/** What a process needs to know of a place; an example may have one of its own. */
+/** What a process needs of a place; an example may have its own kind. */
 export interface DemoPlace {
   readonly example: string;
   readonly folder: string;
@@ -60,7 +60,7 @@ export interface DemoPlace {
 }
 
 export interface DemoOptions {
-  /** What is started, in the folder of the example. */
+  /** The file to start, in the folder of the example. */
   readonly file?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -80,12 +80,12 @@ export class DemoProcess {
   readonly #process: ChildProcess;
   #out = "";
   #over = false;
-  #tell: () => void = () => {};
+  #wake: () => void = () => {};
 
   constructor(place: DemoPlace, { file = "src/main.ts", args = [], env = {} }: DemoOptions = {}) {
     const child = spawn(process.execPath, ["--conditions=durable-source", file, ...args], {
       cwd: join(examples, place.example),
-      // Nothing of the developer's environment but what it takes to run: their keys are no business of a test.
+      // Only what is needed to run, so that a test never uses the developer's keys.
       env: {
         PATH: process.env["PATH"],
         NODE_COMPILE_CACHE: join(examples, "..", "node_modules", ".cache", "node-compile"),
@@ -102,29 +102,29 @@ export class DemoProcess {
     child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
     child.stdout.on("data", (chunk: Buffer) => {
       this.#out += chunk.toString();
-      this.#tell();
+      this.#wake();
     });
     this.ended = new Promise((resolve) => {
       child.once("close", (code, signal) => {
         living.delete(child);
         this.#over = true;
-        this.#tell();
+        this.#wake();
         resolve({ code, signal, out: this.#out, err });
       });
     });
   }
 
-  /** Settles when this has been printed, or when the process is over: true if it was printed. */
+  /** Settles when this text was printed, or when the process ends: true if it was printed. */
   async printed(text: string): Promise<boolean> {
     return (await this.until((out) => (out.includes(text) ? text : null))) !== null;
   }
 
-  /** What was found in all that was printed, as soon as it is; `null` if the process is over without. */
+  /** The result of `found` on the output, as soon as there is one; `null` if the process ends without. */
   async until<T>(found: (out: string) => T | null): Promise<T | null> {
     for (;;) {
       const value = found(this.#out);
       if (value !== null || this.#over) return value;
-      await new Promise<void>((resolve) => (this.#tell = resolve));
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 
@@ -132,7 +132,7 @@ export class DemoProcess {
     this.#process.kill(name);
   }
 
-  /** As `kill -9` does it. */
+  /** Kills it, like `kill -9`. */
   async kill(): Promise<Ended> {
     this.signal("SIGKILL");
     return this.ended;
@@ -144,22 +144,22 @@ export function runDemo(place: DemoPlace, options?: DemoOptions): Promise<Ended>
   return new DemoProcess(place, options).ended;
 }
 
-/** Ends whatever a test left behind. */
+/** Kills the processes that a test left. */
 export function killDemos(): void {
   for (const child of living) child.kill("SIGKILL");
 }
 
-/** What was known when a process started: steps with a recorded outcome, and lines of effects so far. */
+/** The state when a process started: steps with a recorded outcome, and the number of effect lines. */
 export interface Restart {
   readonly recorded: ReadonlySet<string>;
   readonly lines: number;
 }
 
 /**
- * Holds the lines that bodies left against what was recorded when each process started.
+ * Compares the lines of step bodies with what was recorded when each process started.
  *
- * K2. A step whose outcome was in the journal then was not run by that process, or any later one.
- * K3. A step has one idempotency key, whatever process runs it, and no other step has it.
+ * K2. A step with a recorded outcome is not run by that process or any later one.
+ * K3. A step has one idempotency key in every process, and no other step has it.
  */
 export function checkEffects(effects: readonly string[], restarts: readonly Restart[]): void {
   for (const { recorded, lines } of restarts) {
@@ -175,7 +175,7 @@ export function checkEffects(effects: readonly string[], restarts: readonly Rest
   }
 }
 
-/** Calls of bodies, those that were cut off included. */
+/** Calls of bodies, including interrupted ones. */
 export function begun(effects: readonly string[]): string[] {
   return effects.filter((line) => line.startsWith("began "));
 }

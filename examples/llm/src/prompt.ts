@@ -1,21 +1,24 @@
-/** What a script reads from a prompt. All of it is in the prompt, so a script needs no memory of its own. */
+/**
+ * What a script reads from a prompt. Everything is in the prompt, so a script needs no state. Proven in
+ * test/scripted.test.ts.
+ */
 
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 
-/** A tool's answer, as the model is shown it. */
+/** The result of a tool, as the model sees it. */
 export interface ToolResult {
   readonly tool: string;
   readonly value: unknown;
 }
 
-/** The first thing the user said. */
+/** The first message of the user. */
 export function questionOf(prompt: LanguageModelV4Prompt): string {
   const message = prompt.find(({ role }) => role === "user");
   if (message?.role !== "user") return "";
   return message.content.map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** Which turn of the model is next: 1 for the first. */
+/** The number of the model's next turn, from 1. */
 export function turnOf(prompt: LanguageModelV4Prompt): number {
   return prompt.filter(({ role }) => role === "assistant").length + 1;
 }

@@ -1,9 +1,9 @@
-/** One line of a run on the screen, in columns. */
+/** One line of a run on the screen, in columns. Proven in test/printer.test.ts. */
 
 import { cut, type Style, type Terminal } from "./terminal.ts";
 
 export interface Row {
-  /** `failed` is an attempt that failed here; one that failed earlier is from the journal. */
+  /** `failed` is an attempt that failed in this process; one that failed earlier is from the journal. */
   readonly from: "ran" | "journal" | "failed";
   readonly key: string;
   readonly ms: number | null;
@@ -13,16 +13,16 @@ export interface Row {
 
 const styles: Readonly<Record<Row["from"], Style>> = { ran: "green", journal: "cyan", failed: "red" };
 
-/** Width of the first column, indent included. */
+/** Width of the first column, including the indent. */
 const lead = 10;
 
-/** Width of the column of keys, where nobody asks for more. */
+/** Width of the key column by default. */
 const usual = 14;
 
 export function rowText(out: Terminal, { from, key, ms, attempt, what }: Row, width = usual): string {
   const took = ms === null ? "" : `${(ms / 1_000).toFixed(ms < 9_950 ? 2 : 0)} s`;
   const tries = attempt === null || attempt === 1 ? "" : String(attempt);
-  // Cut first and painted last: escape codes are no characters.
+  // Cut first and coloured last, because escape codes have no width.
   const line = cut(columns(width, from, key, took, tries, what), out.width - 1);
   const rest = line.slice(lead);
   return out.paint(styles[from], line.slice(0, lead)) + (from === "journal" ? out.paint("dim", rest) : rest);

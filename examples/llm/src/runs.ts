@@ -1,8 +1,8 @@
-/** What the demos ask of a run that may not be there. */
+/** Reads and deletes a run that may not exist. Proven in the tests of the demos. */
 
 import { DurableError, type App, type Entry, type Run } from "@durable/core";
 
-/** What the journal of a run holds; nothing if there is no such run. */
+/** The entries of a run; empty if there is no such run. */
 export async function entriesOf(run: Pick<Run, "entries">): Promise<Entry[]> {
   return run.entries().catch((error: unknown) => {
     unlessMissing(error);
@@ -10,7 +10,7 @@ export async function entriesOf(run: Pick<Run, "entries">): Promise<Entry[]> {
   });
 }
 
-/** Deletes a run, if there is one. */
+/** Deletes a run, if it exists. */
 export async function forget(app: App, id: string): Promise<void> {
   await app.delete(id).catch(unlessMissing);
 }

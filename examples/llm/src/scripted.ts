@@ -1,7 +1,6 @@
 /**
- * A language model of the AI SDK that answers from a script, at the pace of a real one.
- * What it says is a function of the prompt: asked again with the same messages, after a crash or by another
- * process, it says the same.
+ * A language model of the AI SDK that answers from a script, at the pace of a real one. The answer is a
+ * function of the prompt, so the same messages get the same answer after a crash or in another process.
  */
 
 import type {
@@ -16,7 +15,7 @@ import type {
 import { wait } from "./pace.ts";
 import { turnOf } from "./prompt.ts";
 
-/** One turn: something said, tools called, or both. */
+/** One turn: text, tool calls, or both. */
 export interface Reply {
   readonly text?: string;
   readonly calls?: readonly { readonly tool: string; readonly input: unknown }[];
@@ -81,7 +80,7 @@ function textOf(part: LanguageModelV4Content): string {
   return part.type === "tool-call" ? part.input : "";
 }
 
-/** Words with the space before them: near enough to tokens, and joined they are the text again. */
+/** Words with the space before them: close to tokens, and joined they are the text again. */
 function pieces(text: string): string[] {
   return text.match(/\s*\S+\s*$|\s*\S+/g) ?? [];
 }

@@ -1,4 +1,7 @@
-/** A demo on the emulator: it is started on an empty folder, killed, and started again on what is left there. */
+/**
+ * A demo on the emulator: started on an empty folder, killed, and started again on the same folder. Proven in
+ * cloudflare-worker/test/demo.test.ts.
+ */
 
 import { rmSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +32,7 @@ export class Stage {
     return this.#emulator;
   }
 
-  /** Clears what an earlier demo left, and shows what the Worker weighs. */
+  /** Removes the files of an earlier demo, and shows the size of the Worker. */
   async begin(): Promise<void> {
     rmSync(this.#options.folder, { recursive: true, force: true });
     this.#out.line(await weigh(this.#options.example));
@@ -52,7 +55,7 @@ export class Stage {
     this.#out.line();
   }
 
-  /** Kills the emulator: in the story, and however the demo ended. */
+  /** Kills the emulator, as part of the demo or at its end. */
   async end(): Promise<void> {
     await this.#emulator?.kill();
   }

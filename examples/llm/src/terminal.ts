@@ -1,8 +1,11 @@
-/** Lines for people: colour and a moving last line on a terminal, plain text everywhere else. */
+/**
+ * Output for people: colour and a moving last line on a terminal, plain text everywhere else. Proven in
+ * test/printer.test.ts.
+ */
 
 import type { Environment } from "./choose.ts";
 
-/** What is needed of `process.stdout`. */
+/** The part of `process.stdout` that is used. */
 export interface Screen {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -21,21 +24,21 @@ const codes: Readonly<Record<Style, readonly [number, number]>> = {
 };
 
 export interface Terminal {
-  /** Characters in a line; nothing is cut where nobody looks at a screen. */
+  /** Characters in a line; infinite outside of a terminal. */
   readonly width: number;
   paint(style: Style, text: string): string;
   line(text?: string): void;
-  /** Shown under the last line until the next one is written; only on a screen. */
+  /** Shown under the last line until the next one is written; only on a terminal. */
   status(text: string): void;
 }
 
 export function terminal(screen: Screen, env: Environment): Terminal {
   const live = screen.isTTY === true && env["TERM"] !== "dumb";
   const colour = live && !env["NO_COLOR"];
-  // A terminal of unknown width says 0.
+  // A terminal of unknown width reports 0.
   const width = live ? Math.max(60, screen.columns || 80) : Number.POSITIVE_INFINITY;
   let shown = false;
-  // The cursor waits at the start of the status, so that foreign output covers it, too.
+  // The cursor waits at the start of the status, so that other output overwrites it.
   const clear = (): string => (shown ? "\u001B[K" : "");
   return {
     width,
@@ -55,12 +58,12 @@ export function terminal(screen: Screen, env: Environment): Terminal {
   };
 }
 
-/** At most `width` characters, the last of them a sign that there was more. */
+/** At most `width` characters, with dots at the end of a cut text. */
 export function cut(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 3))}...`;
 }
 
-/** Words set in lines of at most `width` characters, each after `indent`; line breaks are kept. */
+/** Wraps words into lines of at most `width` characters, each after `indent`; line breaks are kept. */
 export function wrapped(text: string, width: number, indent = ""): string[] {
   return text.split("\n").flatMap((paragraph) => {
     const lines = [""];

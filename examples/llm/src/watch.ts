@@ -1,6 +1,6 @@
 /**
- * Hears of the steps of a run while it is driven. What ran here is known because its body was called here;
- * every other step that settles came from the journal.
+ * Watches the steps of a run while it is driven. A step whose body was called ran here; every other step that
+ * settles came from the journal.
  *
  * W1. Keys are counted as the library counts them: by name, in the order of calls, per branch.
  * W2. A watcher only listens: results, order and errors are the context's own.
@@ -15,10 +15,10 @@ export interface Attempt {
   readonly idempotencyKey: string;
 }
 
-/** A step that has its outcome, which is durable by now. */
+/** A step with its outcome, which is durable. */
 export interface Settlement {
   readonly key: string;
-  /** False when its outcome was in the journal already. */
+  /** False when its outcome was already in the journal. */
   readonly ran: boolean;
   readonly outcome:
     | { readonly ok: true; readonly value: unknown }
@@ -38,7 +38,7 @@ type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 type Call = (...args: readonly unknown[]) => unknown;
 
-/** The same context, heard by watchers. Branches that it opens are heard, too. */
+/** The same context with watchers, which also see the branches it opens. */
 export function watched(ctx: Context, watchers: readonly Watcher[], path = ""): Context {
   const counts = new Map<string, number>();
   const keyOf = (name: string): string => {
@@ -46,7 +46,7 @@ export function watched(ctx: Context, watchers: readonly Watcher[], path = ""): 
     counts.set(name, count);
     return `${path}${name}${count === 1 ? "" : `#${count}`}`;
   };
-  // Overloads cannot be kept through a wrapper; the Context type that is returned has them all.
+  // A wrapper cannot keep overloads; the returned Context type has them.
   const inner = ctx as unknown as Record<"step" | "suspend" | "sleep" | "parallel" | "race" | "map", Call>;
   const group = (kind: "parallel" | "race", branches: Branches, options: { name?: string } = {}): unknown => {
     const key = keyOf(options.name ?? kind);

@@ -126,12 +126,12 @@ describe("the last word", () => {
     [{ ...about, status: "failed", error }, "Run r failed: Error: no", 1],
     [
       { ...about, status: "suspended", waiting: [point], wakeAt: null },
-      'It waits for "approve": whoever has the token',
+      'It waits for "approve": an answer with its token',
       10,
     ],
     [{ ...about, status: "suspended", waiting: [], wakeAt: 1 }, "nothing wakes it by itself: run it", 10],
     [{ ...about, status: "running" }, "Another process drives this run.", 1],
-    [{ ...about, status: "blocked", error }, "Once put right: run it", 1],
+    [{ ...about, status: "blocked", error }, "Once fixed: run it", 1],
     [{ ...about, status: "cancelled" }, "Cancelled.", 1],
   ];
 

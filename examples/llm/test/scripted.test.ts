@@ -5,7 +5,7 @@ import { questionOf, scriptedModel, toolResultsOf, turnOf, type Script } from ".
 
 const add: ToolSet = { add: tool({ inputSchema: z.object({ a: z.number(), b: z.number() }) }) };
 
-/** Asks for a sum, and then tells it. */
+/** Calls a tool for a sum, and then reports it. */
 const script: Script = (prompt) => {
   const [sum] = toolResultsOf(prompt);
   if (sum !== undefined) return { text: `Turn ${turnOf(prompt)}: it is ${String(sum.value)}.` };

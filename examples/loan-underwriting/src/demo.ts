@@ -1,6 +1,6 @@
 /**
- * The whole story as a person would type it: every command below is a process of its own, and the journal is all they
- * share. This file only plays the people at the keyboard.
+ * The whole demo as a person would type it: every command is a separate process, and the journal is all they
+ * share. This file only acts as the people at the keyboard.
  */
 
 import { spawn } from "node:child_process";
@@ -13,7 +13,7 @@ const id = "demo";
 
 export async function demo(out: Terminal, desk: Desk): Promise<number> {
   await desk.forget(id);
-  /** The token of the open review in this branch, as it stands in the journal. */
+  /** The token of the open review in this branch, from the journal. */
   const token = async (runId: string, branch: string): Promise<string> => {
     const outcome = await desk.loan.get(runId).outcome();
     const waiting = outcome.status === "suspended" ? outcome.waiting : [];
@@ -61,7 +61,7 @@ export async function demo(out: Terminal, desk: Desk): Promise<number> {
   return 0;
 }
 
-/** One command, as npm would run it, on the same screen. */
+/** Runs one command like npm does, on the same screen. */
 function command(script: string, args: readonly string[]): Promise<number | null> {
   const main = fileURLToPath(new URL("main.ts", import.meta.url));
   const child = spawn(process.execPath, [...process.execArgv, main, script, ...args], {

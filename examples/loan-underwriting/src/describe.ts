@@ -1,6 +1,5 @@
-/** What a call's value comes down to, in a few words for the screen. */
+/** A call's value in a few words for the screen. */
 
-import { money } from "./money.ts";
 import type { Decision } from "./loan.ts";
 import type { Comparables, CreditReport } from "./records.ts";
 
@@ -38,4 +37,9 @@ function reviewed({
 }): string {
   const own = limit ?? value;
   return `${approved ? "approved" : "rejected"}${own === undefined ? "" : `, ${money(own)}`}`;
+}
+
+/** An amount as text, the same on every machine. */
+export function money(amount: number): string {
+  return amount.toLocaleString("en-US");
 }

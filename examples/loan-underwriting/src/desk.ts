@@ -1,4 +1,7 @@
-/** The commands: `apply` starts a loan, `review` answers a wait, `fork` goes back. Each is a process of its own. */
+/**
+ * The commands: `apply` starts a loan, `review` answers a wait, `fork` goes back. Each is a process of its
+ * own.
+ */
 
 import {
   createApp,
@@ -34,13 +37,13 @@ import * as show from "./show.ts";
 
 const application: Application = { applicant: "applicant 4711", property: "14 Mill Lane", amount: 248_000 };
 
-/** The two ways back that are shown; each is one fork, made once. */
+/** The two forks of the demo, each made once. */
 export const forks = {
   decision: { from: "decide", input: { application, policy: policies.cautious }, label: "cautious policy" },
   credit: { from: "parallel[credit]/review", label: "credit reviewed again" },
 } as const satisfies Record<string, ForkOptions<Case>>;
 
-/** The run that is meant when none is named. */
+/** The default run id. */
 export const usualId = "loan";
 
 /** Steps that call the model. */
@@ -48,7 +51,7 @@ const asking = /(?:^|\/)(?:assess|value|decide)$/;
 
 export class Desk {
   readonly loan: Workflow<Case, Decision>;
-  /** The same, for looking ahead: a plan replays the code, which nobody needs to see. */
+  /** The same without output, for plans, which replay the code. */
   readonly #quiet: Workflow<Case, Decision>;
   readonly #out: Terminal;
   readonly #printer: RunPrinter;
@@ -81,7 +84,7 @@ export class Desk {
     this.#quiet = createLoan({ model });
   }
 
-  /** Starts the loan, or carries on with it. */
+  /** Starts or continues the loan. */
   async apply({ id, fresh }: { readonly id: string; readonly fresh: boolean }): Promise<number> {
     if (fresh) await this.forget(id);
     const run = this.loan.get(id);
@@ -99,7 +102,7 @@ export class Desk {
     return this.#close(outcome);
   }
 
-  /** Shows what waits for a person. */
+  /** Shows the open reviews. */
   async reviews(): Promise<number> {
     const open = await this.#open();
     for (const { runId, point } of open) show.showReview(this.#out, runId, point);
@@ -111,7 +114,7 @@ export class Desk {
     return 0;
   }
 
-  /** Answers one review, and drives its run on. */
+  /** Answers one review, and continues its run. */
   async review(token: string, said: Said): Promise<number> {
     const answer = answerOf(said);
     const found = (await this.#open()).find(({ point }) => point.token === token);
@@ -129,7 +132,7 @@ export class Desk {
     return status === "accepted" ? 0 : 1;
   }
 
-  /** Says what a fork would do, makes it, and says what it did. */
+  /** Shows what a fork would do, makes it, and shows what it did. */
   async fork(which: string | undefined, id: string): Promise<number> {
     if (which !== "decision" && which !== "credit")
       throw new RangeError(`Say which fork: ${show.commandFor("fork", "decision")}, or credit.`);
@@ -158,7 +161,7 @@ export class Desk {
     for (const one of [`${id}-decision`, `${id}-credit`, id]) await forget(app, one);
   }
 
-  /** The last words on a run that has stopped: its decision, or the reviews that are open. */
+  /** The last lines about a run that has stopped: its decision, or the open reviews. */
   async #close(outcome: Outcome<Decision>): Promise<number> {
     if (outcome.status === "completed") show.showDecision(this.#out, outcome.output);
     if (outcome.status === "suspended") {
@@ -179,7 +182,7 @@ export class Desk {
     return exitCodeOf(outcome);
   }
 
-  /** Reviews that wait for a person, of all runs. */
+  /** The open reviews of all runs. */
   async #open(): Promise<{ runId: string; point: SuspendPoint }[]> {
     const { runs } = await this.loan.list({ status: "suspended" });
     const outcomes = await Promise.all(runs.map(({ runId }) => this.loan.get(runId).outcome()));
@@ -188,7 +191,7 @@ export class Desk {
     );
   }
 
-  /** A fork that is over is held against its parent. */
+  /** Compares a fork that has ended with its parent. */
   async #compare(run: Run<Decision, Case>): Promise<void> {
     const entries = await run.entries();
     const parent = lineage(entries)?.parent ?? null;
@@ -197,7 +200,7 @@ export class Desk {
     show.showDiff(this.#out, diff(await this.loan.get(parent).entries(), entries));
   }
 
-  /** One price for whatever models the run has used. */
+  /** One price for all models that the run has used. */
   async #pricesFor(run: Run<Decision, Case>): Promise<Prices> {
     const models = (await run.entries()).flatMap((entry) => ("usage" in entry ? (entry.usage ?? []) : []));
     return Object.fromEntries(models.map(({ model }) => [model, this.#prices]));
@@ -208,11 +211,11 @@ const answered: Readonly<Record<ResumeStatus, string>> = {
   unknown: "no review has this token",
   invalid: "the review stays open",
   accepted: "the answer is recorded",
-  duplicate: "somebody answered before; nothing changed",
+  duplicate: "it was answered before; nothing changed",
   expired: "the review is closed; nothing changed",
 };
 
-/** Dollars for a million tokens. */
+/** Dollars per million tokens. */
 function pricesOf(env: Environment): { input: number; output: number } {
   const price = (name: string, usual: number): number => {
     const value = Number(env[name] || usual);
@@ -222,7 +225,7 @@ function pricesOf(env: Environment): { input: number; output: number } {
   return { input: price("LLM_PRICE_INPUT", 1), output: price("LLM_PRICE_OUTPUT", 4) };
 }
 
-/** Where a fork comes to a stop: at its end, or at a review. */
+/** The outcome at which a fork stops: its end, or a review. */
 async function stopped(run: Run<Decision, Case>): Promise<Outcome<Decision>> {
   await run.result().catch((error: unknown) => {
     if (!DurableError.is(error)) throw error;

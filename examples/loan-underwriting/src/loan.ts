@@ -1,10 +1,10 @@
 /**
- * A loan: two branches that know nothing of each other, each with a model's work and a person's review; then the
- * decision.
+ * A loan: two independent branches, each with a model's work and a person's review; then the decision.
  *
- * U1. A branch waits for its own reviewer only; answers may come in either order, at any time, from any process.
- * U2. A model proposes. What people and the policy allow is a ceiling in code, which no model can lift.
- * U3. Only `decide` looks at the policy, so a fork of the decision may bring another one.
+ * U1. A branch waits only for its own reviewer; answers may come in either order, at any time, from any
+ *     process.
+ * U2. A model only proposes. What people and the policy allow is a ceiling in code, which no model can raise.
+ * U3. Only `decide` uses the policy, so a fork of the decision may change it.
  */
 
 import { durable, parallel, type Context, type StepInfo, type Workflow } from "@durable/core";
@@ -22,7 +22,7 @@ export interface Application {
 
 export interface Policy {
   readonly name: string;
-  /** How much of the property's value may be lent. */
+  /** The share of the property's value that may be lent. */
   readonly share: number;
 }
 
@@ -49,7 +49,7 @@ export interface Decision {
 
 export interface LoanParts {
   readonly model: LanguageModel;
-  /** Lets a printer hear of the steps. */
+  /** Adds watchers to the steps. */
   readonly watch?: (ctx: Context) => Context;
 }
 
@@ -107,7 +107,7 @@ async function decide(
   return { kind, amount, letter: proposed.letter };
 }
 
-/** What reviewers and policy allow, in thousands; nothing if one of them said no. */
+/** The ceiling of reviewers and policy, in thousands; 0 if one of them rejected. */
 export function ceilingOf({
   application,
   policy,

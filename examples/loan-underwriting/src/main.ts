@@ -1,4 +1,4 @@
-/** The command line: which command, its arguments, exit codes. See desk.ts for what they do, demo.ts for the story. */
+/** The command line: commands, arguments, exit codes. See desk.ts for what they do, demo.ts for the demo. */
 
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
@@ -8,11 +8,11 @@ import { Desk, usualId } from "./desk.ts";
 
 const out = terminal(process.stdout, process.env);
 
-// Beside the example, wherever it is started from.
+// Next to the example, whatever the current folder is.
 process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
-// Somebody piped it into `head`, and has seen enough.
+// The reader of the pipe, such as `head`, has closed it.
 process.stdout.on("error", () => process.exit(0));
-// Nothing is saved here, because everything is saved already.
+// Nothing needs to be saved here, because every step is already recorded.
 process.once("SIGINT", () => process.exit(130));
 
 try {
@@ -46,6 +46,6 @@ async function run(args: readonly string[]): Promise<number> {
     case "fork":
       return desk.fork(first, values.id);
     default:
-      throw new RangeError(`There is no command "${command ?? ""}". Use demo, apply, review or fork.`);
+      throw new RangeError(`Unknown command "${command ?? ""}". Use demo, apply, review or fork.`);
   }
 }

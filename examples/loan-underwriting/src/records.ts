@@ -1,4 +1,4 @@
-/** What the bank knows before anybody thinks: a credit bureau and a register of sales, each a file. */
+/** The bank's records: a credit bureau and a register of sales, each a file. */
 
 import { readFile } from "node:fs/promises";
 import { FatalError } from "@durable/core";
@@ -22,7 +22,7 @@ async function look<T>(file: string, name: string): Promise<T> {
   const url = new URL(`../records/${file}.json`, import.meta.url);
   const records = JSON.parse(await readFile(url, "utf8")) as Record<string, T>;
   const found = Object.hasOwn(records, name) ? records[name] : undefined;
-  // Asking again would not help.
-  if (found === undefined) throw new FatalError(`records/${file}.json knows nothing of ${name}`);
+  // Retrying would not help.
+  if (found === undefined) throw new FatalError(`records/${file}.json has no entry for ${name}`);
   return found;
 }

@@ -1,18 +1,18 @@
-/** What reviewers may answer, and how they say it on a command line. */
+/** The answers of reviewers, and how they are written on a command line. */
 
 import { z } from "zod";
 
 const answer = { approved: z.boolean(), comment: z.string().max(500).default("") };
 const figure = z.number().int().positive().max(1_000_000_000);
 
-/** A figure of the reviewer's own replaces the model's. */
+/** The reviewer's own figure replaces the model's. */
 export const creditReview = z.strictObject({ ...answer, limit: figure.optional() });
 export const appraisalReview = z.strictObject({ ...answer, value: figure.optional() });
 
 export type CreditReview = z.infer<typeof creditReview>;
 export type AppraisalReview = z.infer<typeof appraisalReview>;
 
-/** Words after the token, as a reviewer types them. */
+/** The arguments after the token. */
 export interface Said {
   readonly verdict: string | undefined;
   readonly limit?: string | undefined;
@@ -20,7 +20,7 @@ export interface Said {
   readonly comment?: string | undefined;
 }
 
-/** The answer as it is sent. Whether it fits is for the wait's own schema to say. */
+/** The answer to send; the schema of the wait validates it. */
 export function answerOf({ verdict, limit, value, comment }: Said): object {
   if (verdict !== "approve" && verdict !== "reject")
     throw new RangeError(`Say approve or reject after the token${verdict ? `, not "${verdict}"` : ""}.`);

@@ -1,7 +1,7 @@
-/** What the offline model says: sums over the facts in the prompt, in the words of a clerk. */
+/** The script of the offline model: arithmetic on the facts in the prompt. */
 
 import { questionOf, type Script } from "example-llm";
-import { money } from "./money.ts";
+import { money } from "./describe.ts";
 import type { Application, Case, Reviewed } from "./loan.ts";
 import type { Comparables, CreditReport } from "./records.ts";
 
@@ -43,7 +43,7 @@ function letter({ applicant, property, amount }: Application, offer: number, why
     : `${about} We are glad to lend ${money(offer)}.`;
 }
 
-/** What holds the offer down; comments of reviewers go with it. */
+/** What limits the offer, with the comments of the reviewer. */
 function reasons({ policy, reviewed: { credit, appraisal } }: Case & { reviewed: Reviewed }): string {
   if (!credit.approved) return said("the credit review did not pass", credit.comment);
   if (!appraisal.approved) return said("the appraisal did not pass", appraisal.comment);

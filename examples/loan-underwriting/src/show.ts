@@ -1,12 +1,11 @@
-/** What the commands print around the steps of a run: heads, reviews, plans of forks, and what became of them. */
+/** What the commands print around the steps of a run: heads, reviews, plans of forks, and their results. */
 
 import type { CallDiff, Diff, Entry, ForkPlan, Given, PlannedCall, Spend, SuspendPoint } from "@durable/core";
 import { wrapped, type Terminal } from "example-llm";
-import { decided, describe } from "./describe.ts";
+import { decided, describe, money } from "./describe.ts";
 import type { Decision } from "./loan.ts";
-import { money } from "./money.ts";
 
-/** Lines for reading are no longer than this, however wide the screen is. */
+/** The longest line of text, however wide the screen is. */
 const readable = 100;
 /** The longest key: `parallel[appraisal]/review`. */
 export const keyWidth = 26;
@@ -28,7 +27,7 @@ function row(out: Terminal, [style, word]: readonly [Style, string], key: string
   out.line(`  ${out.paint(style, word.padEnd(8))} ${rest}`);
 }
 
-/** A review that is open, and what a person would type to answer it. */
+/** An open review, and the command that answers it. */
 export function showReview(out: Terminal, runId: string, point: SuspendPoint): void {
   const note = point.note as { summary: string; limit?: number; value?: number };
   const proposed =
@@ -102,7 +101,7 @@ export function showDecision(out: Terminal, decision: Decision): void {
   for (const line of wrapped(decision.letter, Math.min(out.width, readable), "  ")) out.line(line);
 }
 
-/** Whose journal it is that steps came from, in one word per state. */
+/** The state of the run before this command, in one word. */
 export function stateOf(before: readonly Entry[]): string {
   if (before.length === 0) return "new";
   return before.some(({ kind }) => kind === "run.completed") ? "finished" : "continued";

@@ -1,4 +1,4 @@
-/** Commands are killed at random instants; whoever comes next carries on from the journal. */
+/** Commands are killed at random instants; the next process continues from the journal. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import { seeded, type Random } from "@durable/testing";

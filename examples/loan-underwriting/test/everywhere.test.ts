@@ -1,4 +1,4 @@
-/** The loan as it is, hurt at every I/O it makes. */
+/** The loan with a fault at every I/O. */
 
 import { crashEverywhere } from "@durable/testing";
 import { scriptedModel } from "example-llm";

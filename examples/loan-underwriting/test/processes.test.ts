@@ -93,13 +93,13 @@ describe("what reviewers type", () => {
       const second = await bank.type("review", appraisal, "reject");
       expect(second).toMatchObject({
         code: 1,
-        out: expect.stringContaining("duplicate: somebody answered before"),
+        out: expect.stringContaining("duplicate: it was answered before"),
       });
     },
   );
 });
 
-test("the demo tells the whole story, without escape codes where nobody looks", { timeout }, async () => {
+test("the demo runs to its end, without escape codes outside of a terminal", { timeout }, async () => {
   const place = new Place("loan-underwriting");
   places.push(place);
   const { code, out, err } = await runDemo(place, { args: ["demo"] });

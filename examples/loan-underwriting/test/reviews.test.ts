@@ -13,7 +13,7 @@ test.each([
   [{ verdict: "maybe" }, 'Say approve or reject after the token, not "maybe".'],
   [{ verdict: "approve", limit: "lots" }, '--limit is "lots".'],
   [{ verdict: "approve", value: "-1" }, '--value is "-1".'],
-])("%o is told what is wrong", (said, message) => {
+])("%o is refused with the reason", (said, message) => {
   expect(() => answerOf(said)).toThrow(message);
 });
 

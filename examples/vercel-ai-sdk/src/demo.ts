@@ -1,8 +1,8 @@
-/** The same program twice over one journal: the second time, no provider is called. */
+/** Runs the same program twice on one journal: the second time, no provider is called. */
 
-import { createApp, DurableError, Journal } from "@durable/core";
+import { createApp, Journal } from "@durable/core";
 import { generateText, streamText, wrapLanguageModel, type LanguageModelMiddleware } from "ai";
-import { chooseModel, paceOf, wrapped, type Terminal } from "example-llm";
+import { chooseModel, forget, paceOf, wrapped, type Terminal } from "example-llm";
 import { recorded } from "./middleware.ts";
 import { program, script } from "./script.ts";
 
@@ -19,22 +19,22 @@ interface Done {
 export async function demo(out: Terminal, options: DemoOptions): Promise<number> {
   const { env } = process;
   const { model, line } = await chooseModel(env, { script, pace: paceOf(env["DEMO_PACE"]) });
-  if (typeof model === "string") throw new TypeError("a model by its name alone cannot be wrapped");
+  if (typeof model === "string") throw new TypeError("a model given by name cannot be wrapped");
   const id = options.stream ? "vercel-ai-sdk-stream" : "vercel-ai-sdk";
-  if (options.fresh) await forget(id);
+  if (options.fresh) await forget(createApp({ workflows: [] }), id);
   out.line(`model    ${line}`);
   out.line(`journal  ${id}`);
 
   const run = async (name: string): Promise<Done> => {
     out.line(`\n${out.paint("bold", name)}`);
-    // Opened anew, as another process would: all that the second run knows is what is recorded.
+    // Opened again, like in another process: the second run knows only what is recorded.
     const journal = await Journal.open(id);
     let calls = 0;
     const counted: LanguageModelMiddleware = {
       wrapGenerate: ({ doGenerate }) => (calls++, doGenerate()),
       wrapStream: ({ doStream }) => (calls++, doStream()),
     };
-    // The first is the outermost: what it answers from the journal does not reach the next one.
+    // The first is the outermost: an answer from the journal does not reach the next one.
     const durable = wrapLanguageModel({ model, middleware: [recorded(journal), counted] });
     const answers = await program((prompt) =>
       options.stream ? streamed(out, durable, prompt) : generated(out, durable, prompt),
@@ -47,7 +47,7 @@ export async function demo(out: Terminal, options: DemoOptions): Promise<number>
   const second = await run("second run");
   const same = JSON.stringify(first.answers) === JSON.stringify(second.answers);
   out.line(
-    `\nProvider calls: ${first.calls}, then ${second.calls}. The output is ${same ? "identical" : "another"}.`,
+    `\nProvider calls: ${first.calls}, then ${second.calls}. The output is ${same ? "identical" : "different"}.`,
   );
   out.line(`Start over: npm run demo${options.stream ? ":stream" : ""} -w example-vercel-ai-sdk -- --fresh`);
   return same && second.calls === 0 ? 0 : 1;
@@ -61,7 +61,7 @@ async function generated(out: Terminal, model: Model, prompt: string): Promise<s
   return text;
 }
 
-/** Shown while it comes, where there is a screen; the second time as well. */
+/** Shown while it comes, on a terminal; the second time as well. */
 async function streamed(out: Terminal, model: Model, prompt: string): Promise<string> {
   let text = "";
   let chunks = 0;
@@ -76,12 +76,4 @@ async function streamed(out: Terminal, model: Model, prompt: string): Promise<st
   for (const line of wrapped(text, 100, "  ")) out.line(line);
   out.line(`  ${out.paint("dim", `(${chunks} chunks)`)}`);
   return text;
-}
-
-async function forget(id: string): Promise<void> {
-  await createApp({ workflows: [] })
-    .delete(id)
-    .catch((error: unknown) => {
-      if (!DurableError.is(error, "not-found")) throw error;
-    });
 }

@@ -2,11 +2,10 @@
 
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { DurableError } from "@durable/core";
-import { ModelChoiceError, terminal } from "example-llm";
+import { isForUsers, terminal } from "example-llm";
 import { demo } from "./demo.ts";
 
-// Beside the example, wherever it is started from.
+// Next to the example, whatever the current folder is.
 process.env["DURABLE_DIR"] ||= fileURLToPath(new URL("../.durable", import.meta.url));
 
 try {
@@ -15,7 +14,6 @@ try {
   });
   process.exitCode = await demo(terminal(process.stdout, process.env), values);
 } catch (error) {
-  const forUsers = error instanceof ModelChoiceError || error instanceof RangeError || DurableError.is(error);
-  console.error(forUsers ? error.message : error);
+  console.error(isForUsers(error) ? error.message : error);
   process.exitCode = 1;
 }

@@ -1,4 +1,4 @@
-/** What is asked, and what the offline model says to it. */
+/** The questions, and the script of the offline model. */
 
 import { questionOf, type Script } from "example-llm";
 

@@ -1,6 +1,7 @@
 /**
- * A person decides whether a tool may run. The wait is named after tool, call and arguments: an answer to one call is
- * no answer to another, nor to the same one with other arguments.
+ * Approval of tool calls by a person. The wait is named after tool, call and arguments, so that an answer to
+ * one call does not approve another call, nor the same one with other arguments. Proven in
+ * test/tools.test.ts.
  */
 
 import {
@@ -10,8 +11,8 @@ import {
   type SchemaResult,
   type StandardSchema,
 } from "@durable/core";
-import { nameOf } from "./names.ts";
-import { plain } from "./plain.ts";
+import { stepName } from "./step-name.ts";
+import { plain } from "./plain-data.ts";
 
 /** The answer of a person: `true`, `false`, or this object with a reason that the model is told. */
 export interface Approval {
@@ -25,7 +26,7 @@ export interface ApprovalOptions {
   readonly timeout?: Duration | undefined;
 }
 
-/** The call that somebody is asked about; shown to them as the note of the wait. */
+/** The call to approve; it is the note of the wait. */
 export interface ApprovalCall {
   readonly tool: string;
   readonly toolCallId: string;
@@ -38,9 +39,9 @@ export function askApproval(
   { timeout }: ApprovalOptions,
 ): Promise<Approval> {
   const given = plain(input);
-  const name = nameOf("approval", tool, toolCallId, fingerprint(given, `arguments of ${tool}`).slice(0, 8));
+  const name = stepName("approval", tool, toolCallId, fingerprint(given, `arguments of ${tool}`).slice(0, 8));
   const note = { tool, toolCallId, input: given };
-  const fallback: Approval = { approved: false, reason: "nobody answered in time" };
+  const fallback: Approval = { approved: false, reason: "no answer in time" };
   return timeout === undefined
     ? ctx.suspend(name, { note, schema: approvalSchema })
     : ctx.suspend(name, { note, schema: approvalSchema, timeout, fallback });

@@ -1,13 +1,16 @@
 /**
  * One call of a model, and the name it is recorded under.
  *
- * N1. A key that the caller gives is the name. It does not reach the provider.
- * N2. Else the name is made of what is asked, so that calls side by side find their own records, in any order.
- * N3. What is different in every process, or says nothing of the question, is no part of it.
+ * N1. If the caller gives a key, it is the name. It is not sent to the provider.
+ * N2. Otherwise the name is a hash of the request, so that concurrent calls find their own records, in any
+ *     order.
+ * N3. Parts that differ in every process, or do not belong to the question, are left out of the hash.
+ *
+ * Proven in test/names.test.ts.
  */
 
 import { fingerprint, type RetryOptions } from "@durable/core";
-import { plain } from "./plain.ts";
+import { plain } from "./plain-data.ts";
 
 /** Options of `durableModel` and `durableMiddleware`. */
 export interface ModelOptions {
@@ -28,18 +31,18 @@ export interface ModelId {
   readonly modelId?: unknown;
 }
 
-/** What a model is asked with: different for each kind, and for each version of the SDK. */
+/** The parameters of a call, which differ by kind of model and version of the SDK. */
 export type Params = Readonly<Record<string, unknown>>;
 
 export interface Call {
   readonly name: string;
   readonly model: ModelId;
-  /** The caller's own. */
+  /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   readonly options: ModelOptions;
 }
 
-/** Counted up when the same question would be named in another way. */
+/** Increased when the same request would get another name. */
 const version = 1;
 
 export function callOf(
@@ -62,10 +65,10 @@ function nameOf(kind: string, model: ModelId, params: Params, options: ModelOpti
   return `${kind} ${fingerprint(asked, `question of a ${kind} call`)}`;
 }
 
-/** Bytes stand in a name by their own: a picture would be hashed with its base64 text else. */
+/** Bytes are hashed by themselves; otherwise an image would be hashed as base64 text. */
 function byDigest(value: unknown): unknown {
   if (ArrayBuffer.isView(value)) {
-    // Node's Buffer is a Uint8Array of another name.
+    // Node's Buffer is a Uint8Array subclass.
     return fingerprint(
       new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
       "bytes of a question",
@@ -77,7 +80,7 @@ function byDigest(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, byDigest(field)]));
 }
 
-/** The caller's key, and what is left for the provider. */
+/** The caller's key, and the parameters for the provider. */
 export function withoutKey(params: Params): { readonly params: Params; readonly key: string | undefined } {
   const { durable, ...others } = (params["providerOptions"] ?? {}) as Record<string, unknown>;
   if (durable === undefined) return { params, key: undefined };
@@ -85,7 +88,7 @@ export function withoutKey(params: Params): { readonly params: Params; readonly 
   return { params: { ...params, providerOptions: others }, key };
 }
 
-/** Aborts with either. */
+/** A signal that aborts with any of these. */
 export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
   return AbortSignal.any(signals.filter((signal) => signal !== undefined));
 }

@@ -1,8 +1,11 @@
 /**
- * Parts of a model's stream as they are recorded.
+ * Parts of a model's stream in recorded form.
  *
- * C1. Deltas of one kind and id that follow each other closely are one chunk, as a list: what is read is what came.
- * C2. A chunk says when it came, in milliseconds from the first, so that a replay can keep the pace.
+ * C1. Consecutive deltas of one kind and id that come within a short time are one chunk, as a list; reading
+ *     it gives the same deltas.
+ * C2. A chunk has its time in milliseconds since the first, so that a replay can keep the pace.
+ *
+ * Proven in test/stream.test.ts.
  */
 
 /** A part of a stream, of any version of the SDK. */
@@ -28,9 +31,9 @@ function isChunk(chunk: PartChunk | Part): chunk is PartChunk {
   return Array.isArray(chunk);
 }
 
-/** Deltas are gathered for so long. */
+/** How long deltas are collected for one chunk. */
 export const gatherMs = 100;
-/** And up to so many. */
+/** How many deltas one chunk holds at most. */
 const mostDeltas = 256;
 
 interface Gathered {
@@ -40,7 +43,7 @@ interface Gathered {
   readonly deltas: string[];
 }
 
-/** Gathers deltas; everything else goes through. */
+/** Collects deltas into chunks; other parts pass through. */
 export class Packer {
   readonly #ms: number;
   #gathered: Gathered | null = null;
@@ -49,12 +52,12 @@ export class Packer {
     this.#ms = ms;
   }
 
-  /** When what is gathered should be written, at the latest; `null` when there is nothing. */
+  /** The latest time at which the collected deltas should be written; `null` when there are none. */
   get due(): number | null {
     return this.#gathered === null ? null : this.#gathered.at + this.#ms;
   }
 
-  /** Takes a part in and gives the chunks that are complete. */
+  /** Adds a part and returns the chunks that are complete. */
   take(part: Part, at: number): PartChunk[] {
     const { type, id, delta } = part;
     if (typeof id !== "string" || typeof delta !== "string" || Object.keys(part).length !== 3)

@@ -1,26 +1,28 @@
 /**
  * Errors on their way into a journal and out of it.
  *
- * F1. Bodies, headers and the query of an address are not recorded: they hold prompts, and sometimes keys.
- * F2. What comes out is known to the AI SDK as what went in: its classes know their own by marks on the error.
- * F3. What comes out is not tried again by the SDK. The step has done that.
+ * F1. Bodies, headers and URL queries are not recorded, because they contain prompts and sometimes keys.
+ * F2. A restored error passes the `isInstance` checks of the AI SDK, which use symbols on the error.
+ * F3. The SDK does not retry a restored error, because the step already has.
+ *
+ * Proven in test/troubles.test.ts.
  */
 
 import { DurableError, FatalError } from "@durable/core";
-import { plain } from "./plain.ts";
+import { plain } from "./plain-data.ts";
 
 type Fields = Error & Record<PropertyKey, unknown>;
 
-/** Where the marks of an error are kept, since a journal knows no symbols. */
+/** The field for the symbols of an error, which a journal cannot hold. */
 const marksField = "aiSdkMarks";
 const sdkMark = "vercel.ai.error";
-/** Left out of what is recorded. `responseHeaders` is still read for a `retry-after`. */
+/** Fields that are not recorded. `responseHeaders` is still read for a `retry-after`. */
 const unrecorded = ["responseBody", "requestBodyValues", "data", "responseHeaders", "value", "prompt"];
 
-/** What may be recorded of something thrown. */
+/** The part of a thrown value that may be recorded. */
 export function keptError(thrown: unknown, depth = 0): unknown {
   if (!(thrown instanceof Error)) return plain(thrown);
-  // Its fields are not its own, and it has none that matter.
+  // The fields of a DOMException are getters on its prototype, and none is needed.
   if (thrown instanceof DOMException || depth > 8) return thrown;
   const copy = Object.create(
     Object.getPrototypeOf(thrown) as object,
@@ -35,7 +37,7 @@ export function keptError(thrown: unknown, depth = 0): unknown {
   return copy;
 }
 
-/** The same for what a provider call threw; what a further attempt cannot help is final. */
+/** The same for an error of a provider call; an error that retrying cannot fix becomes final. */
 export function callFailure(thrown: unknown, signal: AbortSignal | undefined): unknown {
   const kept = keptError(thrown);
   const own = thrown instanceof Error && marksOf(thrown).includes(sdkMark);
@@ -43,13 +45,13 @@ export function callFailure(thrown: unknown, signal: AbortSignal | undefined): u
   return hopeless || signal?.aborted === true ? final(kept) : kept;
 }
 
-/** No further attempt is made after this. */
+/** An error after which no attempt is made. */
 export function final(error: unknown): FatalError {
-  const text = error instanceof Error ? error.message : "The call was given up.";
+  const text = error instanceof Error ? error.message : "The call was aborted.";
   return new FatalError(text, { cause: error });
 }
 
-/** The error of the provider, or of the SDK, from what a step or a journal threw. */
+/** The error of the provider or the SDK, from an error thrown by a step or a journal. */
 export function restoredError(thrown: unknown): unknown {
   let error: unknown = thrown;
   if (DurableError.is(error, "step-failed")) error = error.cause;

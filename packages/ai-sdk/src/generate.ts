@@ -1,4 +1,4 @@
-/** Calls that answer at once: text, embeddings, pictures, speech, ranks. */
+/** Calls with one whole result: text, embeddings, images, speech, rankings. Proven in test/matrix.test.ts. */
 
 import type { StepInfo } from "@durable/core";
 import { anySignal, type Call } from "./call.ts";
@@ -29,7 +29,7 @@ export async function recordCall(
   }
 }
 
-/** The answer of a language model has an id and a time, also where its provider gives none. */
+/** Gives the result of a language model an id and a time if its provider sends none. */
 function completed({ model }: Call, { idempotencyKey }: StepInfo, result: object): object {
   const kept = keptResult(result);
   if (!("content" in kept)) return kept;

@@ -1,9 +1,12 @@
-/** What a call used, told to the step that records it. Every version of the SDK has it in a form of its own. */
+/**
+ * Reports the usage of a call to the step that records it. Every version of the SDK has its own form. Proven
+ * in test/usage.test.ts.
+ */
 
 import type { StepInfo } from "@durable/core";
 import type { ModelId } from "./call.ts";
 
-/** A count by itself, or with its parts. */
+/** A total, or a total with its parts. */
 type Tokens = number | { readonly total?: number; readonly cacheRead?: number; readonly reasoning?: number };
 
 interface Reported {
@@ -11,11 +14,11 @@ interface Reported {
   readonly outputTokens?: Tokens;
   readonly cachedInputTokens?: number;
   readonly reasoningTokens?: number;
-  /** Of an embedding. */
+  /** For an embedding. */
   readonly tokens?: number;
 }
 
-/** Notes the usage of an answer, or of the end of a stream, if it says any. */
+/** Reports the usage of a result, or of the end of a stream, if it has any. */
 export function meter(info: StepInfo, model: ModelId, answer: object): void {
   const { usage } = answer as { readonly usage?: Reported };
   if (typeof usage !== "object" || usage === null) return;
@@ -43,7 +46,7 @@ function parts(tokens: Tokens | undefined): Exclude<Tokens, number> {
   return typeof tokens === "object" && tokens !== null ? tokens : { total: count(tokens) };
 }
 
-/** A provider that reports something else reports nothing: that must not fail a call that was answered. */
+/** Anything but a count is ignored, because it must not fail a call that succeeded. */
 function count(tokens: unknown): number {
   return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : 0;
 }

@@ -1,4 +1,7 @@
-/** The same recording as a middleware, for programs that wrap their models already. */
+/**
+ * The same recording as a middleware, for programs that already wrap their models. Proven in
+ * test/matrix.test.ts.
+ */
 
 import type { Context, Journal } from "@durable/core";
 import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
@@ -6,7 +9,7 @@ import { recordCall } from "./generate.ts";
 import { recorderOf } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
 
-/** What is known of a call besides its parameters, which the SDK hands on as they are. */
+/** Data of a call besides its parameters, which the SDK passes on unchanged. */
 interface Aside {
   readonly key: string | undefined;
   readonly signal: AbortSignal | undefined;
@@ -38,7 +41,7 @@ export function durableMiddleware(on: Context | Journal, options: ModelOptions =
     const own = { ...(params as Params), abortSignal: aside?.signal };
     return { call: callOf(method, model, { params: own, key: aside?.key }, options), aside };
   };
-  /** The provider was handed a signal before there was a step: the step's own is passed on to it. */
+  /** The provider got its signal before the step existed, so aborts of the step are forwarded to it. */
   const heard = <R>(aside: Aside | undefined, signal: AbortSignal, work: () => PromiseLike<R>) => {
     const stop = (): void => aside?.abort.abort(signal.reason);
     if (signal.aborted) stop();

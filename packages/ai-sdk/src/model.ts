@@ -1,4 +1,4 @@
-/** A model of the AI SDK whose calls are recorded. */
+/** A model of the AI SDK whose calls are recorded. Proven in test/matrix.test.ts. */
 
 import { DurableError, type Context, type Journal } from "@durable/core";
 import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
@@ -8,7 +8,9 @@ import { recordStream, type StreamResult } from "./stream.ts";
 
 type Method = (params: Params) => PromiseLike<object>;
 
-/** Calls whose answer is all there is to know of them. Others, such as those that hand out access, are let through. */
+/**
+ * Calls that are fully described by their result. Others, such as those that grant access, are not recorded.
+ */
 const recorded: ReadonlySet<PropertyKey> = new Set(["doGenerate", "doEmbed", "doRerank"]);
 
 /**
@@ -24,7 +26,7 @@ export function durableModel<M extends object>(
   if (typeof model !== "object") {
     throw new DurableError(
       "invalid-options",
-      `durableModel was given ${typeof model}. Pass a model, such as openai("gpt-6-luna"): a name alone is looked up by the SDK, past the journal.`,
+      `durableModel got a value of type ${typeof model}. Pass a model, such as openai("gpt-6-luna"), because the SDK resolves a plain name without the journal.`,
     );
   }
   const recorder = recorderOf(on);
@@ -41,7 +43,7 @@ export function durableModel<M extends object>(
           return recordCall(recorder, call, (abortSignal) => invoke({ ...asked.params, abortSignal }));
         };
       }
-      // Speech is streamed by models that have no supportedUrls, with parts of its own.
+      // Models without supportedUrls stream speech, whose parts differ.
       if (property === "doStream" && "supportedUrls" in target) {
         return (given: Params) => {
           const asked = withoutKey(given);

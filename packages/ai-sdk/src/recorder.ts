@@ -1,6 +1,6 @@
 /**
- * Where calls are recorded: a workflow's context, or a journal without one. This is all that the rest of the package
- * needs of either.
+ * Where calls are recorded: a workflow's context, or a journal without one. The rest of the package uses only
+ * this interface. Proven in test/stream.test.ts.
  */
 
 import { nextAttemptAt, retryPolicy } from "@durable/core";
@@ -8,16 +8,19 @@ import type { Chunks, Context, Journal, RetryOptions, StepInfo } from "@durable/
 
 export interface RecorderOptions {
   readonly retry: RetryOptions | false | undefined;
-  /** The caller's own; aborted, there is no further attempt. */
+  /** The caller's signal; after an abort there is no further attempt. */
   readonly signal: AbortSignal | undefined;
 }
 
 export interface Recorder {
-  /** A failure is an outcome, which comes back on replay. Else only success is kept. */
+  /** True when a failure is recorded as an outcome and replayed; otherwise only success is. */
   readonly keepsFailures: boolean;
-  /** The recorded value of this name, or that of the work, which is then recorded. */
+  /** Returns the recorded value of this name; otherwise runs the work and records its value. */
   step<T>(name: string, work: (info: StepInfo) => Promise<T>, options: RecorderOptions): Promise<T>;
-  /** The recorded chunks of this name, or those of a producer; given once all of them are durable. */
+  /**
+   * Returns the recorded chunks of this name; otherwise records those of a producer, and returns once all are
+   * durable.
+   */
   stream<T>(name: string, producer: (info: StepInfo) => Chunks<T>, options: RecorderOptions): Promise<T[]>;
 }
 
@@ -25,7 +28,7 @@ export function recorderOf(on: Context | Journal): Recorder {
   return "recordStream" in on ? new JournalRecorder(on) : contextRecorder(on);
 }
 
-/** Counts of equal names, attempts and their delays are the engine's. */
+/** The engine counts equal names and makes the attempts. */
 function contextRecorder(ctx: Context): Recorder {
   return {
     keepsFailures: true,
@@ -34,7 +37,7 @@ function contextRecorder(ctx: Context): Recorder {
   };
 }
 
-/** Names in use, by journal: two models over one journal must not take the same record. */
+/** Names in use, by journal, so that two models on one journal do not take the same record. */
 const claims = new WeakMap<Journal, Map<string, Set<number>>>();
 
 class JournalRecorder implements Recorder {
@@ -62,7 +65,7 @@ class JournalRecorder implements Recorder {
     );
   }
 
-  /** The flow of a journal is its user's, so attempts are made here. */
+  /** A journal makes no attempts of its own, so they are made here. */
   async #attempted<T>(
     name: string,
     { retry, signal }: RecorderOptions,
@@ -83,7 +86,9 @@ class JournalRecorder implements Recorder {
     }
   }
 
-  /** Equal names are told apart by number, the lowest that is free: a call that failed leaves its own to the next. */
+  /**
+   * Equal names are distinguished by the lowest free number. A failed call frees its number for the next one.
+   */
   #claim(name: string): { readonly key: string; readonly release: () => void } {
     const taken = this.#claims.get(name) ?? new Set<number>();
     this.#claims.set(name, taken);
@@ -101,7 +106,7 @@ async function all<T>(stream: ReadableStream<T>): Promise<T[]> {
   return chunks;
 }
 
-/** False when it was called off. */
+/** False when the wait was aborted. */
 function waited(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
   if (signal?.aborted === true) return Promise.resolve(false);
   return new Promise((resolve) => {

@@ -1,15 +1,15 @@
-/** What is kept of a provider's answer. */
+/** The recorded part of a provider's result. Proven in test/troubles.test.ts. */
 
-import { plain } from "./plain.ts";
+import { plain } from "./plain-data.ts";
 import type { ModelId } from "./call.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Names of headers that may hold what opens a door. */
+/** Names of headers that may contain credentials. */
 const secretHeader =
   /cookie|authoriz|authentic|api-?key|secret|session|signature|(?:access|auth|csrf|id|refresh|security)-?token/i;
 
-/** An answer without the request and the bodies: they repeat the prompt, or the answer itself. */
+/** A result without the request and the bodies, which repeat the prompt or the result. */
 export function keptResult(result: object): Fields {
   const { request: _, response, ...rest } = plain(result) as Fields;
   return response === undefined ? rest : { ...rest, response: keptResponse(response as Fields) };
@@ -22,7 +22,7 @@ function keptResponse(response: Fields): Fields {
   return { ...rest, headers: Object.fromEntries(kept) };
 }
 
-/** What the SDK would make up where the provider says nothing, and otherwise on every replay. */
+/** Fields that the SDK would otherwise generate anew on every replay. */
 export function responseDefaults(model: ModelId, idempotencyKey: string): Fields {
   return { id: `aitxt-${idempotencyKey.slice(0, 24)}`, timestamp: new Date(), modelId: model.modelId };
 }

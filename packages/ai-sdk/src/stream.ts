@@ -1,10 +1,10 @@
 /**
- * Streams of a language model: handed on while they come, recorded, and given out again.
+ * Streams of a language model: passed on while they come, recorded, and replayed.
  *
- * S1. A stream is kept as a success only if it came to its `finish`, without an error on the way.
- * S2. Before the first word a failure is tried again. After it, the caller has heard something: in a workflow what came
- *     is recorded with the way it broke, and replayed just so; in a journal it is not kept.
- * S3. It is read to its end whether or not somebody listens. The caller's signal stops it.
+ * S1. A stream counts as a success only if it reached its `finish` without an error.
+ * S2. A failure before the first content part is retried. After it the caller has got content: in a workflow
+ *     the parts and the failure are recorded and replayed; in a journal nothing is kept.
+ * S3. The stream is read to its end even if the caller stops reading. The caller's signal stops it.
  */
 
 import type { StepInfo } from "@durable/core";
@@ -12,18 +12,18 @@ import { anySignal, type Call, type ModelId } from "./call.ts";
 import { Packer, type Part, type PartChunk } from "./chunks.ts";
 import { callFailure, final, keptError, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
-import { breakType, headType, Output, type StreamResult } from "./output.ts";
-import { plain } from "./plain.ts";
+import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
+import { plain } from "./plain-data.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults } from "./result.ts";
 
-export type { StreamResult } from "./output.ts";
+export type { StreamResult } from "./stream-output.ts";
 
 type Open = (signal: AbortSignal) => PromiseLike<StreamResult>;
 
 export function recordStream(recorder: Recorder, call: Call, open: Open): Promise<StreamResult> {
   const { name, signal, options } = call;
-  const output = new Output(options.pace ?? "instant");
+  const output = new StreamOutput(options.pace ?? "instant");
   const recording = new Recording(call, open, output, recorder.keepsFailures);
   const recorded = recorder.stream(name, (info) => recording.produce(info), { retry: options.retry, signal });
   recorded.then(
@@ -34,14 +34,14 @@ export function recordStream(recorder: Recorder, call: Call, open: Open): Promis
 }
 
 class Recording {
-  /** The error that stands for parts which said themselves what went wrong. */
+  /** The error of a stream whose parts already report the failure. */
   broken: unknown = null;
   readonly #call: Call;
   readonly #open: Open;
-  readonly #output: Output;
+  readonly #output: StreamOutput;
   readonly #keepsFailures: boolean;
 
-  constructor(call: Call, open: Open, output: Output, keepsFailures: boolean) {
+  constructor(call: Call, open: Open, output: StreamOutput, keepsFailures: boolean) {
     this.#call = call;
     this.#open = open;
     this.#output = output;
@@ -50,7 +50,8 @@ class Recording {
 
   async *produce(info: StepInfo): AsyncGenerator<PartChunk, void, undefined> {
     const { signal, model } = this.#call;
-    if (this.#output.shown) throw final(new Error("A stream that was heard cannot begin anew."));
+    if (this.#output.shown)
+      throw final(new Error("A stream cannot restart after its caller has received parts."));
     const startedAt = Date.now();
     const { stream, head } = await this.#opened(info);
     this.#output.begin(head);
@@ -71,7 +72,7 @@ class Recording {
       yield* packer.flush();
       meter(info, model, source.finish ?? {});
       if (source.failure === null) return;
-      // The driver has let go: this is no outcome.
+      // The driver was stopped, so this is not an outcome.
       if (info.signal.aborted && signal?.aborted !== true) throw source.failure.error;
       yield* this.#failed(source.failure, Date.now() - startedAt);
     } finally {
@@ -88,24 +89,24 @@ class Recording {
     }
   }
 
-  *#failed({ error, told }: Failure, at: number): Generator<PartChunk> {
+  *#failed({ error, reported }: Failure, at: number): Generator<PartChunk> {
     if (!this.#output.shown) throw callFailure(error, this.#call.signal);
     if (!this.#keepsFailures) {
       const thrown = final(keptError(error));
-      if (told) this.broken = thrown;
+      if (reported) this.broken = thrown;
       throw thrown;
     }
-    if (!told) yield [at, { type: breakType, error: keptError(error) }];
+    if (!reported) yield [at, { type: breakType, error: keptError(error) }];
   }
 }
 
 interface Failure {
   readonly error: unknown;
-  /** The parts say so themselves. */
-  readonly told: boolean;
+  /** The parts already report the failure. */
+  readonly reported: boolean;
 }
 
-/** A provider's stream, read part by part, and judged. */
+/** Reads a provider's stream part by part, and checks it. */
 class Source {
   failure: Failure | null = null;
   finish: Part | null = null;
@@ -120,7 +121,7 @@ class Source {
     this.#defaults = defaultsOf(model, info);
   }
 
-  /** What comes next, or `due` at that time if nothing has come. */
+  /** The next parts, or `due` if none come before that time. */
   async next(due: number | null): Promise<readonly Part[] | "end" | "due"> {
     this.#reading ??= this.#read();
     const next = await (due === null ? this.#reading : soonest(this.#reading, due - Date.now()));
@@ -136,9 +137,9 @@ class Source {
     try {
       const { done, value } = await this.#reader.read();
       if (!done) return this.#taken(value);
-      if (this.finish === null) this.#fail(new Error("The stream ended without its finish."), true);
+      if (this.finish === null) this.#fail(new Error("The stream ended without a finish part."), true);
     } catch (error) {
-      this.failure ??= { error, told: false };
+      this.failure ??= { error, reported: false };
     }
     return "end";
   }
@@ -161,22 +162,22 @@ class Source {
     return part.type === "stream-start" ? [part, defaults] : [defaults, part];
   }
 
-  #fail(error: unknown, told: boolean): void {
+  #fail(error: unknown, reported: boolean): void {
     const message = (error as { message?: unknown } | null)?.message;
     const text = typeof message === "string" ? message : JSON.stringify(error);
-    this.failure ??= { error: error instanceof Error ? error : new Error(text, { cause: error }), told };
+    this.failure ??= { error: error instanceof Error ? error : new Error(text, { cause: error }), reported };
   }
 }
 
-/** An object since version 6, a word before. */
+/** An object since version 6, a string before. */
 function reasonOf({ finishReason }: Part): unknown {
   return (finishReason as { unified?: unknown } | undefined)?.unified ?? finishReason;
 }
 
-/** A number, with a word before it at most: the provider counts from the beginning in every answer. */
+/** A number, perhaps after a short word: the provider counts from the start in every response. */
 const counted = /^\D{0,16}\d{1,3}$/;
 
-/** The SDK makes up an id where two answers have the same one, and another on every replay. */
+/** Two responses with equal ids would make the SDK generate new ones, different on every replay. */
 function withOwnId(part: Part, { idempotencyKey }: StepInfo): Part {
   const { type, id } = part;
   const speaks = type.startsWith("text-") || type.startsWith("reasoning-");
@@ -184,7 +185,7 @@ function withOwnId(part: Part, { idempotencyKey }: StepInfo): Part {
   return { ...part, id: `${id}-${idempotencyKey.slice(0, 8)}` };
 }
 
-/** Before what the provider says of its answer, which goes before this. */
+/** Defaults, which the provider's own metadata overrides. */
 function defaultsOf(model: ModelId, { idempotencyKey }: StepInfo): Part {
   return { type: "response-metadata", ...responseDefaults(model, idempotencyKey) };
 }

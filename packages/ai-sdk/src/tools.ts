@@ -1,17 +1,17 @@
 /**
  * Tools of the AI SDK whose calls are steps.
  *
- * T1. A call is named after its tool and its `toolCallId`, which is part of the recorded answer of the model: so it is
- *     the same on replay, and a call that is recorded does not run again.
- * T2. What the model is told is recorded, an error as much as a result.
- * T3. What a call is given is its declared input: other arguments under a recorded id stop the run.
+ * T1. A call is named after its tool and its `toolCallId`, which is part of the model's recorded response.
+ *     The name is therefore the same on replay, and a recorded call does not run again.
+ * T2. Everything the model gets is recorded, errors as well as results.
+ * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run.
  */
 
 import { DurableError, type Context, type StepInfo, type StepOptions } from "@durable/core";
 import { askApproval, type ApprovalOptions } from "./approval.ts";
 import { anySignal } from "./call.ts";
-import { nameOf } from "./names.ts";
-import { plain } from "./plain.ts";
+import { stepName } from "./step-name.ts";
+import { plain } from "./plain-data.ts";
 
 /** Options of one tool of `durableTools`. */
 export interface ToolOptions extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
@@ -78,7 +78,7 @@ export function durableTools<T extends Readonly<Record<string, object>>>(
       given,
       options: own,
     });
-    // The SDK shows what a generator gives on the way; from any other function it expects none.
+    // The SDK shows intermediate values of a generator, and expects none from another function.
     const durable = isGenerator(execute)
       ? (input: unknown, given: CallOptions) => gradually(called(input, given))
       : (input: unknown, given: CallOptions) => atOnce(called(input, given));
@@ -93,10 +93,10 @@ async function atOnce(call: Called): Promise<unknown> {
   return asStep(call, (info) => call.execute(call.input, stepOptions(call, info)));
 }
 
-/** Values on the way are shown as they come, and not recorded; the last one is, before it is shown. */
+/** Intermediate values are shown at once and not recorded; the last one is recorded before it is shown. */
 async function* gradually(call: Called): AsyncGenerator {
   await approved(call);
-  const shown = new Shown();
+  const shown = new Progress();
   const work = asStep(call, async (info) => {
     let last: unknown;
     let any = false;
@@ -117,21 +117,21 @@ async function* gradually(call: Called): AsyncGenerator {
 
 async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<unknown> {
   const { ctx, tool, given, input } = call;
-  // A tool that throws tells the model something, so it is not tried again unless that was asked for.
+  // An error of a tool is information for the model, so it is not retried unless the options ask for it.
   const { retry = false, timeout, onUncertain } = call.options;
-  const name = nameOf(tool, given.toolCallId);
+  const name = stepName(tool, given.toolCallId);
   try {
     return await ctx.step(name, work, { retry, timeout, onUncertain, input: plain(input) ?? null });
   } catch (error) {
-    // The model is told what the tool said, and not which step of which run it was.
+    // The model gets the tool's own error, without the step and the run.
     throw DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
   }
 }
 
-/** A branch of its own: what it waits for has keys of its own, `ask call_1[call]/answer`. */
+/** Runs in a branch, so that its waits have keys of their own: `ask call_1[call]/answer`. */
 async function inBranch({ ctx, tool, execute, input, given }: Called): Promise<unknown> {
   const call = (inner: Context): unknown => execute(input, { ...given, ctx: inner } as CallOptions);
-  const results = await ctx.parallel({ call }, { name: nameOf(tool, given.toolCallId) });
+  const results = await ctx.parallel({ call }, { name: stepName(tool, given.toolCallId) });
   return results.call;
 }
 
@@ -154,27 +154,27 @@ function isGenerator(execute: Execute): boolean {
   return Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
 }
 
-/** Values that are handed from work under way to whoever looks at it. */
-class Shown {
+/** Passes intermediate values from running work to its reader. */
+class Progress {
   readonly #values: unknown[] = [];
   #over = false;
-  #ring: () => void = () => {};
+  #wake: () => void = () => {};
 
   push(value: unknown): void {
     this.#values.push(value);
-    this.#ring();
+    this.#wake();
   }
 
   end(): void {
     this.#over = true;
-    this.#ring();
+    this.#wake();
   }
 
   async *values(): AsyncGenerator {
     for (;;) {
       while (this.#values.length > 0) yield this.#values.shift();
       if (this.#over) return;
-      await new Promise<void>((resolve) => (this.#ring = resolve));
+      await new Promise<void>((resolve) => (this.#wake = resolve));
     }
   }
 }

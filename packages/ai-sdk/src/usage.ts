@@ -1,4 +1,4 @@
-/** What a run used, by the entries of its journal. */
+/** What a run used, from the entries of its journal. */
 
 import { spendOf, type Entry, type Prices, type Spend, type Usage } from "@durable/core";
 
@@ -13,7 +13,7 @@ export interface UsageOptions {
   readonly before?: number | undefined;
 }
 
-/** What one step or stream used, all attempts together. */
+/** What one step or stream used in all attempts. */
 export interface StepUsage extends Spend {
   readonly key: string;
   /** True when it was recorded before, and came from the journal. */
@@ -39,12 +39,12 @@ export function usageOf(entries: readonly Entry[], { prices, before = 0 }: Usage
   for (const [index, entry] of entries.entries()) {
     if (!("usage" in entry) || entry.usage === undefined) continue;
     const step = used.get(entry.key) ?? { usage: [], replayed: false };
-    // Put last: steps are listed in the order of their ends.
+    // Moved to the end, because steps are listed in the order of their ends.
     used.delete(entry.key);
     used.set(entry.key, step);
     step.usage.push(...entry.usage);
     if (index >= before) paid.push(...entry.usage);
-    // A failed attempt is not repeated by a replay, and would not be without a journal.
+    // A replay does not repeat a failed attempt, so it saves nothing.
     else if (entry.kind.endsWith(".completed")) {
       step.replayed = true;
       saved.push(...entry.usage);

@@ -12,7 +12,7 @@ import { latest, versions, type Version } from "./support/versions.ts";
 
 const random = seeded(11);
 
-/** Two turns with tools and one to tell. Every answer is another, and nobody knows which comes first. */
+/** Two turns with tools and one with text. Every answer differs, and their order is random. */
 function traveller({ question, results, number }: Heard): Said {
   if (results >= 4) return { text: `${question}: ${number}` };
   const calls = ["there", "back"].map((way) => ({ tool: "look", input: { way, question, results } }));

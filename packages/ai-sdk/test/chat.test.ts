@@ -76,10 +76,10 @@ describe("one server", () => {
     expectClean(client);
     const { api: later } = await server({ provider: model.url, options: { graceMs: 0 } });
     expect((await fetch(`${later}/c1/stream`)).status).toBe(204);
-    expect((await fetch(`${api}/nobody/stream`)).status).toBe(204);
+    expect((await fetch(`${api}/unknown/stream`)).status).toBe(204);
   });
 
-  test("stop ends the answer for everybody; the next message has an answer of its own", async () => {
+  test("stop ends the answer for every viewer; the next message gets its own answer", async () => {
     const model = await provider(40);
     const { api, app } = await server({ provider: model.url });
     const client = new ChatClient(api);
@@ -195,10 +195,10 @@ describe("a producer that is killed", () => {
   });
 
   test.each([
-    ["is told to take the step back", ChatClient, "reset-step", 1],
+    ["gets a reset of the step", ChatClient, "reset-step", 1],
     ["of version 6 comes back for all of it", ChatClient6, "close", 2],
   ] as const)(
-    "H47 behind a server that lives: whoever is connected %s, and ends with one clean message",
+    "H47 behind a server that stays up: a connected viewer %s, and ends with one clean message",
     { timeout: 60_000 },
     async (_, Client, onReset, connections) => {
       const model = await provider(40);
@@ -206,7 +206,7 @@ describe("a producer that is killed", () => {
       const storage = new SqliteStorage(journal);
       cleanUps.push(() => storage.close());
       const { api } = await server({ storage, provider: model.url, options: { onReset } });
-      // The run is another process's; here it is only shown, until nobody drives it any more.
+      // Another process drives the run; this one only shows it until the driver is gone.
       const serving = child(journal, model.url, effects);
       const sender = new ChatClient(await firstLine(serving));
       void sender.sendMessage({ text: "?" });

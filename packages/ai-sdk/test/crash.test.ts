@@ -3,7 +3,7 @@ import { ideal, killAll, killAt } from "./support/kills.ts";
 
 afterEach(killAll);
 
-test("nobody is killed: as many calls and effects as there should be", { timeout: 60_000 }, async () => {
+test("without a kill: the expected number of calls and effects", { timeout: 60_000 }, async () => {
   const calm = await killAt(0);
   expect(calm).toMatchObject({ killed: false, calls: ideal.calls, requests: ideal.effects });
   // The instants below lie before its end.

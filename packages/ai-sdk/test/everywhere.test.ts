@@ -1,4 +1,4 @@
-/** Agents of the AI SDK, hurt at every read and write they make. */
+/** Agents of the AI SDK, with a fault at every read and write. */
 
 import { durable, type Context } from "@durable/core";
 import { crashEverywhere, recorder, scriptedModel } from "@durable/testing";
@@ -44,14 +44,14 @@ test.each([false, true])(
     const report = await crashEverywhere(post, {
       effects: desk,
       reset: model,
-      // The SDK's own, for ids and figures that it shows to nobody here.
+      // Used by the SDK for ids and timings that are not shown here.
       allow: ["Math.random", "performance.now", "new Date", "Date.now"],
     });
     expect(report.calm.outcome).toMatchObject({ output: "All is sent." });
     expect(Object.values(report.calm.ran).reduce((sum, count) => sum + count, 0)).toBe(7);
     expect(report.totals).toMatchObject({ wrong: 0 });
     expect(report.totals.cases).toBeGreaterThan(20);
-    // An hour of the provider's.
+    // The provider's retry-after is an hour.
     expect(report.totals.virtualMs).toBeGreaterThanOrEqual(3_600_000);
     for (const { ran } of report.cases)
       for (const [key, count] of Object.entries(ran))

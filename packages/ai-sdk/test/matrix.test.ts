@@ -6,7 +6,7 @@ import { durableModel, durableTools } from "../src/index.ts";
 import { Provider, type Heard, type Said } from "./support/provider.ts";
 import { versions, type Model, type Version } from "./support/versions.ts";
 
-/** Looks two places up at once, and tells what it found. Every answer is another. */
+/** Looks two places up at once, and reports them. Every answer differs. */
 function weather({ results, number }: Heard): Said {
   if (results > 0) return { text: `It is 4 in Oslo and 21 in Rome, says answer ${number}.` };
   const calls = ["Oslo", "Rome"].map((city) => ({ tool: "look", input: { city } }));
@@ -118,7 +118,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
         expect(replay?.text).toBe(live?.text);
         expect(await again.get("r").entries()).toHaveLength(entries.length);
         expectClean(entries);
-        // The SDK's own waits are none that the engine cannot see the end of.
+        // The SDK waits for nothing that the engine cannot see.
         expect(warnings).toEqual([]);
       },
     );

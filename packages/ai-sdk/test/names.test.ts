@@ -11,7 +11,7 @@ import type * as ai5 from "ai-5";
 import type * as ai6 from "ai-6";
 import { describe, expect, test } from "vitest";
 import { durableMiddleware, durableModel, type ModelOptions } from "../src/index.ts";
-import { nameOf } from "../src/names.ts";
+import { stepName } from "../src/step-name.ts";
 import { asked, fakeModel } from "./support/fake-model.ts";
 import { Lab } from "./support/lab.ts";
 import { Provider } from "./support/provider.ts";
@@ -38,7 +38,7 @@ describe("how calls find their records", () => {
     expect(model.calls).toHaveLength(3);
   });
 
-  test("equal calls are told apart by their order, also over two models of one journal", async () => {
+  test("equal calls are distinguished by their order, also over two models of one journal", async () => {
     const storage = new MemoryStorage();
     const model = fakeModel((_, number) => `answer ${number}`);
     const run = async (): Promise<string[]> => {
@@ -100,8 +100,8 @@ describe("how calls find their records", () => {
   });
 
   test("ids that no name may hold are kept readable, and apart", () => {
-    expect(nameOf("pay", "call_1")).toBe("pay call_1");
-    const odd = ["a/b", "a[b", `a${"x".repeat(200)}`, "a#b", "a\u0000b"].map((id) => nameOf("pay", id));
+    expect(stepName("pay", "call_1")).toBe("pay call_1");
+    const odd = ["a/b", "a[b", `a${"x".repeat(200)}`, "a#b", "a\u0000b"].map((id) => stepName("pay", id));
     for (const name of odd) expect(name).toMatch(/^pay a[^#/[\]\p{Cc}]{1,110}$/u);
     expect(new Set(odd).size).toBe(odd.length);
   });

@@ -1,5 +1,5 @@
 /**
- * Kills the agent at as many instants as it is told to, spread over its whole life:
+ * Kills the agent at the given number of instants, spread over its whole run:
  *
  *     npm run soak:ai -- --kills 30
  */

@@ -103,7 +103,7 @@ test("parts are given as they come, and finish only when all of it is durable", 
   expect((await reader.read()).done).toBe(true);
 });
 
-test("a caller that leaves stops nobody: the answer is recorded to its end", async () => {
+test("a caller that stops reading does not stop the recording", async () => {
   const lab = new Lab();
   const model = fakeModel(() => "one two three four five six", { paceMs: 5 });
   const body = async (ctx: Parameters<typeof durableModel>[0]): Promise<void> => {
@@ -169,7 +169,7 @@ test.each([
   ["an interruption", [finish("interrupted")]],
   ["no finish", []],
 ] as [string, StreamPart[]][])(
-  "%s is no success: a workflow replays it, a journal asks again",
+  "%s is not a success: a workflow replays it, a journal calls again",
   async (_, end) => {
     const broken = words("half an", end);
     const lab = new Lab();
@@ -190,7 +190,7 @@ test.each([
   },
 );
 
-test("an error before the first word is tried again, and told when that does not help", async () => {
+test("an error before the first content is retried, and reported when that does not help", async () => {
   const lab = new Lab();
   const model = fakeModel(() => [
     { type: "stream-start", warnings: [] },

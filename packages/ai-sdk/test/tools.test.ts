@@ -8,12 +8,12 @@ import { Lab, waitOf } from "./support/lab.ts";
 
 type Wanted = { readonly tool: string; readonly id: string; readonly input?: unknown };
 
-/** Calls what it is told to, turn by turn, and then says what came of it. */
+/** Makes the given calls, turn by turn, and then reports the results. */
 function caller(turns: readonly (readonly Wanted[])[]): FakeModel {
   return fakeModel((call) => {
     const turn = call.prompt.filter(({ role }) => role === "assistant").length;
     const wanted = turns[turn];
-    if (wanted === undefined) return said(told(call));
+    if (wanted === undefined) return said(resultsIn(call));
     return [
       { type: "stream-start", warnings: [] },
       ...wanted.map(({ tool, id, input = {} }): StreamPart => ({
@@ -35,7 +35,7 @@ const said = (text: string): StreamPart[] => [
 ];
 
 /** Everything tools have answered, as the model sees it. */
-function told({ prompt }: Call): string {
+function resultsIn({ prompt }: Call): string {
   const outputs = prompt.flatMap(({ role, content }) =>
     role === "tool" ? content.flatMap((part) => (part.type === "tool-result" ? [part.output] : [])) : [],
   );
@@ -92,7 +92,7 @@ test("a model that uses one id for every call gets every result", async () => {
   expect(runs).toBe(4);
 });
 
-test("an error is told to the model as it is, and recorded; it is tried again only if asked to", async () => {
+test("an error reaches the model unchanged, and is recorded; it is retried only on request", async () => {
   const lab = new Lab();
   const runs = { fragile: 0, stubborn: 0 };
   const fragile = tool({
@@ -175,7 +175,7 @@ test("a generator shows what it has on the way; the last value is recorded", asy
   expect(runs).toBe(1);
 });
 
-test("H8 a tool may wait for somebody: the run parks, and nothing is told to the model", async () => {
+test("H8 a tool may wait for an answer: the run parks, and the model gets nothing", async () => {
   const lab = new Lab();
   const ask = tool({
     inputSchema: input,
@@ -224,7 +224,7 @@ describe("approval", () => {
     expect(model.calls).toHaveLength(2);
   });
 
-  test("only where the arguments ask for it, and denied when nobody answers in time", async () => {
+  test("only where the arguments require it, and denied without an answer in time", async () => {
     const runs = { count: 0 };
     const lab = new Lab();
     const approve = (given: unknown): boolean => (given as { n: number }).n > 10;
@@ -237,7 +237,7 @@ describe("approval", () => {
     );
     await late.drive(body);
     await new Promise((resolve) => setTimeout(resolve, 5));
-    expect((await late.drive(body)).value).toContain("nobody answered in time");
+    expect((await late.drive(body)).value).toContain("no answer in time");
     expect(runs.count).toBe(1);
   });
 

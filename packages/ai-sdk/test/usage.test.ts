@@ -37,7 +37,7 @@ describe.each(versions.map((version) => [version.name, version] as const))(
   },
 );
 
-test("cached and hidden tokens are told apart, money follows the prices given, and replays are savings", async () => {
+test("cached and hidden tokens are distinguished, costs follow the given prices, and replays are savings", async () => {
   const lab = new Lab();
   const model = fakeModel((_, number) => `answer ${number}`);
   const ask = (count: number) => async (ctx: Context) => {

@@ -1,6 +1,7 @@
 /**
- * What one invocation of a Worker may spend. Every request to R2 counts as a subrequest, of which there are 50 on the
- * free plan; a queue consumer may run for 15 minutes. Whoever drives a run hands it on before either is used up.
+ * What one invocation of a Worker may spend. Every request to R2 counts as a subrequest, of which the free
+ * plan has 50, and a queue consumer may run for 15 minutes. A driver hands its run on before either is used
+ * up. Proven in test/consumer.test.ts.
  */
 
 import type { Bucket } from "@durable/core";

@@ -1,10 +1,12 @@
 /**
- * Drives runs from a queue. A message only says where to look: all that counts is in the journal, so that messages may
- * come twice, late, in any order, or never. For the last there is `scheduled`, which finds due runs in the bucket.
+ * Drives runs from a queue. A message only names a run, because all state is in the journal; messages may
+ * arrive twice, late, in any order, or never. For lost messages there is `scheduled`, which finds due runs in
+ * the bucket.
  *
- * C1. A message is acknowledged when the run has stopped and whoever must wake it next knows of it.
- * C2. An invocation that dies acknowledges nothing: the queue delivers the message again, and the run is replayed.
- * C3. Who finds a run driven elsewhere looks again later: the other one may be dead.
+ * C1. A message is acknowledged when the run has stopped and its next wake is scheduled.
+ * C2. An invocation that dies acknowledges nothing: the queue delivers the message again, and the run is
+ *     replayed.
+ * C3. A run that another driver has is checked again later, because that driver may be dead.
  */
 
 import { DurableError, type App, type Outcome } from "@durable/core";
@@ -24,7 +26,7 @@ export interface QueueBinding {
 export interface QueueMessage {
   readonly id: string;
   readonly body: unknown;
-  /** How often it was delivered, this time included. */
+  /** How often it was delivered, including this time. */
   readonly attempts: number;
   ack(): void;
   retry(options?: { readonly delaySeconds?: number }): void;
@@ -34,7 +36,7 @@ export interface QueueMessage {
 export interface ConsumerOptions {
   /** Where messages for further work are sent. */
   readonly queue: QueueBinding;
-  /** What this invocation may spend; without one, runs are driven until they stop. */
+  /** What this invocation may spend; without a budget, runs are driven until they stop. */
   readonly budget?: Budget;
   /** When to check a run again that is driven elsewhere: as long as a lease, 30 s by default. */
   readonly lookAgainSeconds?: number;
@@ -50,10 +52,10 @@ export interface Consumer {
   scheduled(): Promise<number>;
 }
 
-/** The longest a message may be delayed; what sleeps longer is found by `scheduled`, or by a chain of messages. */
+/** The longest delay of a message. Longer sleeps are found by `scheduled`, or by a chain of messages. */
 const longestDelaySeconds = 86_400;
 const longestRetrySeconds = 300;
-/** Runs taken up so often without any progress kill whoever drives them. */
+/** A run that was started this often without progress kills its drivers. */
 const maxStarts = 50;
 
 /** Drives runs from a queue: fire and forget, with a sweep for messages that were lost. */
@@ -62,7 +64,7 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
   const advance = (runId: string): Promise<Outcome<unknown>> =>
     app.advance(runId, { maxStarts, patience: 0, ...(budget && { signal: budget.signal }) });
 
-  /** Sees to it that somebody will look at a run that has not ended. */
+  /** Schedules the next check of a run that has not ended. */
   const follow = async (outcome: Outcome<unknown>): Promise<void> => {
     const { runId } = outcome;
     if (outcome.status === "running") {
@@ -78,7 +80,7 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
   const take = async ({ id, body }: QueueMessage): Promise<void> => {
     const message = readMessage(body);
     if (message.type === "advance") return follow(await advance(message.runId));
-    // By its id a message that comes twice is known to be the same answer.
+    // The id makes a message that arrives twice the same answer.
     const { outcome } = await app.deliver(message.token, message.value, { id });
     if (outcome !== undefined && isOpen(outcome)) await follow(await advance(outcome.runId));
   };
@@ -122,13 +124,15 @@ function isOpen({ status }: Outcome<unknown>): boolean {
   return status === "running" || status === "suspended";
 }
 
-/** A message of another form is never acknowledged: after its last delivery it goes where lost messages go. */
+/**
+ * An unknown message is never acknowledged, so that after its last delivery it goes to the dead-letter queue.
+ */
 function readMessage(body: unknown): RunMessage {
   const { type, runId, token, value } = (body ?? {}) as Record<string, unknown>;
   if (type === "advance" && typeof runId === "string") return { type, runId };
   if (type === "resume" && typeof token === "string") return { type, token, value };
   throw new DurableError(
     "invalid-input",
-    'It is neither { type: "advance", runId } nor { type: "resume", token, value }.',
+    'The message is neither { type: "advance", runId } nor { type: "resume", token, value }.',
   );
 }

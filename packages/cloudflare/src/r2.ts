@@ -1,4 +1,4 @@
-/** A bucket over an R2 binding: no request leaves the Worker's own network, and nothing needs to be signed. */
+/** A bucket on an R2 binding: requests stay in the Worker's network, and nothing needs to be signed. */
 
 import type { Bucket, BucketPage, BucketQuery } from "@durable/core";
 
@@ -39,7 +39,7 @@ export function r2Bucket(binding: R2Binding, { prefix: before = "" }: R2Options 
     },
 
     async create(key, text) {
-      // As a header: older runtimes took the star of an object form for the name of a version.
+      // As a header, because older runtimes took the star in an object for an ETag.
       const onlyIf = new Headers({ "if-none-match": "*" });
       return (await binding.put(before + key, utf8.encode(text), { onlyIf })) !== null;
     },
@@ -73,7 +73,7 @@ async function listKeys(
     });
     const keys = page.objects.map(({ key }) => key.slice(before.length));
     ({ cursor } = page);
-    // A page may be empty and not the last.
+    // A page may be empty without being the last.
     if (keys.length > 0 || !page.truncated || cursor === undefined)
       return { keys, more: page.truncated && keys.length > 0 };
   }

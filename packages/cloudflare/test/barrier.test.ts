@@ -16,13 +16,13 @@ test.each([{ flags: [] }, { flags: ["nodejs_compat"] }])(
       port: 0,
     });
     try {
-      const told = (await (await fetch(await server.ready)).json()) as {
+      const reply = (await (await fetch(await server.ready)).json()) as {
         kinds: string[];
         node: string | null;
       };
-      expect(told.node === null).toBe(flags.length === 0);
-      expect(told).toMatchObject({ status: "suspended" });
-      expect(told.kinds.filter((kind) => !kind.startsWith("suspend."))).toEqual([
+      expect(reply.node === null).toBe(flags.length === 0);
+      expect(reply).toMatchObject({ status: "suspended" });
+      expect(reply.kinds.filter((kind) => !kind.startsWith("suspend."))).toEqual([
         "run.started",
         "step.completed",
         "run.suspended",

@@ -10,7 +10,7 @@ interface Sent {
   readonly delaySeconds: number;
 }
 
-/** A queue by hand: what was sent, and what became of what is delivered. */
+/** A queue under the test's control: what was sent, and the result of each delivery. */
 function stage() {
   const world = virtualWorld();
   const bucket = new MemoryBucket();
@@ -36,19 +36,19 @@ function stage() {
     body: unknown,
     { attempts = 1, budget }: { attempts?: number; budget?: Budget } = {},
   ) => {
-    const told: string[] = [];
+    const replies: string[] = [];
     const message = {
       id: `m${attempts}-${JSON.stringify(body)}`,
       body,
       attempts,
-      ack: () => void told.push("ack"),
-      retry: ({ delaySeconds = 0 } = {}) => void told.push(`retry ${delaySeconds}`),
+      ack: () => void replies.push("ack"),
+      retry: ({ delaySeconds = 0 } = {}) => void replies.push(`retry ${delaySeconds}`),
     };
     const consumer = createConsumer(appOf(budget), { queue, ...(budget && { budget }) });
     await world.run(consumer.queue({ messages: [message] }));
-    return told;
+    return replies;
   };
-  /** Records a run that nobody drives yet. */
+  /** Records a run that has no driver yet. */
   const record = async (id: string, steps: number): Promise<void> => {
     await world.run(appOf().start("flow", steps, { id, drive: false }));
   };
@@ -100,7 +100,7 @@ describe("the consumer", () => {
       const budget = createBudget({ operations: 20 });
       expect(await all.deliver(next.message, { budget })).toEqual(["ack"]);
       invocations += 1;
-      // What is under way is recorded, the run is given back, and that is all.
+      // Running work is recorded, the lease is released, and nothing more.
       expect(budget.operations).toBeLessThan(20 + 8);
       next = all.sent[0];
     }
@@ -123,7 +123,7 @@ describe("the consumer", () => {
     const all = stage();
     await all.record("r", 0);
     const { locator } = (await all.world.run(all.appOf().list())).runs[0]!;
-    await new RemoteStorage(all.bucket, { world: all.world }).lease(locator, "somebody", 30_000);
+    await new RemoteStorage(all.bucket, { world: all.world }).lease(locator, "another driver", 30_000);
     all.sent.length = 0;
     expect(await all.deliver({ type: "advance", runId: "r" })).toEqual(["ack"]);
     expect(all.sent).toEqual([{ message: { type: "advance", runId: "r" }, delaySeconds: 30 }]);
@@ -131,7 +131,7 @@ describe("the consumer", () => {
 
   test("what cannot be done now comes back later each time; what is of another form is never acknowledged", async () => {
     const all = stage();
-    expect(await all.deliver({ type: "advance", runId: "nobody" })).toEqual(["ack"]);
+    expect(await all.deliver({ type: "advance", runId: "unknown" })).toEqual(["ack"]);
     for (const body of [
       null,
       "advance",

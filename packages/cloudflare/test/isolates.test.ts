@@ -18,13 +18,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
-interface Told {
+interface Answer {
   readonly isolate: string;
   readonly reply: { status: string; output?: string; waiting?: { token: string }[] };
   readonly bodies: string[];
 }
 
-/** What `ps` tells of all processes, one on each line; read from the system itself where that can be done. */
+/** The output of `ps` for all processes, one per line; read from /proc where possible. */
 function processes(): string[] {
   if (!existsSync("/proc/self/stat"))
     return spawnSync("ps", ["-A", "-o", "pid=,comm=,stat=,ppid="], { encoding: "utf8" }).stdout.split("\n");
@@ -66,12 +66,12 @@ async function start() {
   });
   living.push(server);
   const url = await server.ready;
-  const ask = async (path: string, body?: unknown): Promise<Told> => {
+  const ask = async (path: string, body?: unknown): Promise<Answer> => {
     const post = { method: "POST", body: JSON.stringify(body) };
     const response = await fetch(new URL(path, url), body === undefined ? {} : post);
     const text = await response.text();
     if (!response.ok) throw new Error(text);
-    return JSON.parse(text) as Told;
+    return JSON.parse(text) as Answer;
   };
   const stop = async (): Promise<void> => {
     living.splice(living.indexOf(server), 1);
@@ -108,16 +108,16 @@ describe("isolates that share a bucket", () => {
     const message = { type: "resume", token: parked.reply.waiting?.[0]?.token, value: true };
     await server.ask("/send", message);
     await server.ask("/send", message);
-    let told: Told;
+    let answer: Answer;
     do {
       await new Promise((resolve) => setTimeout(resolve, 50));
-      told = await server.ask("/queued");
-    } while (told.reply.status !== "completed");
-    expect(told.bodies).toEqual(["plan", "draft", "publish"]);
+      answer = await server.ask("/queued");
+    } while (answer.reply.status !== "completed");
+    expect(answer.bodies).toEqual(["plan", "draft", "publish"]);
     await server.stop();
   }, 120_000);
 
-  test("the bundle has nothing of Node's, and its size is told", () => {
+  test("the bundle has no Node modules, and its size is printed", () => {
     expect(script).not.toMatch(/from\s*"node:|require\(/);
     const { length } = gzipSync(script);
     console.log(`worker bundle: ${script.length} characters, ${length} bytes gzipped, not minified`);

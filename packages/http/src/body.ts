@@ -1,13 +1,14 @@
 /**
- * Bodies, read within limits.
+ * Reads request bodies within limits.
  *
- * L1. Bytes and time are counted while reading: what is too much is refused before the rest is taken in.
- * L2. The media type decides how bytes are read; it is compared whole, never guessed from what they look like.
+ * L1. Bytes and time are counted while reading, so that a body over a limit is refused before the rest is
+ *     read.
+ * L2. The media type decides how bytes are parsed; it is compared whole and never guessed from the content.
  */
 
 import { HttpError } from "./errors.ts";
 import { type Limits, limitsOf } from "./limits.ts";
-import { scanJson } from "./scan.ts";
+import { scanJson } from "./json-scan.ts";
 
 export const jsonType = "application/json";
 export const formType = "application/x-www-form-urlencoded";
@@ -17,7 +18,7 @@ export function mediaType(request: Request): string {
   return (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
 }
 
-/** Refuses every media type but these. */
+/** Refuses all other media types. */
 export function assertType(request: Request, types: readonly string[]): string {
   const found = mediaType(request);
   if (types.includes(found)) return found;
@@ -49,7 +50,7 @@ export function parseJson(bytes: Uint8Array, limits: Limits): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // What the parser says quotes the body: it may hold what is not for a log.
+    // The parser's message quotes the body, which may contain secrets.
     throw new HttpError("invalid-json", "The body is not JSON.");
   }
 }
@@ -86,13 +87,13 @@ export async function readBytes(request: Request, limits: Limits): Promise<Uint8
   if (request.bodyUsed) {
     throw new HttpError(
       "body-used",
-      "The body was read before this handler got it. Mount it before any body parser.",
+      "The body was read before this handler got the request. Mount the handler before any body parser.",
     );
   }
   return request.body === null ? new Uint8Array() : readAll(request.body.getReader(), limits);
 }
 
-/** Into one growing block: a body that comes byte by byte takes no more room than another. */
+/** Reads into one growing block, so that a body of many small chunks takes no more memory than any other. */
 async function readAll(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   limits: Limits,
@@ -100,7 +101,7 @@ async function readAll(
   let block = new Uint8Array(4_096);
   let length = 0;
   let late = false;
-  // Nobody waits for the sender to understand. A read that waits ends with it.
+  // Not awaited, because the sender may not react. A pending read ends with it.
   const stop = (): void => void reader.cancel().catch(() => {});
   const timer = setTimeout(() => {
     late = true;
@@ -141,7 +142,7 @@ function grown(block: Uint8Array<ArrayBuffer>, length: number): Uint8Array<Array
 }
 
 function tooSlow({ readMs }: Limits): HttpError {
-  return new HttpError("body-too-slow", `The body took longer than ${readMs} ms.`, {
+  return new HttpError("body-too-slow", `The body took longer than ${readMs} ms to arrive.`, {
     details: { limit: readMs },
   });
 }

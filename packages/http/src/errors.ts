@@ -1,10 +1,10 @@
 /**
- * What goes wrong, as an answer: `{ error: { code, message, details? } }` with an HTTP status.
+ * Errors as responses: `{ error: { code, message, details? } }` with an HTTP status.
  *
  * R1. An error of the library has the status of the table in docs/errors.md; a test keeps the two equal.
- * R2. What is our own fault (5xx) is answered with its code and a general sentence: paths, keys and causes are
- *     for `onError` alone.
- * R3. Every answer is JSON that no browser takes for a page and no cache keeps.
+ * R2. A server error (5xx) is answered with its code and a general sentence; paths, keys and causes go to
+ *     `onError` only.
+ * R3. Every response is JSON that browsers do not render and caches do not store.
  */
 
 import { DurableError, type ErrorCode } from "@durable/core";
@@ -119,7 +119,7 @@ export class HttpError extends Error {
   }
 }
 
-/** The HTTP status that goes with a code of the library. */
+/** The HTTP status for a code of the library. */
 export const statusOf = (code: string): number => (libraryStatus as Record<string, number>)[code] ?? 500;
 
 /**
@@ -127,14 +127,14 @@ export const statusOf = (code: string): number => (libraryStatus as Record<strin
  * general sentence.
  */
 export function errorResponse(error: unknown, onError?: (error: unknown) => void): Response {
-  const told = errorOf(error);
-  if (told.status >= 500) onError?.(error);
-  const { status, code, message, details = {}, headers = {} } = told;
+  const reply = errorOf(error);
+  if (reply.status >= 500) onError?.(error);
+  const { status, code, message, details = {}, headers = {} } = reply;
   const body = { error: { code, message, ...(Object.keys(details).length === 0 ? {} : { details }) } };
   return json(status, body, headers);
 }
 
-interface Told {
+interface ErrorReply {
   readonly status: number;
   readonly code: string;
   readonly message: string;
@@ -142,7 +142,7 @@ interface Told {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function errorOf(error: unknown): Told {
+function errorOf(error: unknown): ErrorReply {
   if (error instanceof HttpError) return error;
   const code = DurableError.is(error) ? error.code : "internal";
   const status = DurableError.is(error) ? statusOf(code) : 500;
@@ -151,13 +151,13 @@ function errorOf(error: unknown): Told {
     ? {
         status,
         code,
-        message: "The storage cannot be used now. Try again later.",
+        message: "The storage is not available. Try again later.",
         headers: { "retry-after": "5" },
       }
-    : { status, code, message: "This request failed here. The reason is in the server's log." };
+    : { status, code, message: "The request failed on the server. The reason is in the server's log." };
 }
 
-/** Said with everything that is sent. */
+/** Sent with every response. */
 export const safeHeaders: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
   "referrer-policy": "no-referrer",

@@ -1,4 +1,4 @@
-/** The shapes of requests and answers, as JSON Schema. */
+/** Requests and responses as JSON Schema. Proven in test/openapi.test.ts. */
 
 type Part = Readonly<Record<string, unknown>>;
 
@@ -13,7 +13,7 @@ const is = (value: string): Part => ({ type: "string", const: value });
 const any = {} as const;
 const keys = { oneOf: [text, { type: "array", items: text }] } as const;
 
-/** An object with just these members, all of them there but those that are named optional. */
+/** An object with exactly these members; all are required except the optional ones. */
 function object(properties: Readonly<Record<string, Part>>, optional: readonly string[] = []): Part {
   const required = Object.keys(properties).filter((name) => !optional.includes(name));
   return { type: "object", properties, required, additionalProperties: false };
@@ -88,7 +88,7 @@ const spend = object({
   usage: usages,
   inputTokens: whole,
   outputTokens: whole,
-  cost: { type: "null", description: "Prices are for the caller to know" },
+  cost: { type: "null", description: "Always null: the server knows no prices" },
 });
 
 const plan = object({
@@ -115,7 +115,7 @@ export const schemas: Part = {
   Started: object({
     runId,
     status: { type: "string", enum: [...runStatus, "blocked"] },
-    created: { type: "boolean", description: "False when there was a run of this id" },
+    created: { type: "boolean", description: "False when a run of this id existed" },
   }),
   RunPage: object({ runs: { type: "array", items: runHead }, next: orNull(text) }),
   Outcome: outcome,

@@ -1,4 +1,4 @@
-/** The OpenAPI 3.1 description of the handler: what it is asked, and what it answers. */
+/** The OpenAPI 3.1 description of the handler: its requests and responses. */
 
 import { schemas } from "./openapi-schemas.ts";
 
@@ -12,7 +12,7 @@ export function openApi({ basePath = "" }: { readonly basePath?: string } = {}):
       title: "Durable runs",
       version: "0.1.0",
       description:
-        "Start, read, stream, fork and cancel runs, and answer their suspend points. Everything but an answer by token needs leave, which is the server's to define. Values are JSON; what JSON cannot say is turned into what comes nearest.",
+        "Start, read, stream, fork and cancel runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],
     paths: {
@@ -38,7 +38,7 @@ const jsonOf = (name: string): Part => ({ content: { "application/json": { schem
 const answer = (description: string, name: string): Part => ({ description, ...jsonOf(name) });
 const html = { "text/html": { schema: { type: "string" } } } as const;
 
-const errorAnswer = answer("Refused, or failed: `error.code` says why", "Error");
+const errorAnswer = answer("Refused or failed; `error.code` says why", "Error");
 const errors = { default: { $ref: "#/components/responses/Error" } } as const;
 
 function inPath(name: string, description: string): Part {
@@ -58,7 +58,7 @@ const whole = (minimum: number, maximum?: number): Part => ({
 
 const startRun = {
   operationId: "startRun",
-  summary: "Record a run and drive it in the background. With an id that exists, that run goes on",
+  summary: "Record a run and drive it in the background. With an existing id, that run continues",
   requestBody: { required: true, ...jsonOf("StartRequest") },
   responses: { 202: answer("The run is recorded", "Started"), ...errors },
 };
@@ -68,17 +68,17 @@ const listRuns = {
   summary: "Runs, newest first",
   parameters: [
     inQuery("workflow", "Only runs of this workflow", { type: "string" }),
-    inQuery("status", "Only runs that stand so", ref("RunStatus")),
+    inQuery("status", "Only runs with this status", ref("RunStatus")),
     inQuery("parent", "Only forks of this run", { type: "string" }),
     inQuery("limit", "Runs on a page; 50 by default", whole(1, 1_000)),
-    inQuery("cursor", "`next` of the page before", { type: "string" }),
+    inQuery("cursor", "`next` of the previous page", { type: "string" }),
   ],
   responses: { 200: answer("A page", "RunPage"), ...errors },
 };
 
 const readRun = {
   operationId: "readRun",
-  summary: "Where a run stands. Tokens of open waits are there for those who may see them",
+  summary: "The outcome of a run. Tokens of open waits are included for clients that may see them",
   responses: { 200: answer("Its outcome", "Outcome"), ...errors },
 };
 
@@ -94,24 +94,24 @@ const readEntries = {
 
 const stream = {
   operationId: "streamRun",
-  summary: "A stream of the run as server-sent events: what is recorded, then what comes, until its end",
+  summary: "A stream of the run as server-sent events: recorded chunks first, then new ones until its end",
   parameters: [
     inQuery("from", "The index to begin at; 0 by default", whole(0)),
     inQuery("attempt", "The attempt that index belongs to; 1 by default", whole(1)),
     {
       name: "Last-Event-ID",
       in: "header",
-      description: "The last id seen, `<attempt>:<index>`: goes on right after it",
+      description: "The last id received, `<attempt>:<index>`: continues right after it",
       schema: { type: "string" },
     },
   ],
   responses: {
     200: {
       description:
-        "Events `chunk` (data is the value), `reset` (forget the chunks so far), `end` and `error`",
+        "Events `chunk` (data is the value), `reset` (discard the chunks so far), `end` and `error`",
       content: { "text/event-stream": { schema: { type: "string" } } },
     },
-    204: { description: "There is nothing after that id: do not connect again" },
+    204: { description: "Nothing follows that id: do not connect again" },
     ...errors,
   },
 };
@@ -125,7 +125,7 @@ const forkRun = {
 
 const planRun = {
   operationId: "planRun",
-  summary: "What a fork would reuse, run and wait for. Nothing is made",
+  summary: "What a fork would reuse, run and wait for. Creates nothing",
   requestBody: { required: true, ...jsonOf("ForkRequest") },
   responses: { 200: answer("The plan", "Plan"), ...errors },
 };
@@ -134,17 +134,17 @@ const cancelRun = {
   operationId: "cancelRun",
   summary: "End a run, and every run below it",
   requestBody: { required: false, ...jsonOf("CancelRequest") },
-  responses: { 200: answer("How it stands now", "Outcome"), ...errors },
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
 };
 
 const confirm = {
   operationId: "confirmAnswer",
-  summary: "A page that asks for the answer. It looks nothing up and changes nothing",
+  summary: "A page that asks for the answer. It reads and changes nothing",
   parameters: [inQuery("value", "The answer to confirm", { type: "string", maxLength: 4_096 })],
   responses: { 200: { description: "The page, the same for every token", content: html }, ...errors },
 };
 
-/** As JSON, or as a page for a browser that sent a form. */
+/** JSON, or a page for a browser that sent a form. */
 const resumed = (description: string): Part => ({
   description,
   content: { "application/json": { schema: ref("Resumed") }, ...html },
@@ -152,7 +152,7 @@ const resumed = (description: string): Part => ({
 
 const resume = {
   operationId: "answer",
-  summary: "Answer the suspend point that the token stands for",
+  summary: "Answer the suspend point of the token",
   requestBody: {
     required: true,
     content: {
@@ -161,8 +161,8 @@ const resume = {
     },
   },
   responses: {
-    200: resumed("Taken. The same `id` again is taken again, and counts once"),
-    404: resumed("Nothing waits under this token"),
+    200: resumed("Accepted. The same `id` is accepted again, and counts once"),
+    404: resumed("No suspend point has this token"),
     409: resumed("Answered before"),
     410: resumed("Too late"),
     422: resumed("The answer does not fit: `issues` says why, and the wait stays open"),

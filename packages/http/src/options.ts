@@ -1,4 +1,6 @@
-/** What a handler is made with, and what it makes of that. */
+/**
+ * The options of a handler, their defaults, and the check of permissions. Proven in test/authorize.test.ts.
+ */
 
 import { type App, DurableError } from "@durable/core";
 import { HttpError } from "./errors.ts";
@@ -43,14 +45,14 @@ export interface HandlerOptions {
    * 2,000 by default.
    */
   readonly answerMs?: number;
-  /** Milliseconds between the comments that keep a quiet stream open. 15,000 by default. */
+  /** Milliseconds between the comments that keep an idle stream open; 15,000 by default. */
   readonly keepAliveMs?: number;
 }
 
 /** A function that answers requests: for any server that uses the Fetch API. */
 export type Handler = (request: Request) => Promise<Response>;
 
-/** A handler's options with nothing left open. */
+/** A handler's options with all defaults filled in. */
 export interface Service {
   readonly app: App;
   readonly basePath: string;
@@ -60,7 +62,7 @@ export interface Service {
   readonly waitUntil: (work: Promise<unknown>) => void;
   readonly answerMs: number;
   readonly keepAliveMs: number;
-  /** Streams that are being sent. */
+  /** Streams that are open now. */
   readonly streams: { open: number };
 }
 
@@ -68,7 +70,7 @@ export interface Service {
 export interface Call {
   readonly request: Request;
   readonly url: URL;
-  /** What stands in the places of the path that have a name. */
+  /** The values of the named path segments. */
   readonly params: Readonly<Record<string, string>>;
 }
 
@@ -101,24 +103,24 @@ function textOf(error: unknown): string {
 
 const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "cancel"]);
 
-/** A handler that was given no `authorize` allows nothing, whatever is asked and however. */
+/** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {
   if (authorize !== null) return authorize;
   throw new HttpError(
     "forbidden",
-    "This handler takes nothing but answers by token. To allow more, pass createHandler(app, { authorize }).",
+    "This handler accepts only answers by token. To allow more, pass createHandler(app, { authorize }).",
   );
 }
 
-/** Asks whether a request may do this. `null` when it may; else what to send instead. */
+/** Checks whether a request may do this. `null` when it may; otherwise the response to send. */
 export async function refuse(service: Service, request: Request, action: Action): Promise<Response | null> {
   const authorize = assertOpen(service);
-  // A page elsewhere must not act with the cookies of whoever looks at it.
+  // A page of another site must not act with the cookies of its visitor.
   if (changes.has(action.type) && request.headers.get("sec-fetch-site") === "cross-site")
-    throw new HttpError("cross-site", "Another site's page may not do this.");
-  // Nothing but true is a yes, whatever a hook without types gives.
+    throw new HttpError("cross-site", "Pages of other sites may not do this.");
+  // Only `true` allows, whatever an untyped hook returns.
   const verdict: unknown = await authorize(request, action);
   if (verdict instanceof Response) return verdict;
-  if (verdict !== true) throw new HttpError("forbidden", "You may not do this.");
+  if (verdict !== true) throw new HttpError("forbidden", "You do not have permission to do this.");
   return null;
 }

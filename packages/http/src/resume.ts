@@ -1,10 +1,11 @@
 /**
- * Answers by token. The token is the leave: whoever has it may answer, once.
+ * Answers by token. The token is the permission: a client that has it may answer, once.
  *
- * T1. Nothing is answered by GET or HEAD, and nothing is looked up: a link scanner sees a page and changes nothing.
- * T2. The body is read before the token is looked at, so what is wrong with a body says nothing about the token.
- * T3. What is not genuine gets one answer, byte for byte, whatever is wrong with it.
- * T4. An answer is durable before it is acknowledged; the run goes on behind the acknowledgement.
+ * T1. GET and HEAD answer and read nothing, so that a link scanner sees a page and changes nothing.
+ * T2. The body is read before the token is checked, so that an error in the body reveals nothing about the
+ *     token.
+ * T3. Every invalid token gets the same response, byte for byte.
+ * T4. An answer is durable before it is acknowledged; the run continues after the acknowledgement.
  */
 
 import { DurableError, type ResumeResult, type ResumeStatus } from "@durable/core";
@@ -12,8 +13,8 @@ import { assertType, formType, jsonType, parseForm, parseJson, readBytes } from 
 import { HttpError, json } from "./errors.ts";
 import type { Limits } from "./limits.ts";
 import type { Call, Service } from "./options.ts";
-import { confirmPage, resultPage } from "./page.ts";
-import { membersOf, textIn } from "./shape.ts";
+import { confirmPage, resultPage } from "./resume-page.ts";
+import { membersOf, textIn } from "./request-fields.ts";
 
 interface Given {
   readonly value: unknown;
@@ -23,11 +24,17 @@ interface Given {
 const longestValue = 4_096;
 const longestId = 256;
 
-/** The page behind a link; `?value=` is what it asks to confirm. Other parameters belong to mail gateways. */
+/**
+ * The page behind a link; `?value=` is the answer to confirm. Other parameters are ignored, because mail
+ * gateways add them.
+ */
 export async function confirm(_service: Service, { url }: Call): Promise<Response> {
   const values = url.searchParams.getAll("value");
   if (values.length > 1 || (values[0]?.length ?? 0) > longestValue)
-    throw new HttpError("invalid-query", `"value" is given once, with at most ${longestValue} characters.`);
+    throw new HttpError(
+      "invalid-query",
+      `"value" must be given once, with at most ${longestValue} characters.`,
+    );
   return confirmPage(values[0] ?? null);
 }
 
@@ -37,22 +44,22 @@ export async function answer(service: Service, { request, params }: Call): Promi
   const given = type === formType ? fromForm(bytes, service.limits) : fromJson(bytes, service.limits);
   const result = await resumed(service, params["token"] as string, given);
   const person = type === formType && (request.headers.get("accept") ?? "").includes("text/html");
-  return person ? told(result) : reply(result);
+  return person ? page(result) : reply(result);
 }
 
 function fromJson(bytes: Uint8Array, limits: Limits): Given {
   const members = membersOf(parseJson(bytes, limits), ["value", "id"]);
-  if (!("value" in members)) throw new HttpError("invalid-body", '"value" is the answer.');
+  if (!("value" in members)) throw new HttpError("invalid-body", '"value" is missing: it is the answer.');
   return { value: members["value"], id: answerId(textIn(members, "id")) };
 }
 
-/** A form has texts only: one that is JSON is read as that. */
+/** A form has only text, so a field that contains JSON is parsed. */
 function fromForm(bytes: Uint8Array, limits: Limits): Given {
   const fields = parseForm(bytes, limits);
   const [values, ids] = [fields.getAll("value"), fields.getAll("id")];
   const [text] = values;
   if (text === undefined || values.length > 1 || ids.length > 1 || fields.size > values.length + ids.length)
-    throw new HttpError("invalid-body", 'The form has one field "value", and "id" if need be.');
+    throw new HttpError("invalid-body", 'The form must have one field "value", and may have one "id".');
   return { value: valueOf(text, limits), id: answerId(ids[0] || undefined) };
 }
 
@@ -67,16 +74,16 @@ function valueOf(text: string, limits: Limits): unknown {
 
 function answerId(id: string | undefined): string | undefined {
   if (id === undefined || (id.length > 0 && id.length <= longestId)) return id;
-  throw new HttpError("invalid-body", `"id" has 1 to ${longestId} characters.`);
+  throw new HttpError("invalid-body", `"id" must have 1 to ${longestId} characters.`);
 }
 
-/** Answers, and waits for the run no longer than for `answerMs`. */
+/** Answers, and waits for the run at most `answerMs`. */
 async function resumed(service: Service, token: string, { value, id }: Given): Promise<ResumeResult> {
   const { app, answerMs, waitUntil, onError } = service;
-  // Named, so that the second delivery below is the same answer and not another.
+  // An id makes the second delivery below the same answer.
   const options = { id: id ?? app.world.id() };
   const resuming = app.resume(token, value, options).catch((error: unknown) => {
-    // The code cannot take it now: it is kept for the code that can.
+    // The deployed code cannot take the answer, so it is stored for code that can.
     if (DurableError.is(error) && kept.has(error.code)) return app.deliver(token, value, options);
     throw error;
   });
@@ -96,22 +103,22 @@ async function resumed(service: Service, token: string, { value, id }: Given): P
 
 const kept: ReadonlySet<string> = new Set(["unknown-workflow", "diverged", "foreign-await"]);
 
-interface Telling {
+interface ReplyText {
   readonly http: number;
   readonly title: string;
   readonly text: string;
 }
 
-const tellings: Readonly<Record<ResumeStatus, Telling>> = {
-  accepted: { http: 200, title: "Thank you", text: "Your answer was taken." },
+const replyTexts: Readonly<Record<ResumeStatus, ReplyText>> = {
+  accepted: { http: 200, title: "Thank you", text: "Your answer was received." },
   duplicate: { http: 409, title: "Already answered", text: "This has been answered before." },
-  expired: { http: 410, title: "Too late", text: "Nobody waits for this answer any more." },
-  invalid: { http: 422, title: "Not understood", text: "The answer does not fit what was asked." },
+  expired: { http: 410, title: "Too late", text: "This answer is no longer needed." },
+  invalid: { http: 422, title: "Not understood", text: "The answer does not fit the question." },
   unknown: { http: 404, title: "Not found", text: "There is nothing to answer here." },
 };
 
 function reply({ status, outcome, issues }: ResumeResult): Response {
-  const { http, text } = tellings[status];
+  const { http, text } = replyTexts[status];
   return json(http, {
     status,
     ...(outcome === undefined ? {} : { runId: outcome.runId }),
@@ -120,7 +127,7 @@ function reply({ status, outcome, issues }: ResumeResult): Response {
   });
 }
 
-function told({ status, issues }: ResumeResult): Response {
-  const { http, title, text } = tellings[status];
+function page({ status, issues }: ResumeResult): Response {
+  const { http, title, text } = replyTexts[status];
   return resultPage(http, title, issues === undefined ? text : `${text} ${issues}`);
 }

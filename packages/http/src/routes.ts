@@ -1,8 +1,8 @@
-/** From a method and a path to what is done about them. */
+/** Maps a method and a path to the function that handles them. Proven in test/runs.test.ts. */
 
-import { HttpError } from "./errors.ts";
-import { describe } from "./describe.ts";
-import { assertOpen, type Call, type Service } from "./options.ts";
+import { HttpError, json } from "./errors.ts";
+import { openApi } from "./openapi.ts";
+import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
 import { cancelRun, forkRun, listRuns, planRun, readEntries, readRun, startRun } from "./runs.ts";
 import { streamRun } from "./stream.ts";
@@ -10,7 +10,7 @@ import { streamRun } from "./stream.ts";
 type Act = (service: Service, call: Call) => Promise<Response>;
 type Acts = Readonly<Record<string, Act>>;
 
-/** The one route that needs no leave: the token is the leave. */
+/** The one route without `authorize`: the token is the permission. */
 const byToken = "resume/{token}";
 
 const routes: readonly (readonly [path: string, acts: Acts])[] = [
@@ -24,6 +24,10 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   [byToken, { GET: confirm, POST: answer }],
   ["openapi.json", { GET: describe }],
 ];
+
+async function describe(service: Service, { request }: Call): Promise<Response> {
+  return (await refuse(service, request, { type: "describe" })) ?? json(200, openApi(service));
+}
 
 export function routeOf(service: Service, request: Request): { readonly act: Act; readonly call: Call } {
   const url = new URL(request.url);
@@ -39,7 +43,7 @@ export function routeOf(service: Service, request: Request): { readonly act: Act
   throw new HttpError("no-route", "There is nothing at this address.");
 }
 
-/** Split before it is decoded: an escaped slash is part of a name. */
+/** Split before decoding, because an escaped slash is part of a name. */
 function segmentsOf(pathname: string, basePath: string): string[] {
   if (!pathname.startsWith(`${basePath}/`)) return [];
   try {
@@ -48,7 +52,7 @@ function segmentsOf(pathname: string, basePath: string): string[] {
       .split("/")
       .map(decodeURIComponent);
   } catch {
-    throw new HttpError("invalid-path", "The address is not escaped as UTF-8.");
+    throw new HttpError("invalid-path", "The path is not valid percent-encoded UTF-8.");
   }
 }
 
@@ -65,7 +69,7 @@ function match(path: readonly string[], segments: readonly string[]): Record<str
 
 function notAllowed(acts: Acts): HttpError {
   const allow = Object.keys(acts).flatMap((method) => (method === "GET" ? ["GET", "HEAD"] : [method]));
-  return new HttpError("method-not-allowed", `This address takes ${allow.join(", ")}.`, {
+  return new HttpError("method-not-allowed", `This address accepts ${allow.join(", ")}.`, {
     headers: { allow: allow.join(", ") },
   });
 }

@@ -1,10 +1,10 @@
-/** Runs: start, list, read, plan and make forks, cancel. */
+/** The routes of runs: start, list, read, fork, plan a fork, cancel. */
 
 import type { ForkOptions, ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
-import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./shape.ts";
+import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./request-fields.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
@@ -12,7 +12,8 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   const members = membersOf(await readJson(request, limits), ["workflow", "input", "id"]);
   const workflow = textIn(members, "workflow");
   const id = textIn(members, "id");
-  if (workflow === undefined) throw new HttpError("invalid-body", '"workflow" names what to start.');
+  if (workflow === undefined)
+    throw new HttpError("invalid-body", '"workflow" is missing: it names the workflow to start.');
   if (id !== undefined) runIdOf(id);
   const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
   const no = await refuse(service, request, action);
@@ -75,7 +76,7 @@ export async function forkRun(service: Service, { request, params }: Call): Prom
   return accepted(service, { runId: run.id, status: "running" });
 }
 
-/** What a fork would do. It takes what a fork takes, and the same leave. */
+/** What a fork would do, with the parameters and the permission of a fork. */
 export async function planRun(service: Service, { request, params }: Call): Promise<Response> {
   const runId = runIdOf(params["runId"]);
   const no = await refuse(service, request, { type: "fork", runId });
@@ -97,7 +98,7 @@ async function forkOptions(service: Service, request: Request): Promise<ForkOpti
   const members = membersOf(await readJson(request, service.limits), names);
   const edit = members["edit"];
   if (edit !== undefined && (typeof edit !== "object" || edit === null || Array.isArray(edit)))
-    throw new HttpError("invalid-body", '"edit" is an object of outputs by key.');
+    throw new HttpError("invalid-body", '"edit" must be an object of outputs by key.');
   const id = textIn(members, "id");
   if (id !== undefined) runIdOf(id);
   return {
@@ -119,7 +120,7 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
   return json(200, outcomeOf(outcome, false));
 }
 
-/** Where a run stands, as JSON. */
+/** The outcome of a run, as JSON. */
 function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
   const { runId, status } = outcome;
   switch (outcome.status) {
@@ -164,7 +165,7 @@ const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "fa
 function statusOf(text: string | undefined): RunStatus | undefined {
   const found = statuses.find((status) => status === text);
   if (text === undefined || found !== undefined) return found;
-  throw new HttpError("invalid-query", `"status" is one of ${statuses.join(", ")}.`);
+  throw new HttpError("invalid-query", `"status" must be one of ${statuses.join(", ")}.`);
 }
 
 function keysIn(
@@ -174,10 +175,10 @@ function keysIn(
   const value = members[name];
   if (value === undefined || typeof value === "string") return value;
   if (Array.isArray(value) && value.every((key) => typeof key === "string")) return value;
-  throw new HttpError("invalid-body", `"${name}" is a key, or a list of keys.`);
+  throw new HttpError("invalid-body", `"${name}" must be a key or a list of keys.`);
 }
 
-/** A member that is left out where it has no value. */
+/** An object with this member, or without it when it has no value. */
 function only<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
   return (value === undefined ? {} : { [name]: value }) as { readonly [key in K]?: V };
 }

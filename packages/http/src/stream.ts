@@ -1,16 +1,16 @@
 /**
- * A run's stream as server-sent events, from any place on.
+ * A run's stream as server-sent events, from any position.
  *
- * S1. `id: <attempt>:<index>` names what a client has seen; sent back as `Last-Event-ID` it goes on right after that.
- *     A reset is `<attempt>:-1`, the end `<attempt>:end`: after that one there is nothing more, and 204 says so.
- * S2. `event: end` is sent for a recorded end only. A connection that ends without it was cut.
- * S3. Events are read from the journal when the client takes them: a slow one costs no memory.
+ * S1. `id: <attempt>:<index>` names the last event; sent back as `Last-Event-ID`, the stream continues right
+ *     after it. A reset has the id `<attempt>:-1`, the end `<attempt>:end`; after the end the reply is 204.
+ * S2. `event: end` is sent only for a recorded end. A connection that ends without it was cut.
+ * S3. Events are read from the journal as the client takes them, so a slow client costs no memory.
  */
 
 import { DurableError, type Run, type StreamEvent } from "@durable/core";
 import { HttpError, safeHeaders } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
-import { queryOf, runIdOf, wholeIn } from "./shape.ts";
+import { queryOf, runIdOf, wholeIn } from "./request-fields.ts";
 import { toJson } from "./to-json.ts";
 
 type Events = AsyncGenerator<StreamEvent, void, undefined>;
@@ -41,14 +41,14 @@ export async function streamRun(service: Service, { request, url, params }: Call
   const abort = new AbortController();
   const events = run.stream(params["name"] as string, { ...place, signal: abort.signal });
   const first = events.next();
-  // A run that is over tells at once whether it ever had such a stream.
+  // For a run that has ended it is known at once whether the stream exists.
   if (over) await first.catch(rethrowUnknown);
   return new Response(new Sending(service, { events, first, place, abort, client: request.signal }).body(), {
     headers,
   });
 }
 
-/** Where to begin; `null` after the end. */
+/** Where to start; `null` after the end. */
 function placeOf(request: Request, url: URL): Place | null {
   const query = queryOf(url, ["from", "attempt"]);
   const last = request.headers.get("last-event-id");
@@ -59,11 +59,11 @@ function placeOf(request: Request, url: URL): Place | null {
     };
   }
   const found = /^([1-9]\d{0,14}):(end|-1|\d{1,15})$/.exec(last);
-  if (found === null) throw new HttpError("invalid-query", "Last-Event-ID is not one of this stream's.");
+  if (found === null) throw new HttpError("invalid-query", "Last-Event-ID is not an id of this stream.");
   return found[2] === "end" ? null : { attempt: Number(found[1]), from: Number(found[2]) + 1 };
 }
 
-/** Whether anything may still be recorded; rejects when there is no such run. */
+/** True when nothing more can be recorded; rejects for an unknown run. */
 async function isOver(run: Run): Promise<boolean> {
   try {
     return ["completed", "failed", "cancelled"].includes((await run.outcome()).status);
@@ -83,7 +83,7 @@ interface SendingParts {
   readonly first: Next;
   readonly place: Place;
   readonly abort: AbortController;
-  /** Not every host has one. */
+  /** Some hosts provide none. */
   readonly client: AbortSignal | undefined;
 }
 
@@ -100,7 +100,7 @@ class Sending {
     this.#parts = parts;
     this.#next = parts.first;
     this.#attempt = parts.place.attempt;
-    // It may fail before anybody reads it.
+    // It may fail before it is read.
     parts.first.catch(() => {});
     service.streams.open += 1;
     if (parts.client?.aborted === true) this.#stop();
@@ -126,7 +126,7 @@ class Sending {
     const send = (text: string): void => controller.enqueue(this.#text.encode(text));
     try {
       const result = await this.#within(this.#service.keepAliveMs);
-      // An aborted reading ends like a complete one: it must not be told as one.
+      // An aborted read ends like a complete one, but must not be reported as such.
       if (this.#over) return controller.close();
       if (result === null) return send(": still here\n\n");
       if (result.done !== true) {
@@ -151,7 +151,7 @@ class Sending {
       : eventText("chunk", `${attempt}:${event.index}`, toJson(event.value));
   }
 
-  /** With the id of the end where trying again gives the same. */
+  /** With the id of the end if a retry would give the same. */
   #errorText(error: unknown): string {
     if (DurableError.is(error) && lasting.has(error.code)) {
       const { code, message } = error;
@@ -159,10 +159,10 @@ class Sending {
     }
     this.#service.onError(error);
     const code = DurableError.is(error) ? error.code : "internal";
-    return eventText("error", null, { code, message: "The stream broke off here. Connect again." });
+    return eventText("error", null, { code, message: "The stream was interrupted. Connect again." });
   }
 
-  /** The next event, or `null` when there is none in this time. */
+  /** The next event, or `null` when none comes in this time. */
   async #within(ms: number): Promise<IteratorResult<StreamEvent, void> | null> {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const quiet = new Promise<null>((resolve) => {
@@ -176,7 +176,7 @@ class Sending {
   }
 }
 
-/** What a stream ends with for good. */
+/** Errors that end a stream for good. */
 const lasting: ReadonlySet<string> = new Set(["step-failed", "run-failed", "cancelled", "unknown-step"]);
 
 function eventText(event: string, id: string | null, data: unknown): string {

@@ -1,12 +1,12 @@
 /**
- * Values of a journal as plain JSON, for reading. What JSON cannot say is turned into what comes nearest, and
- * does not come back: send values in the form your workflow's schema takes.
+ * Values of a journal as plain JSON, for reading. Values that JSON cannot express are converted to the
+ * nearest equivalent, which is not reversible. Send values in the form that your workflow's schema accepts.
  */
 
 /** A plain JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/** Shared parts are written out each time they are met: a value of many such parts is cut here. */
+/** Shared parts are written each time they occur, so a value with very many of them is cut. */
 const mostNodes = 1_000_000;
 
 /**
@@ -63,14 +63,14 @@ class Converter {
     return this.#members(Object.entries(value));
   }
 
-  /** Without its stack, and without further fields: these are for logs. */
+  /** Without its stack and further fields, which belong in logs. */
   #error(error: Error): Json {
     const { name, message, code, cause, errors } = error as Error & { code?: unknown; errors?: unknown };
     return this.#members(Object.entries({ name, message, code, cause, errors }));
   }
 
   #members(entries: readonly (readonly [string, unknown])[]): Json {
-    // A member may be called `__proto__`.
+    // A member may be named `__proto__`.
     const members = Object.create(null) as Record<string, Json>;
     for (const [key, item] of entries) if (item !== undefined) members[key] = this.convert(item);
     return members;

@@ -1,16 +1,18 @@
 /**
  * Webhooks: raw bytes are verified before anything is parsed.
  *
- * W1. The id of a message is made of signed parts only. It names the run (`runId`) or the answer (`id`), so the
- *     journal itself remembers it, for ever, in the same write as the effect: a replay finds it there.
+ * W1. The id of a message is made of signed parts only. It becomes the id of the run (`runId`) or of the
+ *     answer (`id`), so the journal stores it in the same write as the effect, and a replayed message is
+ *     recognized.
  */
 
+import { type App, DurableError } from "@durable/core";
 import { assertType, parseJson, readBytes } from "./body.ts";
 import { errorResponse, HttpError, json } from "./errors.ts";
 import { sha256Hex, utf8 } from "./hmac.ts";
 import { type Limits, limitsOf } from "./limits.ts";
 import type { Handler } from "./options.ts";
-import type { Verified, WebhookProfile } from "./profiles.ts";
+import type { Verified, WebhookProfile } from "./webhook-profiles.ts";
 import { toJson } from "./to-json.ts";
 
 /** Options of `webhook` and `verifyWebhook`. */
@@ -49,7 +51,7 @@ export async function verifyWebhook(request: Request, options: WebhookOptions): 
   const { profile, now = Date.now } = options;
   const limits = limitsOf(options.limits);
   if (request.method !== "POST")
-    throw new HttpError("method-not-allowed", "This address takes POST.", { headers: { allow: "POST" } });
+    throw new HttpError("method-not-allowed", "This address accepts POST.", { headers: { allow: "POST" } });
   assertType(request, profile.types);
   const bytes = await readBytes(request, limits);
   const verified = await profile.verify({ headers: request.headers, bytes, now: now(), limits });
@@ -80,4 +82,26 @@ export function webhook(options: WebhookOptions, handle: WebhookHandle): Handler
 export async function webhookRunId(name: string, id: string): Promise<string> {
   const hash = await sha256Hex(utf8(`durable webhook ${id}`));
   return `${name}-${hash.slice(0, 40)}`;
+}
+
+/** The result of `startOnce`. */
+export interface StartedOnce {
+  readonly status: "started" | "duplicate";
+  readonly runId: string;
+}
+
+/**
+ * Starts a run under an id that names its message. A second call is a `duplicate`, even if the input differs.
+ */
+export async function startOnce(
+  app: Pick<App, "start">,
+  { workflow, input, id }: { readonly workflow: string; readonly input?: unknown; readonly id: string },
+): Promise<StartedOnce> {
+  try {
+    const run = await app.start(workflow, input, { id });
+    return { status: run.created ? "started" : "duplicate", runId: run.id };
+  } catch (error) {
+    if (!DurableError.is(error, "input-mismatch")) throw error;
+    return { status: "duplicate", runId: id };
+  }
 }

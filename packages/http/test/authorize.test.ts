@@ -1,11 +1,11 @@
-/** Who may do what: nothing by default, and an answer by token always. */
+/** Permissions: nothing is allowed by default, except an answer by token. */
 
 import { createApp, MemoryStorage } from "@durable/core";
 import { type Action, createHandler, HttpError } from "@durable/http";
 import { expect, test } from "vitest";
 import { lab, labSecret, origin, stopped, workflows } from "./support/lab.ts";
 
-/** Every route that needs leave, in its good form. */
+/** A valid request to every route that needs permission. */
 const asks: readonly [method: string, path: string, body?: unknown][] = [
   ["POST", "/runs", { workflow: "echo", id: "new" }],
   ["GET", "/runs"],
@@ -77,7 +77,7 @@ test("without authorize a refusal says how to allow, whatever else is wrong with
   }
 });
 
-test("the hook is told what is asked for, run and workflow included", async () => {
+test("the hook gets the action, with its run and workflow", async () => {
   const seen: Action[] = [];
   const { app, handler } = lab({
     authorize: (_request, action) => {
@@ -116,14 +116,14 @@ test("a hook may answer itself, with 401 for instance", async () => {
   expect((await app.list()).runs).toEqual([]);
 });
 
-test("a hook that breaks is our fault, and lets nobody in", async () => {
+test("a hook that throws is a server error, and allows nothing", async () => {
   const { handler, app, errors } = lab({ authorize: () => Promise.reject(new Error("no database")) });
   const response = await handler(requestOf(["POST", "/runs", { workflow: "echo" }]));
   expect([response.status, errors.length]).toEqual([500, 1]);
   expect((await app.list()).runs).toEqual([]);
 });
 
-test("tokens are shown to those who may see them, and to nobody else", async () => {
+test("tokens are shown only to clients that may see them", async () => {
   const { waiting, get } = lab({ authorize: (_request, { type }) => type === "read" });
   const [token = ""] = await waiting("open", "one");
   const text = await (await get("/runs/one")).text();
@@ -148,7 +148,7 @@ test("nothing but true shows tokens", async () => {
   }
 });
 
-test("a hook is never shown an id that is none", async () => {
+test("a hook never gets an invalid id", async () => {
   const seen: Action[] = [];
   const { handler } = lab({ authorize: (_request, action) => (seen.push(action), true) });
   for (const ask of [
@@ -163,7 +163,7 @@ test("a hook is never shown an id that is none", async () => {
   expect(seen).toEqual([]);
 });
 
-test("an answer by token needs no leave", async () => {
+test("an answer by token needs no permission", async () => {
   const { waiting, post } = lab({ authorize: () => false });
   const [token] = await waiting("open", "one");
   expect((await post(`/resume/${token}`, { value: 1 })).status).toBe(200);

@@ -1,4 +1,4 @@
-/** Bodies within limits: counted while they are read, refused before they are understood. */
+/** Bodies within limits: counted while they are read, refused before they are parsed. */
 
 import { defaultLimits, HttpError, readForm, readJson } from "@durable/http";
 import { seeded } from "@durable/testing";
@@ -26,7 +26,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-/** A body without a length, in pieces; `pulled` says how many were asked for. */
+/** A body without a length, in pieces; `pulled` is the number of pieces that were read. */
 function inPieces(pieces: readonly Uint8Array[] | (() => Uint8Array)): {
   body: ReadableStream;
   pulled: () => number;
@@ -69,7 +69,7 @@ test("H64 a body of the limit is read, with a length or in pieces; one byte more
   }
 });
 
-test("H64 a body without end is given up at the limit, and its sender is told to stop", async () => {
+test("H64 a body without end is refused at the limit, and its stream is cancelled", async () => {
   const piece = new Uint8Array(64 * 1024).fill(0x20);
   const { body, pulled, gone } = inPieces(() => piece);
   expect(await codeOf(readJson(request(body)))).toBe("body-too-large");
@@ -119,7 +119,7 @@ test("a body that breaks off is the client's fault", async () => {
   expect(await codeOf(readJson(request(broken)))).toBe("incomplete-body");
 });
 
-test("a body that somebody read before is our own fault, and says so", async () => {
+test("a body that was already read is a server error with its own code", async () => {
   const used = request("1");
   await used.text();
   const error = await readJson(used).catch((thrown: unknown) => thrown);
@@ -141,7 +141,7 @@ test.each([
   expect(await codeOf(readJson(request("{}", { "content-type": given })))).toBe(expected);
 });
 
-test("what is no JSON is refused without a word of it", async () => {
+test("invalid JSON is refused without quoting it", async () => {
   for (const text of [
     "",
     " ",
@@ -172,7 +172,7 @@ test("H52 a depth bomb never reaches JSON.parse", async () => {
   expect(parse).toHaveBeenCalledTimes(1);
 });
 
-test("members and strings are counted; what stands in strings is not taken for structure", async () => {
+test("members and strings are counted; the content of strings is not counted as structure", async () => {
   const object = (count: number): string =>
     `{${Array.from({ length: count }, (_, i) => `"k${i}":0`).join()}}`;
   expect(await codeOf(readJson(request(object(10_000))))).toBe("read");

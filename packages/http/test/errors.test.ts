@@ -1,4 +1,4 @@
-/** Codes and statuses: the table of the documentation, and what an answer may say. */
+/** Codes and statuses: the table of the documentation, and what a response may contain. */
 
 import { readFileSync } from "node:fs";
 import { DurableError, type ErrorCode } from "@durable/core";
@@ -19,7 +19,7 @@ test("R1 every code of the library has the status of the table of errors", async
   }
 });
 
-test("R2 what is our fault is told by its code alone, and heard by onError", async () => {
+test("R2 a server error is answered with its code alone, and passed to onError", async () => {
   for (const [code, status] of table) {
     const heard: unknown[] = [];
     const error = new DurableError(code, "/srv/private/journal.db", { details: { token: "t" } });

@@ -1,4 +1,4 @@
-/** H64 over real sockets: whatever is sent, the answer is 4xx, memory is bounded, and nothing is resumed. */
+/** H64 over real sockets: every bad body gets a 4xx, memory is bounded, and nothing is resumed. */
 
 import { gzipSync } from "node:zlib";
 import { createApp, MemoryStorage } from "@durable/core";
@@ -47,7 +47,7 @@ const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\
 const sized = (text: string, headers: Record<string, string>): string =>
   wire(`POST ${path}`, { ...headers, "content-length": String(text.length) }, text);
 
-/** All of these are about the open wait, and none of them is a proper answer to it. */
+/** Requests for an open wait, none of which is a valid answer. */
 const hostile: Record<string, () => { pieces: Parameters<typeof raw>[1]; statuses: readonly number[] }> = {
   "no length and no body": () => ({ pieces: [wire(`POST ${path}`, json)], statuses: [400] }),
   "in pieces, one byte over": () => {
@@ -65,7 +65,7 @@ const hostile: Record<string, () => { pieces: Parameters<typeof raw>[1]; statuse
     pieces: [wire(`POST ${path}`, { ...json, "content-length": "999999999" }, value)],
     statuses: [413],
   }),
-  "a length that is no number": () => ({
+  "a length that is not a number": () => ({
     pieces: [wire(`POST ${path}`, { ...json, "content-length": "ten" }, value)],
     statuses: [400],
   }),
@@ -83,7 +83,7 @@ const hostile: Record<string, () => { pieces: Parameters<typeof raw>[1]; statuse
     ],
     statuses: [400],
   }),
-  "pieces of a size that is none": () => ({
+  "chunks with an invalid size": () => ({
     pieces: [wire(`POST ${path}`, { ...json, "transfer-encoding": "chunked" }, "zz\r\nabc\r\n")],
     statuses: [400],
   }),
@@ -164,14 +164,14 @@ test("H64 a body without end takes no room, and a proper request is answered bes
         },
       ]);
     const crowd = (): Promise<Awaited<ReturnType<typeof raw>>>[] => Array.from({ length: 12 }, endless);
-    // What it takes to read from as many at once is not what is asked about.
+    // Warms up first, because the cost of many connections is not measured here.
     await Promise.all(crowd());
     const before = await own.memory();
     const sending = crowd();
     const beside = await fetch(`http://127.0.0.1:${own.port}/runs/kept`);
     expect(beside.status).toBe(200);
     for (const { statuses, closed } of await Promise.all(sending)) {
-      // Who sends on and on may be cut off before it hears why.
+      // A client that keeps sending may be cut off before it reads the response.
       expect(statuses[0] ?? 413).toBe(413);
       expect(closed).toBe(true);
     }

@@ -1,4 +1,4 @@
-/** H65: ids and names that are paths, patterns, headers or twins of others, in every place a client can put one. */
+/** H65: ids and names that look like paths, patterns, headers or other ids, in every place a client can put one. */
 
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -81,9 +81,9 @@ describe.each<[string, () => Storage]>([
         await post("/runs", { workflow: "echo", id }),
         await post(`/runs/${name}-real/fork`, { from: "say", id }),
       ];
-      // A dot is taken out of a path before anybody sees it: what is left may be another address.
+      // A dot segment is removed from the path before routing, so the rest may be another address.
       for (const { status } of asked) expect(refused, id).toContain(status);
-      // As names of workflows, steps and streams they are looked for, and not found.
+      // As names of workflows, steps and streams they are looked up and not found.
       const named = [
         await post("/runs", { workflow: id }),
         await post(`/runs/${name}-real/fork`, { from: id }),
@@ -136,7 +136,7 @@ describe.each<[string, () => Storage]>([
   });
 });
 
-test("H65 paths that climb, and escapes that are none, lead nowhere", async () => {
+test("H65 paths with dot segments and invalid escapes lead nowhere", async () => {
   const { get } = lab({ basePath: "/durable" });
   const climbing = [
     "/durable/../runs",

@@ -1,4 +1,4 @@
-/** Bodies over the Node server: both ways streaming, no faster than they are taken, and those that nobody wants. */
+/** Bodies over the Node server: streaming both ways with backpressure, and bodies that are not read. */
 
 import { expect, test, vi } from "vitest";
 import { pause, raw, wire } from "./support/raw.ts";
@@ -28,13 +28,13 @@ test("who sends more than is wanted hears the answer all the same, and is not re
     const response = await fetch(url, { method: "POST", body: new Uint8Array(size) });
     expect([response.status, await response.text()]).toEqual([413, "enough"]);
   }
-  // The rest of the body has gone by when the answer ends: nothing is left that could break the line.
+  // The rest of the body was discarded when the response ends, so the connection stays usable.
   const head = wire("POST /", { "content-length": "100000" });
   const late = await raw(port, [head, "x".repeat(50_000), pause(50), "x".repeat(50_000)]);
   expect(late).toMatchObject({ statuses: [413], closed: true });
   for (const connection of ["close", "keep-alive"]) {
     const headers = { connection, "content-length": "100000" };
-    // Sooner than Node would let go of a connection that is kept.
+    // Sooner than Node's keep-alive timeout.
     const never = await raw(port, [wire("POST /", headers), "x".repeat(50_000)], 4_000);
     expect(never).toMatchObject({ statuses: [413], closed: true });
   }
@@ -73,7 +73,7 @@ test("a body that the handler does not read stays with its sender", async () => 
 
 test("a body that is refused unread, and is all there, is not waited for: the connection goes on", async () => {
   const { port } = await served(() => new Response("no", { status: 415 }));
-  // Time stands still: whoever waits for it waits for ever.
+  // Time stands still, so a wait for a timer would never end.
   vi.useFakeTimers({ toFake: ["setTimeout"] });
   try {
     const kept = wire("POST /", { connection: "keep-alive", "content-length": "300" }, "x".repeat(300));

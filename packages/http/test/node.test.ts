@@ -1,4 +1,4 @@
-/** The Node server: real sockets, both ways streaming, an end in good order. */
+/** The Node server: real sockets, streaming both ways, graceful close. */
 
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -68,7 +68,7 @@ test("H48 a stream over sockets, cut by the client after every event: each is se
     const abort = new AbortController();
     const headers = last === "" ? {} : { "last-event-id": last };
     const response = await fetch(`${url}/runs/s/streams/say`, { headers, signal: abort.signal });
-    // The place of the connection before is free once the server has seen that its client went.
+    // The slot of the previous connection is free once the server has noticed the disconnect.
     if (response.status === 429) {
       await new Promise((go) => setTimeout(go, 5));
       continue;
@@ -187,7 +187,7 @@ test("close lets requests end, cuts streams at once, and takes no more", async (
   const waiting = fetch(`${server.url}/slow`);
   await asked.promise;
   const closing = server.close();
-  // The stream ends, and not as one that is complete: its client will connect again.
+  // The stream ends without an end event, so its client will reconnect.
   expect(eventsIn(await stream.text()).map(({ event }) => event)).not.toContain("end");
   slow.resolve(new Response("in time"));
   const answer = await waiting;

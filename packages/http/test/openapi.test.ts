@@ -1,4 +1,4 @@
-/** The description: served, complete, and true of real answers (support/described.ts checks each one). */
+/** The description: served, complete, and correct for real responses (support/described.ts checks each one). */
 
 import { openApi } from "@durable/http";
 import { expect, test } from "vitest";

@@ -52,7 +52,7 @@ test("H29 of 32 answers at once one is taken, and what follows runs once", async
   expect([await app.get("one").result(), acted]).toEqual([winner, 1]);
 });
 
-test("H33 each token answers its own wait, whichever comes first; late and cancelled are told apart", async () => {
+test("H33 each token answers its own wait, whichever comes first; late and cancelled are distinguished", async () => {
   const { app, post, waiting } = lab();
   const [a, b] = await waiting("two", "one");
   expect((await post(`/resume/${b}`, { value: "for b" })).status).toBe(200);
@@ -249,8 +249,8 @@ test.each([
 test.each([
   ["JSON without a value", "application/json", '{"id":"x"}', 400],
   ["JSON with more", "application/json", '{"value":1,"token":"y"}', 400],
-  ["JSON that is no object", "application/json", "true", 400],
-  ["an id that is no text", "application/json", '{"value":1,"id":{}}', 400],
+  ["JSON that is not an object", "application/json", "true", 400],
+  ["an id that is not a string", "application/json", '{"value":1,"id":{}}', 400],
   ["an id without characters", "application/json", '{"value":1,"id":""}', 400],
   ["an id of 257 characters", "application/json", `{"value":1,"id":"${"i".repeat(257)}"}`, 400],
   ["a form without a value", "application/x-www-form-urlencoded", "id=x", 400],

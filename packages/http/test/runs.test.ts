@@ -41,12 +41,12 @@ test("the same start again is the same run, with another input it is refused", a
 test.each([
   ["an unknown workflow", { workflow: "nope" }, 404, "unknown-workflow"],
   ["no workflow", { input: 1 }, 400, "invalid-body"],
-  ["a workflow that is no text", { workflow: 7 }, 400, "invalid-body"],
+  ["a workflow that is not a string", { workflow: 7 }, 400, "invalid-body"],
   ["a further member", { workflow: "echo", delete: true }, 400, "invalid-body"],
   ["a list", ["echo"], 400, "invalid-body"],
   ["null", null, 400, "invalid-body"],
   ["a bad id", { workflow: "echo", id: "../x" }, 400, "invalid-id"],
-  ["an id that is no text", { workflow: "echo", id: 7 }, 400, "invalid-body"],
+  ["an id that is not a string", { workflow: "echo", id: 7 }, 400, "invalid-body"],
   ["an input that does not fit", { workflow: "typed", input: { n: "x" } }, 422, "invalid-input"],
 ])("a start with %s is refused and records nothing", async (_what, body, status, code) => {
   const { get, post, errors } = lab();
@@ -102,7 +102,7 @@ test.each([
   expect([response.status, await codeOf(response)]).toEqual([400, "invalid-query"]);
 });
 
-test("a cursor that is none is refused", async () => {
+test("an invalid cursor is refused", async () => {
   const response = await lab().get("/runs?cursor=%27%20or%201=1");
   expect([response.status, await codeOf(response)]).toEqual([400, "invalid-options"]);
 });
@@ -200,7 +200,7 @@ test.each([
   expect(errors).toEqual([]);
 });
 
-test("POST cancel ends a run, with or without a body, and says how it stands when it is over", async () => {
+test("POST cancel ends a run, with or without a body, and returns the outcome of a run that has ended", async () => {
   const { app, post, waiting } = lab();
   await waiting("open", "a");
   await waiting("open", "b");
@@ -269,7 +269,7 @@ test("HEAD says what GET says, without a body", async () => {
   }
 });
 
-test("a storage that is down is 503 with retry-after; what is wrong stays in the log", async () => {
+test("a storage that is down is 503 with retry-after; the reason stays in the log", async () => {
   const storage = new MemoryStorage();
   const fault = new DurableError("storage-failed", "The file /srv/private/journal.db cannot be opened.");
   storage.list = () => Promise.reject(fault);
@@ -277,7 +277,7 @@ test("a storage that is down is 503 with retry-after; what is wrong stays in the
   const response = await get("/runs");
   expect([response.status, response.headers.get("retry-after")]).toEqual([503, "5"]);
   expect(await response.json()).toEqual({
-    error: { code: "storage-failed", message: "The storage cannot be used now. Try again later." },
+    error: { code: "storage-failed", message: "The storage is not available. Try again later." },
   });
   expect(errors).toEqual([fault]);
 });
@@ -292,7 +292,7 @@ test("a fault of our own is 500 without a word about it", async () => {
   expect(errors.length).toBe(1);
 });
 
-test("what a workflow's own code throws in the background is no answer's fault", async () => {
+test("an error that a workflow throws in the background changes no response", async () => {
   const odd = durable("odd", () => {
     throw new Error("thrown by the workflow");
   });

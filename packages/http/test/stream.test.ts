@@ -1,4 +1,4 @@
-/** Streams as server-sent events: from any place on, live and recorded. */
+/** Streams as server-sent events: from any position, live and recorded. */
 
 import { type App, createApp, durable, DurableError, MemoryStorage, type Run } from "@durable/core";
 import { createHandler } from "@durable/http";
@@ -20,7 +20,7 @@ async function recorded(app: App, id: string, count: number): Promise<void> {
   }
 }
 
-/** An app whose stream says three chunks and fails, and says five the second time, if there is one. */
+/** An app whose stream yields three chunks and fails, and yields five in a second attempt. */
 function flakyLab(attempts: number): Lab {
   const flaky = durable("flaky", async (ctx) => {
     const say = ctx.stream(
@@ -90,9 +90,9 @@ test("from and attempt name a place without a header", async () => {
   for (let from = 0; from <= 5; from++)
     expect(await read(get(`/runs/f/streams/say?attempt=2&from=${from}`))).toEqual(all.slice(4 + from));
   expect(await read(get("/runs/f/streams/say?from=2"))).toEqual(all.slice(2));
-  // A header wins: it is what the client saw last.
+  // The header wins, because it is the last event that the client got.
   expect(await read(get("/runs/f/streams/say?from=0", { "last-event-id": "2:3" }))).toEqual(all.slice(-2));
-  // Further than anything there is: the end alone.
+  // Beyond the last chunk: only the end.
   expect(await read(get("/runs/f/streams/say", { "last-event-id": "9:9" }))).toMatchObject([
     { event: "end" },
   ]);
@@ -124,7 +124,7 @@ test("a client that is there before the first chunk sees all as it comes, and he
   for await (const { id, event } of eventsOf(response)) {
     if (event === "comment") comments += 1;
     else seen.push(`${event} ${id}`);
-    // Each chunk is let out once the one before was seen, after a quiet while.
+    // Each chunk is released after the previous one was read and some comments were sent.
     if (event !== "comment" || comments % 3 === 0) steps.shift()?.();
   }
   expect(seen).toEqual(["chunk 1:0", "chunk 1:1", "chunk 1:2", "end 1:end"]);
@@ -132,7 +132,7 @@ test("a client that is there before the first chunk sees all as it comes, and he
   await run.result();
 });
 
-/** A run whose stream has one chunk and then waits for ever, or until it is told to go on. */
+/** A run whose stream has one chunk and then waits until `go` is called. */
 function waitingStream(): { app: App; open: Promise<void>; go: () => void } {
   const gate = Promise.withResolvers<void>();
   const flow = durable("hang", async (ctx) => {
@@ -161,11 +161,11 @@ test("when the client goes, the reading ends, and no end is said", async () => {
   const waiting = events.next();
   abort.abort();
   expect(await waiting).toEqual({ done: true, value: undefined });
-  // By letting go of the body.
+  // By cancelling the body.
   const second = await ask();
   expect(second.status).toBe(200);
   await second.body?.cancel();
-  // By a signal that was off before it began; by HEAD, which opens none.
+  // By a signal that was aborted before; by HEAD, which opens no stream.
   expect(await (await ask({ signal: AbortSignal.abort() })).text()).toBe("");
   expect((await ask({ method: "HEAD" })).status).toBe(200);
   const last = await ask();
@@ -243,7 +243,7 @@ test.each([
   ["internal", new Error("/srv/private is gone")],
   ["storage-failed", new DurableError("storage-failed", "/srv/private is gone")],
 ])(
-  "what fails on the way (%s) ends the connection without an end, and is told to us",
+  "a failure on the way (%s) ends the connection without an end event, and goes to onError",
   async (code, error) => {
     const { app, open, go } = waitingStream();
     await open;
@@ -261,7 +261,7 @@ test.each([
   },
 );
 
-test("a reading that nobody wants any more is called off", async () => {
+test("a read without a client is cancelled", async () => {
   const { app, open, go } = waitingStream();
   await open;
   const signals: (AbortSignal | undefined)[] = [];

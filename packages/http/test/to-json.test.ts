@@ -16,7 +16,7 @@ test.each<[string, unknown, unknown]>([
   ["numbers JSON has not", [Number.NaN, Infinity, -0], [null, null, 0]],
   ["a bigint", 12345678901234567890n, "12345678901234567890"],
   ["a date", new Date(0), "1970-01-01T00:00:00.000Z"],
-  ["a date that is none", new Date(Number.NaN), null],
+  ["an invalid date", new Date(Number.NaN), null],
   [
     "a map",
     new Map<unknown, unknown>([

@@ -1,4 +1,4 @@
-/** Who signed: published examples of each sender, and what is not quite one of them. */
+/** Signatures: published examples of each sender, and variations that are invalid. */
 
 import { github, slack, standardWebhooks, stripe, verifyWebhook, type WebhookProfile } from "@durable/http";
 import { describe, expect, test } from "vitest";
@@ -108,7 +108,7 @@ const cases: Record<string, Case> = {
 
 const body = '{"id":"evt_1","event_id":"Ev1","n":1}';
 
-/** What a request is answered with: the id it has, or the code of its refusal. */
+/** The id of a request, or the code of its refusal. */
 async function verdict(profile: WebhookProfile, request: Request, now = at): Promise<string> {
   try {
     return (await verifyWebhook(request, { profile, now: () => now * 1_000 })).id;
@@ -156,7 +156,7 @@ describe.each(Object.entries(cases))("%s", (name, { make, secret, other, sign, s
     const profile = make(secret);
     const value = good().headers[signature] as string;
     const start = Math.max(value.lastIndexOf("v1,") + 3, value.slice(0, -1).lastIndexOf("=") + 1);
-    // The last letter of base64 holds bits that do not count.
+    // The last letter of base64 has unused bits.
     for (let i = start; i < value.length - 2; i++) {
       const letter = value[i] as string;
       const flipped = value.slice(0, i) + (letter === "A" || letter === "a" ? "b" : "a") + value.slice(i + 1);
@@ -233,7 +233,7 @@ test("ids come from what is signed: the event's own, or the body", async () => {
     expect(await id(stripe({ secrets: "s" }), signStripe("s", at, odd)), odd).toMatch(/^sha256-/);
 });
 
-test("a signed time that is given twice is none, in either order and also when both are equal", async () => {
+test("a signed time that is given twice is invalid, in either order and also when both are equal", async () => {
   const { headers } = signStripe("s", at, body);
   const value = headers["stripe-signature"] as string;
   for (const twice of [`t=${at},${value}`, `t=1,${value}`, `${value},t=1`])
@@ -251,7 +251,7 @@ test("an id has 256 visible characters at most, also when it is signed", async (
     expect(await of(id), id).toBe("bad-signature");
 });
 
-test("a signature of another version is none, whatever follows", async () => {
+test("a signature of another version is ignored", async () => {
   const signed = signStandard(key, "msg_1", at, body);
   const mac = (signed.headers["webhook-signature"] as string).slice(3);
   for (const start of ["v1", "v1a", "v1;", "v1=", "v2,", "V1,", ""])

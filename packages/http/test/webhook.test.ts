@@ -1,4 +1,4 @@
-/** H63: a webhook that comes twice has one effect, whoever sends it again and however. */
+/** H63: a webhook that arrives twice has one effect. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ const at = 1_700_000_000;
 const key = Buffer.from("a key of the sender of 32 bytes!");
 const body = '{"id":"evt_1","event_id":"Ev1","n":1}';
 
-/** Each handler stands for a process: an app and a connection of its own on one file. */
+/** Each handler is like a process: it has its own app and connection on one file. */
 function handlers(
   name: string,
   profile: WebhookProfile,
@@ -57,7 +57,7 @@ const senders: Record<
   "standard-webhooks": {
     profile: standardWebhooks({ secrets: key.toString("base64") }),
     signed: signStandard(key, "msg_1", at, body),
-    // What a sender tries again, it signs again.
+    // A sender signs a retry again.
     resent: signStandard(key, "msg_1", at + 200, body),
     unsigned: { "user-agent": "other", "x-request-id": "2" },
   },
@@ -121,7 +121,7 @@ describe.each(Object.entries(senders))("%s", (name, { profile, signed, resent, u
     expect(effects()).toBe(1);
   });
 
-  test("a message that does not hold starts nothing, and is told nothing", async () => {
+  test("a message with an invalid signature starts nothing, and the response gives no reason", async () => {
     const { hooks, app } = handlers(`${name}-forged`, profile);
     const replies = new Set<string>();
     for (const forged of [

@@ -1,5 +1,5 @@
 /**
- * A bucket of an S3-compatible store, over `fetch`. What stores answer is read as they mean it:
+ * A bucket of an S3-compatible store, over `fetch`. Status codes have these meanings:
  *
  * 412        there is an object already. It may be one's own: the storage looks.
  * 409        two writes met and neither was decided: ask again.
@@ -49,11 +49,11 @@ class S3Bucket implements Bucket {
     this.#assertWritten(key, await this.#ask({ method: "PUT", key, text }));
   }
 
-  /** Some stores begin to answer before they know, and put the error into the body of a 200. */
+  /** Some stores start the reply before they know the result, and put the error into the body of a 200. */
   #assertWritten(key: string, reply: Reply): void {
     if (reply.status !== 200) throw this.#refusal("written", key, reply);
     if (reply.etag === null || reply.text.includes("<Error>"))
-      throw new DurableError("storage-busy", `The store did not say whether it wrote ${key}.`);
+      throw new DurableError("storage-busy", `The store did not confirm the write of ${key}.`);
   }
 
   async list({ prefix, after = "", limit }: BucketQuery): Promise<BucketPage> {
@@ -71,12 +71,12 @@ class S3Bucket implements Bucket {
       const more = allOf(reply.text, "IsTruncated")[0] === "true";
       const [next] = allOf(reply.text, "NextContinuationToken");
       if (keys.length > 0 || !more || next === undefined) return { keys, more: more && keys.length > 0 };
-      // A page of nothing but what was deleted.
+      // A page that contained only deleted keys.
       query["continuation-token"] = unescaped(next);
     }
   }
 
-  /** One by one: deleting many with one request needs a checksum that stores do not agree on. */
+  /** One by one, because deleting many with one request needs a checksum that stores do not agree on. */
   async delete(keys: readonly string[]): Promise<void> {
     for (let from = 0; from < keys.length; from += deletesAtOnce) {
       const some = keys.slice(from, from + deletesAtOnce);
@@ -101,21 +101,21 @@ class S3Bucket implements Bucket {
     const said = [status, code, message].filter((part) => part !== "").join(" ");
     return new DurableError(
       codeOf(status, code),
-      `${key} in bucket ${this.#bucket} could not be ${what}: the store answered ${said}.`,
+      `${key} in bucket ${this.#bucket} could not be ${what}: the store replied ${said}.`,
       { details: { status, code } },
     );
   }
 }
 
 function codeOf(status: number, said: string): ErrorCode {
-  // Another name, another region, or a store that cannot do what is asked: it will say the same tomorrow.
+  // A wrong name, a wrong region, or an unsupported operation does not change with time.
   if (said === "NoSuchBucket" || status === 301 || status === 501) return "no-storage";
   if (status === 507) return "storage-full";
   if (status === 409 || status === 408 || status === 429 || status >= 500) return "storage-busy";
   return status === 401 || status === 403 ? "storage-readonly" : "storage-failed";
 }
 
-/** What stands in all elements of a name; replies have no others inside. */
+/** The contents of all elements of this name, which contain no other elements. */
 function allOf(xml: string, name: string): string[] {
   return [...xml.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, text = ""]) => text);
 }
@@ -125,7 +125,7 @@ function unescaped(text: string): string {
   return text.replaceAll(/&(?:amp|lt|gt|quot|apos);/g, (entity) => entities[entity as keyof typeof entities]);
 }
 
-/** Keys come in the form of a URL. */
+/** Keys are URL-encoded. */
 function decode(key: string): string {
   return decodeURIComponent(unescaped(key).replaceAll("+", " "));
 }

@@ -1,6 +1,6 @@
 /**
- * Signature Version 4 on Web Crypto: every header that is sent is signed, and nothing else is sent. Other services than
- * the store, such as a queue, are signed for in the same way.
+ * Signature Version 4 on Web Crypto: every header that is sent is signed, and no other is sent. It also signs
+ * for services other than the store, such as a queue. Proven in test/requests.test.ts.
  */
 
 /** The keys of an AWS-compatible account. */
@@ -14,7 +14,7 @@ export interface Credentials {
 /** The service and region that a signature is valid for. */
 export interface SignerScope {
   readonly region: string;
-  /** As AWS names it: `s3`, `sqs`. */
+  /** The name that AWS uses: `s3`, `sqs`. */
   readonly service: string;
 }
 
@@ -43,7 +43,7 @@ async function hmac(key: ArrayBuffer | Uint8Array<ArrayBuffer>, text: string): P
   return crypto.subtle.sign("HMAC", imported, utf8.encode(text));
 }
 
-/** What RFC 3986 lets stand, and nothing else; `encodeURIComponent` lets five more stand. */
+/** Encodes everything that RFC 3986 reserves; `encodeURIComponent` leaves five characters out. */
 export function encode(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
@@ -55,7 +55,7 @@ export function encode(text: string): string {
 export class Signer {
   readonly #credentials: Credentials;
   readonly #scope: SignerScope;
-  /** The key of a day is four hashes; all requests of the day share it. */
+  /** The key of a day takes four hashes and is shared by all requests of the day. */
   #day = "";
   #key: Promise<ArrayBuffer> | null = null;
 

@@ -6,7 +6,7 @@ import { credentials } from "./server.ts";
 
 type Sent = { readonly url: string; readonly init: RequestInit };
 
-/** A store that answers what it is told to, one reply for each request. */
+/** A store with scripted replies, one for each request. */
 function scripted(...replies: (() => Response)[]) {
   const sent: Sent[] = [];
   const bucket = s3Bucket({

@@ -1,4 +1,4 @@
-/** Buckets for tests: one that counts what is asked of it, and one that fails the way object stores do. */
+/** Buckets for tests: one that counts its requests, and one that fails the way object stores do. */
 
 import { DurableError, type Bucket, type BucketPage, type BucketQuery } from "@durable/core";
 import type { Random } from "./random.ts";
@@ -53,21 +53,21 @@ export function countingBucket(bucket: Bucket): Bucket & { readonly counts: Buck
 
 /** What can go wrong with a request to a bucket. */
 export type BucketFault =
-  /** Nothing was done, and the connection was lost. */
+  /** Not applied; the connection was lost. */
   | "lose-request"
   /** It was done, and the reply was lost. */
   | "lose-reply"
   /** The connection was lost, and it is done later. */
   | "apply-late"
-  /** Nothing was done: 409, 429, or 503. */
+  /** Not applied: 409, 429, or 503. */
   | "busy"
-  /** It was done, and the reply was 500. */
+  /** Applied, and the reply was 500. */
   | "busy-after"
   /** It was done, repeated on the way, and then refused: 412 for the caller's own write. */
   | "own-412"
   /** A list without the newest keys. */
   | "stale-list"
-  /** A list that ends early, and says so. */
+  /** A list that ends early and says that there is more. */
   | "short-list";
 
 const onWrites: readonly BucketFault[] = ["lose-request", "lose-reply", "apply-late", "busy", "busy-after"];
@@ -92,11 +92,11 @@ export interface FaultyBucket extends Bucket {
   quiet(): Promise<void>;
 }
 
-/** Not more in a row than a caller who asks again six times can bear. */
+/** Fewer faults in a row than a caller that retries six times can handle. */
 const mostInARow = 3;
 const keysThatLag = 20;
 
-/** Which fault a request meets, and which have happened. */
+/** Draws the fault of each request, and counts the faults that happened. */
 function fate({ random, rate = 0.2, faults }: FaultyBucketOptions) {
   const happened = new Map<BucketFault, number>();
   const inARow = new Map<string, number>();

@@ -1,6 +1,6 @@
 /**
- * Golden journals: recorded once, kept in the repository, and replayed against today's code.
- * Answers, before a deploy, whether it would strand a run that is parked.
+ * Golden journals: recorded once, kept in the repository, and replayed against today's code. Shows before a
+ * deploy whether parked runs could continue with the new code.
  */
 
 import { globSync, readFileSync } from "node:fs";
@@ -39,7 +39,7 @@ export async function replayGolden(
   const sources = given.flatMap((one, index) =>
     typeof one === "string" ? files(one) : [{ source: `journal ${index + 1}`, journal: one }],
   );
-  if (sources.length === 0) throw new Error("replayGolden was given no journals.");
+  if (sources.length === 0) throw new Error("replayGolden needs at least one journal.");
   const against = [options.against].flat();
   const results: GoldenResult[] = [];
   for (const source of sources) results.push(await result(source, against, options));
@@ -48,7 +48,7 @@ export async function replayGolden(
   return report;
 }
 
-/** A pattern that finds nothing would be a test that tests nothing. */
+/** A pattern that matches no file is an error, because such a test would check nothing. */
 function files(pattern: string): Source[] {
   const found = globSync(pattern).toSorted();
   if (found.length === 0) throw new Error(`replayGolden found no file for ${JSON.stringify(pattern)}.`);
@@ -59,7 +59,7 @@ function parsed(text: string): GoldenJournal | Error {
   try {
     const json: unknown = JSON.parse(text);
     if (typeof json === "object" && json !== null) return json as GoldenJournal;
-    return new Error("It is JSON, and no journal that recordGolden made.");
+    return new Error("The file is JSON but not a journal made by recordGolden.");
   } catch (error) {
     return error as Error;
   }

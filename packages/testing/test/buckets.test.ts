@@ -2,13 +2,13 @@ import { DurableError, MemoryBucket } from "@durable/core";
 import { countingBucket, faultyBucket, seeded, type BucketFault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 
-/** A bucket in which every request meets this fault, three times in a row at most. */
-function hurt(fault: BucketFault) {
+/** A bucket in which every request has this fault, three times in a row at most. */
+function bucketWith(fault: BucketFault) {
   const bucket = new MemoryBucket();
   return { bucket, faulty: faultyBucket(bucket, { random: seeded(1), rate: 1, faults: [fault] }) };
 }
 
-const told = (work: Promise<unknown>): Promise<unknown> =>
+const resultOf = (work: Promise<unknown>): Promise<unknown> =>
   work.catch((error: unknown) => (DurableError.is(error) ? error.code : "lost"));
 
 describe("a faulty bucket", () => {
@@ -18,36 +18,36 @@ describe("a faulty bucket", () => {
     ["busy", "storage-busy", null],
     ["busy-after", "storage-busy", "text"],
     ["own-412", false, "text"],
-  ] as const)("%s: a write is told %s, and %s is there", async (fault, said, there) => {
-    const { bucket, faulty } = hurt(fault);
-    expect(await told(faulty.create("key", "text"))).toBe(said);
+  ] as const)("%s: a write gets %s, and %s is stored", async (fault, said, there) => {
+    const { bucket, faulty } = bucketWith(fault);
+    expect(await resultOf(faulty.create("key", "text"))).toBe(said);
     expect(await bucket.get("key")).toBe(there);
     expect(faulty.happened).toEqual(new Map([[fault, 1]]));
   });
 
-  test("what is done late is done once it is quiet", async () => {
-    const { bucket, faulty } = hurt("apply-late");
-    expect(await told(faulty.put("key", "text"))).toBe("lost");
+  test("a late request is applied once the bucket is quiet", async () => {
+    const { bucket, faulty } = bucketWith("apply-late");
+    expect(await resultOf(faulty.put("key", "text"))).toBe("lost");
     expect(await bucket.get("key")).toBeNull();
     await faulty.quiet();
     expect(await bucket.get("key")).toBe("text");
   });
 
   test("lists lag behind until they are settled, and end early only if they say so", async () => {
-    const stale = hurt("stale-list");
+    const stale = bucketWith("stale-list");
     for (const key of ["a", "b", "c"]) await stale.faulty.create(key, "");
     expect(await stale.faulty.list({ prefix: "" })).toEqual({ keys: [], more: false });
     stale.faulty.settle();
     expect(await stale.faulty.list({ prefix: "" })).toEqual({ keys: ["a", "b", "c"], more: false });
-    const short = hurt("short-list");
+    const short = bucketWith("short-list");
     for (const key of ["a", "b", "c"]) await short.bucket.create(key, "");
     expect(await short.faulty.list({ prefix: "" })).toEqual({ keys: ["a", "b"], more: true });
   });
 
-  test("does not hurt one request more often in a row than a patient caller can bear", async () => {
-    const { faulty } = hurt("busy");
+  test("gives one request no more faults in a row than a retrying caller can handle", async () => {
+    const { faulty } = bucketWith("busy");
     const answers = [];
-    for (let i = 0; i < 8; i++) answers.push(await told(faulty.get("key")));
+    for (let i = 0; i < 8; i++) answers.push(await resultOf(faulty.get("key")));
     const busy = new Array(3).fill("storage-busy");
     expect(answers).toEqual([...busy, null, ...busy, null]);
   });

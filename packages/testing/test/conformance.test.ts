@@ -6,7 +6,7 @@ import { blobFaults } from "./support/conformance-blob-faults.ts";
 import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 
-/** Everything of the good storage that the fault does not replace. */
+/** The good storage, with the methods that the fault replaces. */
 function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
   return {
     append: (request) => good.append(request),
@@ -20,7 +20,7 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
   };
 }
 
-/** What became of a test: passed, failed, skipped, or still running after a while. */
+/** The result of a test: passed, failed, skipped, or still running after a while. */
 async function resultOf(title: string, fault: Fault): Promise<string> {
   const check = checks.get(title);
   if (check === undefined) return "unknown test";
@@ -51,7 +51,7 @@ const faults = [...journalFaults, ...lifeFaults, ...blobFaults];
 describe("the suite finds planted faults", () => {
   it.each(faults)("%s: one that %s", async (title, _what, fault) => {
     expect(await resultOf(title, fault)).toMatch(/^failed/);
-    // The same test passes, or does not apply, where the fault is not.
+    // The same test passes, or does not apply, without the fault.
     expect(await resultOf(title, () => ({}))).toMatch(/^(passed|skipped)$/);
   });
 });
@@ -59,10 +59,10 @@ describe("the suite finds planted faults", () => {
 const unopened: Open = () => Promise.reject(new Error("not opened"));
 
 describe("storageConformance", () => {
-  it("refuses to skip what is no test, and names the tests there are", () => {
+  it("refuses to skip an unknown test, and names the known ones", () => {
     const skip = [{ test: "lists newest frist", reason: "none" }];
     const register = (): void => storageConformance("mine", unopened, { skip });
-    expect(register).toThrow(/"lists newest frist", which is no test/);
+    expect(register).toThrow(/"lists newest frist", which is not one of its tests/);
     expect(register).toThrow(/append creates a run at position 0/);
   });
 });

@@ -1,4 +1,4 @@
-/** A user's own workflow under random schedules and faults. */
+/** A user's workflow under random schedules and faults. */
 
 import { durable } from "@durable/core";
 import { describe, expect, test } from "vitest";
@@ -72,11 +72,11 @@ describe("explore", () => {
     expect(total.met.get("entry child.completed")).toBeGreaterThan(60);
     expect(total.met.get("entry stream.chunks")).toBeGreaterThan(60);
     expect(total.met.get("a blob")).toBeGreaterThan(30);
-    // One for each child, at least: their work is seen as that of their parent is.
+    // At least one for each child: their work is observed like that of their parent.
     expect(total.bodies).toBeGreaterThan(30 * 4);
   });
 
-  test("finds chance in the body of a workflow, and shows the shortest history", async () => {
+  test("finds randomness in the body of a workflow, and shows the shortest history", async () => {
     const flow = durable("chance", async (ctx) => {
       if (Math.random() < 0.5) await ctx.step("sometimes", () => 1);
       await ctx.step("always", () => 2);
@@ -88,17 +88,17 @@ describe("explore", () => {
     await expect(failure).rejects.toThrow(/The shortest history found:\n.*run\.started/s);
   });
 
-  test("finds an output that is not what was expected, and says which", async () => {
+  test("finds an unexpected output, and shows it", async () => {
     const failure = explore(refund, {
       input: { id: "order-7", cents: 8_000 },
       resume: { approve: { ok: false } },
       seeds: 3,
       expect: ({ ok }) => expect(ok).toBe(true),
     });
-    await expect(failure).rejects.toThrow(/I5 .*not what was expected/s);
+    await expect(failure).rejects.toThrow(/I5 .*which `expect` rejects/s);
   });
 
-  test("says what to do when nobody has an answer", async () => {
+  test("says what to do when an answer is missing", async () => {
     const failure = explore(refund, { input: { id: "order-7", cents: 8_000 }, seeds: 3 });
     await expect(failure).rejects.toThrow(/waits for "approve".*Add \{ resume: \{ "approve": \.\.\. \} \}/s);
   });

@@ -1,4 +1,4 @@
-/** All that can work in a workflow, and none of it while golden journals are replayed. */
+/** Everything that can do work in a workflow: none of it runs while golden journals are replayed. */
 
 import { createApp, durable, MemoryStorage, type AnyWorkflow, type Context } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
@@ -8,7 +8,7 @@ import { faultyStorage, recordGolden, replayGolden, virtualWorld, type GoldenJou
 const secret = "a secret for tests, of no worth";
 type Body = (ctx: Context, input: string) => unknown;
 
-/** Whatever began to work, by whatever code. */
+/** Every body that started, in any code. */
 const began: string[] = [];
 const work =
   <T>(name: string, value: T) =>
@@ -26,7 +26,7 @@ function lab() {
   return { world, storage, secret };
 }
 
-/** The journal of a run of this code, and what it is against other code. */
+/** The journal of a run of this code, to replay against other code. */
 async function recorded(code: ReturnType<typeof flow>, answer?: unknown): Promise<GoldenJournal> {
   const at = lab();
   const bound = code.with(at);
@@ -136,7 +136,7 @@ describe("H54 children", () => {
 });
 
 describe("H54 uncertain steps", () => {
-  /** Dies when the charge is announced and its outcome is not written down. */
+  /** Dies after the charge is announced and before its outcome is recorded. */
   async function died(code: ReturnType<typeof flow>): Promise<GoldenJournal> {
     const { world, storage } = lab();
     const plan = (operation: string, index: number) =>
@@ -147,7 +147,7 @@ describe("H54 uncertain steps", () => {
     return recordGolden(storage, "a-1");
   }
 
-  test("are neither repeated nor found out about", async () => {
+  test("are neither repeated nor resolved", async () => {
     const find = work("find out", { status: "retry" } as const);
     const charging = (onUncertain: "retry" | typeof find) =>
       flow((ctx) => ctx.step("charge", work("charge", 1), { onUncertain }));
@@ -160,7 +160,7 @@ describe("H54 uncertain steps", () => {
   });
 });
 
-describe("H54 what does not stand in the batches", () => {
+describe("H54 values outside of the batches", () => {
   const large = flow(async (ctx, topic) => {
     const pages = await ctx.step("write", () =>
       Array.from({ length: 9 }, (_, n) => `${topic} ${n} `.repeat(99)),
@@ -168,7 +168,7 @@ describe("H54 what does not stand in the batches", () => {
     return [pages, await ctx.suspend("approve"), await ctx.step("again", () => pages.toReversed())];
   });
 
-  test("large values come along, also those that a fork has from its ancestors", async () => {
+  test("large values are recorded, including those that a fork has from its ancestors", async () => {
     const at = lab();
     const bound = large.with(at);
     await at.world.run(bound.run("tides", { id: "a-1" }));
@@ -190,7 +190,7 @@ describe("H54 what does not stand in the batches", () => {
     );
   });
 
-  test("H68 a sealed run is recorded and replayed with its key, and stays sealed in the file", async () => {
+  test("H68 an encrypted run is recorded and replayed with its key, and stays encrypted in the file", async () => {
     const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(9) } });
     const at = { ...lab(), encryption };
     const parked = await at.world.run(large.with(at).run("tides", { id: "a-1" }));

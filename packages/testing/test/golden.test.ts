@@ -9,7 +9,7 @@ import { GoldenError, recordGolden, replayGolden, virtualWorld, type GoldenJourn
 const secret = "a secret for tests, of no worth";
 type Body = (ctx: Context, input: { readonly topic: string }) => unknown;
 
-/** Every body that began, by whatever code. */
+/** Every body that started, in any code. */
 const bodies: string[] = [];
 const work = (name: string) => () => {
   bodies.push(name);
@@ -63,7 +63,7 @@ describe("recordGolden", () => {
     expect(journal.batches.map((batch) => JSON.stringify(batch))).toEqual(batches);
   });
 
-  test("brings along what a fork of a fork reads, also of runs that were deleted, and no more", async () => {
+  test("includes the ancestors of a fork of a fork, also deleted ones, and no more", async () => {
     const world = virtualWorld();
     const storage = new MemoryStorage({ now: () => world.now() });
     const bound = reviewed.with({ world, storage, secret });
@@ -82,7 +82,7 @@ describe("recordGolden", () => {
     expect(await verdictOf(journal, reviewed)).toMatchObject({ verdict: "replays" });
   });
 
-  test("of a run that is not there says so", async () => {
+  test("of an unknown run is an error", async () => {
     await expect(recordGolden(new MemoryStorage(), "a-1")).rejects.toMatchObject({ code: "not-found" });
     await expect(recordGolden(new MemoryStorage(), "../a")).rejects.toMatchObject({ code: "invalid-id" });
   });
@@ -115,7 +115,7 @@ describe("replayGolden: a run that ended", () => {
     );
   });
 
-  test("that comes to another end has diverged, and both are told; stacks are not compared", async () => {
+  test("that reaches another end has diverged, and both ends are reported; stacks are not compared", async () => {
     const journal = await recorded(reviewed, "fine");
     const other = flow(async (ctx, input) => [await reviewedBody(ctx, input), "more"]);
     const { verdict, message } = await verdictOf(journal, other);
@@ -128,7 +128,7 @@ describe("replayGolden: a run that ended", () => {
     expect(await verdictOf(await recorded(failing()), failing())).toMatchObject({ verdict: "replays" });
   });
 
-  test("says what the library warned about: results nobody asks for any more", async () => {
+  test("reports warnings of the library: results that the code no longer asks for", async () => {
     const without = flow(async (ctx) => {
       await ctx.suspend("approve");
       return "short";
@@ -189,7 +189,7 @@ describe("replayGolden: a run that is parked", () => {
     ]) {
       const outside = {
         v: 1,
-        by: "somebody.1",
+        by: "another.1",
         outside: true,
         entries: [{ at: 1_800_000_000_000, ...entry }],
       };
@@ -202,13 +202,13 @@ describe("replayGolden: a run that is parked", () => {
 });
 
 describe("replayGolden: what cannot be replayed", () => {
-  test("a workflow that is not there, a newer journal, a newer file, and what is none", async () => {
+  test("a missing workflow, a newer journal, a newer file, and a file that is not a journal", async () => {
     const journal = await recorded(reviewed);
     const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 3 })) };
     const damaged = { ...journal, batches: [...journal.batches, "{"] };
     const { journals } = await replayGolden(
       [
-        { ...journal, workflow: "told wrong" },
+        { ...journal, workflow: "another name" },
         newer,
         { ...journal, format: 3 },
         damaged,
@@ -261,10 +261,10 @@ describe("replayGolden: files and the report", () => {
     await expect(replayGolden(pattern, { against: reviewed })).rejects.toThrow(
       `no file for ${JSON.stringify(pattern)}`,
     );
-    await expect(replayGolden([], { against: reviewed })).rejects.toThrow("no journals");
+    await expect(replayGolden([], { against: reviewed })).rejects.toThrow("at least one journal");
   });
 
-  test("throws by default, with the report as its message: aligned, and without colours where nobody looks", async () => {
+  test("throws by default, with the report as its message: aligned, and without colours outside a terminal", async () => {
     const made = await folder();
     writeFileSync(join(made, "c.json"), "not JSON");
     const changed = flow((ctx) => ctx.sleep("1h", { name: "plan" }));

@@ -1,23 +1,10 @@
-/** Workflows that are wrong, each in one way: `crashEverywhere` finds it and says what it is. */
+/** Workflows with one bug each: `crashEverywhere` finds it and says what it is. */
 
 import { randomUUID } from "node:crypto";
 import { durable } from "@durable/core";
-import { CrashError, crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-
-/** The report of a test that failed. */
-async function reportOf(test: Promise<CrashReport>): Promise<CrashReport> {
-  const error: unknown = await test.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof CrashError)) throw new Error("The fault was not found.", { cause: error });
-  expect(error.message).toBe(error.report.text());
-  return error.report;
-}
-
-const checks = ({ cases }: CrashReport): Set<string> =>
-  new Set(cases.flatMap(({ problems }) => problems.map(({ check }) => check)));
+import { checks, reportOf } from "./support/crash-reports.ts";
 
 describe("state outside of the run", () => {
   test("a module variable that steps add to", async () => {
@@ -32,7 +19,7 @@ describe("state outside of the run", () => {
     expect(report.text()).toContain("in calm completed with 2, here completed with 4");
   });
 
-  test("one that a step only sets, when every life starts as a process does", async () => {
+  test("one that a step only sets, when every process starts fresh", async () => {
     const process = () => {
       let order: { total: number } | null = null;
       return durable("order", async (ctx) => {
@@ -48,7 +35,7 @@ describe("state outside of the run", () => {
       "2 crash-then-apply",
       "3 crash-before",
     ]);
-    // Without a process of its own, each life finds what the last one left.
+    // Without a setup function, each process sees the state that the last one left.
     await crashEverywhere(process());
   });
 
@@ -65,7 +52,7 @@ describe("state outside of the run", () => {
   });
 });
 
-describe("chance and clock in the workflow", () => {
+describe("randomness and clock in the workflow", () => {
   test("Math.random that chooses a step", async () => {
     const flow = durable("dice", async (ctx) => {
       if (Math.random() < 0.5) return ctx.step("heads", () => "done");
@@ -106,7 +93,7 @@ describe("chance and clock in the workflow", () => {
     await crashEverywhere(clean, { faults: ["crash-before"] });
   });
 
-  test("the globals are given back, also when tests overlap or fail", async () => {
+  test("the globals are restored, also when tests overlap or fail", async () => {
     const get = (owner: object, name: string): unknown => Reflect.get(owner, name);
     const globals = () => [
       Date,
@@ -169,7 +156,7 @@ describe("effects", () => {
   });
 });
 
-describe("what the test itself has wrong", () => {
+describe("errors in the test itself", () => {
   const flow = durable("asks", async (ctx) => {
     const first = await ctx.suspend<string>("approve");
     return first + (await ctx.suspend<string>("approve"));
@@ -177,17 +164,17 @@ describe("what the test itself has wrong", () => {
 
   test("a wait without an answer", async () => {
     await expect(crashEverywhere(flow)).rejects.toThrow(
-      'The run waits for "approve", and has neither an answer nor a deadline. Add { resume: { "approve": ... } }.',
+      'The run waits for "approve", which has neither an answer nor a deadline. Add { resume: { "approve": ... } }.',
     );
   });
 
   test("too few answers", async () => {
     await expect(crashEverywhere(flow, { resume: { approve: ["a"] } })).rejects.toThrow(
-      'resume.approve has 1 answer(s), and suspend point "approve#2" is number 2 of that name',
+      'resume.approve has 1 answer(s), but suspend point "approve#2" is number 2 of that name',
     );
   });
 
-  test("a name nobody waits for is told, and fails nothing", async () => {
+  test("an answer that no suspend point needs is a warning, and fails nothing", async () => {
     const { warnings, calm } = await crashEverywhere(flow, { resume: { approve: ["a", "b"], aprove: 1 } });
     expect(warnings).toEqual([expect.stringContaining('"aprove"')]);
     expect(calm.outcome).toMatchObject({ output: "ab" });
@@ -198,6 +185,6 @@ describe("what the test itself has wrong", () => {
       await ctx.step("a", () => 1);
       throw new Error("always");
     });
-    await expect(crashEverywhere(broken)).rejects.toThrow(/always.*say \{ ends: "failed" \}/);
+    await expect(crashEverywhere(broken)).rejects.toThrow(/always.*set \{ ends: "failed" \}/);
   });
 });

@@ -1,4 +1,4 @@
-/** The worked example of the guide: its report is what the code says, with the bug and without. */
+/** The worked example of the guide: its report matches what the code prints, with the bug and without. */
 
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -33,7 +33,7 @@ function printed(code: string): string {
   }
 }
 
-test("the guide shows what its refund prints, and what is left once it is cured", () => {
+test("the guide shows what its refund prints, and what is left once it is fixed", () => {
   const code = block("ts run", "import { durable");
   const [worse = "", better = ""] = block("diff", "- ")
     .split("\n")

@@ -1,38 +1,15 @@
 /** `crashEverywhere` on flows with streams, children, maps and uncertain steps: clean ones pass, wrong ones are found. */
 
 import { durable, type Context, type Resolution } from "@durable/core";
-import { CrashError, crashEverywhere, recorder, type CrashReport } from "@durable/testing";
+import { crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-
-/** Passes, hurts every point it announces, and says nothing against anybody. */
-function expectClean(report: CrashReport): void {
-  expect(report.ok, report.text()).toBe(true);
-  expect(report.totals).toMatchObject({
-    wrong: 0,
-    missed: 0,
-    cases: report.boundaries.length * report.faults.length,
-  });
-  expect(report.ambient).toEqual([]);
-  expect(report.warnings).toEqual([]);
-}
-
-async function reportOf(test: Promise<CrashReport>): Promise<CrashReport> {
-  const error: unknown = await test.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  if (!(error instanceof CrashError)) throw new Error("The fault was not found.", { cause: error });
-  return error.report;
-}
-
-const checks = ({ cases }: CrashReport): Set<string> =>
-  new Set(cases.flatMap(({ problems }) => problems.map(({ check }) => check)));
+import { checks, expectClean, reportOf } from "./support/crash-reports.ts";
 
 const soon = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("streams", () => {
-  test("are bodies: counted, waited for in real time, and begun anew after a crash", async () => {
+  test("are bodies: counted, waited for in real time, and restarted after a crash", async () => {
     const flow = durable("streaming", async (ctx) => {
       const tokens = await ctx.stream(
         "tokens",
@@ -118,7 +95,7 @@ describe("children", () => {
     );
   });
 
-  test("that fail, and that lose a race, are no finding", async () => {
+  test("that fail, or lose a race, are not findings", async () => {
     const failing = durable("failing", async (ctx) => {
       await ctx.step("try", () => 1);
       throw new Error("no");
@@ -150,7 +127,7 @@ describe("children", () => {
     expect(checks(report)).toContain("order");
   });
 
-  test("whose answer is missing, or does not fit, are told, and do not go on for ever", async () => {
+  test("whose answer is missing or does not fit are reported, and do not run forever", async () => {
     const flow = durable("family", (ctx) => ctx.child(kid, 2));
     await expect(crashEverywhere(flow)).rejects.toThrow('Add { resume: { "more": ... } }');
     const strict = durable("strict", (ctx) => ctx.suspend("amount", { schema: z.number() }));
@@ -162,7 +139,7 @@ describe("children", () => {
 });
 
 describe("map", () => {
-  test("names its bodies by the keys of their items, or by their places", async () => {
+  test("names its bodies by the keys of their items, or by their indexes", async () => {
     const flow = durable("maps", async (ctx) => {
       const work = (c: Context, n: number): Promise<number> => c.step("work", () => n * 2);
       const named = await ctx.map([1, 2], work, { key: (n) => `n${n}`, name: "named" });
@@ -198,7 +175,7 @@ describe("uncertain steps", () => {
     expect(report.calm.ran).toEqual({ before: 1, charge: 1 });
   });
 
-  test("that ask somebody are answered through resume: by hand, or with another attempt", async () => {
+  test("that suspend are answered through resume: with a value, or with another attempt", async () => {
     for (const uncertain of [{ status: "completed", value: "charged" }, { status: "retry" }]) {
       const report = await crashEverywhere(charging("suspend"), { effects: bank, resume: { uncertain } });
       expectClean(report);
@@ -207,12 +184,12 @@ describe("uncertain steps", () => {
     }
   });
 
-  test("that ask somebody who is not there are told so", async () => {
+  test("that suspend without an answer are reported", async () => {
     const report = await reportOf(crashEverywhere(charging("suspend"), { effects: bank }));
     expect(report.text()).toContain('The run waits for "uncertain"');
   });
 
-  test("that find out by themselves are waited for in real time, and no body counts twice for it", async () => {
+  test("with a function are waited for in real time, and no body counts twice", async () => {
     const find = async (): Promise<Resolution> => {
       const before = Date.now();
       await soon(5);

@@ -1,4 +1,4 @@
-/** Parts of the kit that no workflow on a sound library can make fail. */
+/** Parts of the kit that no workflow can make fail while the library is correct. */
 
 import { setImmediate as turn } from "node:timers/promises";
 import { durable, MemoryStorage } from "@durable/core";
@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { Bodies } from "../src/kit/bodies.ts";
 import { callSite } from "../src/kit/call-site.ts";
 import { checkJournal, checkOrder } from "../src/kit/checks.ts";
-import { emptyNotes, Life, type Notes, type Pass } from "../src/kit/life.ts";
+import { emptyNotes, ObservedLife, type Notes, type Pass } from "../src/kit/observed-life.ts";
 
 describe("checks", () => {
   const batch = (by: string, ...entries: readonly { kind: string; key?: string }[]): string =>
@@ -55,7 +55,7 @@ describe("checks", () => {
     for (const [index, text] of texts.entries()) expect(found[index]?.text).toMatch(text);
   });
 
-  test("passes may stop early, and not differ", () => {
+  test("passes may stop early but not differ", () => {
     const pass = (...what: readonly string[]) => what.map((text) => ({ what: text, from: new Error(text) }));
     expect(checkOrder([])).toEqual([]);
     expect(checkOrder([pass("a"), pass("a", "b", "c"), pass(), pass("a", "b")])).toEqual([]);
@@ -66,7 +66,7 @@ describe("checks", () => {
 
 const passesOf = ({ passes }: Notes): Pass[] => [...passes.values()].flat();
 
-describe("a life", () => {
+describe("an observed process", () => {
   const parts = () => {
     const world = virtualWorld();
     const storage = new MemoryStorage({ now: () => world.now() });
@@ -74,11 +74,11 @@ describe("a life", () => {
     return { world, storage, secret, bodies: new Bodies(10), notes: emptyNotes() };
   };
 
-  test("that is over starts no body and notes nothing", async () => {
+  test("that is dead starts no body and records nothing", async () => {
     let calls = 0;
     const flow = durable("one", (ctx) => ctx.step("a", () => ++calls));
     const dead = parts();
-    const life = new Life(dead);
+    const life = new ObservedLife(dead);
     life.end();
     void life.bind(flow).run();
     for (let i = 0; i < 20; i++) await turn();
@@ -86,13 +86,13 @@ describe("a life", () => {
     expect(dead.notes).toEqual(emptyNotes());
 
     const living = parts();
-    await living.world.run(new Life(living).bind(flow).run());
+    await living.world.run(new ObservedLife(living).bind(flow).run());
     expect(calls).toBe(1);
     expect(living.notes.ran).toEqual(new Map([["a", 1]]));
     expect(passesOf(living.notes).map((pass) => pass.map(({ what }) => what))).toEqual([["step a"]]);
   });
 
-  test("tells branches and repeated names apart, and keeps results and tokens as they are", async () => {
+  test("distinguishes branches and repeated names, and leaves results and tokens unchanged", async () => {
     const flow = durable("names", async (ctx) => {
       await ctx.parallel({ a: (c) => c.step("x", () => 1), b: (c) => c.step("x", () => 2) });
       await ctx.parallel([(c) => c.step("x", () => 3)], { name: "again" });
@@ -102,7 +102,7 @@ describe("a life", () => {
       return [wait.token.length, wait.key, await wait, ctx.step === ctx.step, ctx.runId, ctx.signal.aborted];
     });
     const living = parts();
-    const bound = new Life(living).bind(flow);
+    const bound = new ObservedLife(living).bind(flow);
     const run = await living.world.run(bound.start(undefined, { id: "r" }));
     expect(await living.world.run(run.result({ wait: true }))).toEqual([55, "w", "late", true, "r", false]);
     expect([...living.notes.ran.keys()]).toEqual([
@@ -130,7 +130,7 @@ describe("a life", () => {
 });
 
 describe("bodies", () => {
-  test("are waited for, once in vain at most", async () => {
+  test("are waited for, and a hanging one only once", async () => {
     const bodies = new Bodies(5);
     expect(await bodies.wait()).toBe(false);
     const work = Promise.withResolvers<void>();
@@ -153,7 +153,7 @@ describe("bodies", () => {
   });
 });
 
-test("a call site is the user's own line, or nobody's", () => {
+test("a call site is the user's own line, or null", () => {
   const stack = (...lines: readonly string[]): Error =>
     Object.assign(new Error("x"), {
       stack: ["Error: x", ...lines.map((line) => `    at ${line}`)].join("\n"),

@@ -1,4 +1,4 @@
-/** The report as people read it. */
+/** The text of the report. */
 
 import { stripVTControlCharacters } from "node:util";
 import { durable, type Context } from "@durable/core";
@@ -14,7 +14,7 @@ const approved = durable("approved", async (ctx, name: string) => {
 });
 
 describe("a report", () => {
-  test("of a workflow that is right", async () => {
+  test("of a correct workflow", async () => {
     const mail = recorder();
     const report = await crashEverywhere(approved, {
       input: "Ada",
@@ -42,7 +42,7 @@ Nondeterminism that is not journaled: none
     );
   });
 
-  test("of one that is wrong in most ways at once", async () => {
+  test("of a workflow with most bugs at once", async () => {
     const bank = recorder();
     let lives = 0;
     const flow = durable("wrong", async (ctx) => {
@@ -68,12 +68,12 @@ wrong: 6 of 6 cases went wrong
   append  2  step.completed right  output, replay +2  replay, order
   append  3  run.completed         output, replay +2  replay, order
 
-Another output than in calm
+Output differs from the calm run
   append 2, dies before and 1 more case
     in calm completed with '0 1', here completed with '0 2'
-  If steps return something new each time, say { compare: false } or { same }.
+  If steps return something new each time, set { compare: false } or { same }.
 
-Replay does not come to the recorded end
+Replay does not reach the recorded end
   calm and 4 more cases
     replay from the journal alone: live completed with '0 1', replayed completed with '0 2'
   calm and 4 more cases
@@ -81,7 +81,7 @@ Replay does not come to the recorded end
   append 2, dies before and 1 more case
     replay from the journal alone: live completed with '0 2', replayed completed with '0 3'
   and 1 more like these
-  What a workflow returns must follow from its input and from what ctx gave it.
+  The output of a workflow must depend only on its input and on values from ctx.
 
 Effects repeated under another idempotency key
   pay  80, 2 times, with no key
@@ -102,12 +102,12 @@ Warnings
     );
   });
 
-  test("is coloured where somebody looks, and says the same", async () => {
+  test("is coloured in a terminal, with the same text", async () => {
     const report = await crashEverywhere(approved, { input: "Ada", resume: { approve: "yes" } });
     const coloured = report.text({ colour: true });
     expect(coloured).not.toBe(report.text());
     expect(stripVTControlCharacters(coloured)).toBe(report.text());
-    // Tests run without a screen.
+    // Tests run without a terminal.
     const { FORCE_COLOR } = process.env;
     try {
       process.env["FORCE_COLOR"] = "0";
@@ -139,7 +139,7 @@ Warnings
   test("says when a point was not reached, and does not call that right or wrong", async () => {
     let runs = 0;
     const flow = durable("shorter", async (ctx) => {
-      // A fake that is not put back: later histories find nothing to do.
+      // A fake that is not reset: later histories find nothing to do.
       const todo = await ctx.step("look", () => (runs++ === 0 ? 1 : 0));
       for (let i = 0; i < todo; i++) await ctx.step("work", () => 1);
     });

@@ -1,4 +1,4 @@
-/** From a failure to the shortest history: on a sound engine, failures are made by a program that breaks a promise. */
+/** Shrinks failing plans. The engine is correct, so the failures come from a program that breaks an invariant. */
 
 import { describe, expect, test } from "vitest";
 import {
@@ -12,11 +12,11 @@ import {
 } from "../src/sim/index.ts";
 import { smaller } from "../src/sim/shrink.ts";
 
-/** Asks for another step each time its function runs: chance that no journal knows of. */
+/** Calls another step each time its function runs: randomness that is not journaled. */
 const fickle: Program = {
   name: "flow-0",
-  body: (_code, around) => async (ctx) => {
-    const pass = Number(/\d+/.exec(around.nonce() ?? "0")?.[0]);
+  body: (_code, environment) => async (ctx) => {
+    const pass = Number(/\d+/.exec(environment.nonce() ?? "0")?.[0]);
     await ctx.step("one", () => 1);
     await ctx.suspend("ask");
     return pass % 2 === 0 ? ctx.step("even", () => pass) : ctx.step("odd", () => pass);
@@ -101,7 +101,7 @@ describe("shrink", () => {
       "  ctx.map of 2 items with keys",
       "    in sequence",
       '      stream "feed" of 3 chunks, 30 ms each, fails 1 times',
-      '      step "suspend pay" 0 ms, gives much (text), onUncertain suspend',
+      '      step "suspend pay" 0 ms, returns much (text), onUncertain suspend',
     ]);
   });
 

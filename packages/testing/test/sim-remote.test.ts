@@ -1,4 +1,4 @@
-/** The simulator over RemoteStorage: three handles, as three processes have them, on one bucket. */
+/** The simulator on RemoteStorage: three handles, one per process, on one bucket. */
 
 import { expect, test } from "vitest";
 import { simulate } from "../src/sim/index.ts";
@@ -6,7 +6,7 @@ import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
 const seeds = 40;
-/** One wrote into a slot of a run that was gone; one looked for a blob where it was not known yet. */
+/** Seeds that once failed: a write to a slot of a deleted run, and a read of a blob that was not known yet. */
 const onceFailed = [1_138, 1_163];
 
 test(`H10 H15 ${seeds} simulated histories of a journal in a bucket`, { timeout: 300_000 }, async () => {

@@ -1,4 +1,4 @@
-/** Single faults, plans that once failed, and the simulator itself; seeds are swept in files of their own. */
+/** Single faults, saved plans that once failed, and the simulator itself. The sweeps have files of their own. */
 
 import { describe, expect, test } from "vitest";
 import { describeTree, exhaust, planOf, simulate, type Plan, type Tree } from "../src/sim/index.ts";
@@ -24,14 +24,14 @@ describe("plans that once failed", () => {
 });
 
 describe("a simulation", () => {
-  test("is the same every time for one seed, also where all is sealed, read along and kept warm", async () => {
+  test("is the same every time for one seed, also with encryption, readers and warm runs", async () => {
     const plan = { ...planOf(77), encrypted: true, warm: 2, readers: 1, records: 4 };
     const [one, two] = [await simulate({ plan, trace: true }), await simulate({ plan, trace: true })];
     expect(one.events).toBeGreaterThan(100);
     expect(two.trace).toEqual(one.trace);
   });
 
-  test("knows plans from before there were streams, children, readers and keys", async () => {
+  test("runs plans from before streams, children, readers and encryption existed", async () => {
     const { encrypted: _, warm: _w, readers: _r, records: _n, privateChildren: _p, ...plan } = planOf(77);
     const tree: Tree = { kind: "step", name: "plan", ms: 5, fails: 1, timeoutMs: null, typed: true };
     const old = { ...plan, flows: plan.flows.map(({ name }) => ({ name, tree, changed: tree })) };
@@ -47,7 +47,7 @@ describe("a simulation", () => {
       expect(describeTree(tree)).toMatch(/stream|ctx\.child|ctx\.map|onUncertain/);
     const all = trees.map(({ tree }) => describeTree(tree)).join("\n");
     for (const rule of ["retry", "suspend", "reconcile"]) expect(all).toContain(`onUncertain ${rule}`);
-    for (const large of ["list", "text", "fields"]) expect(all).toContain(`gives much (${large})`);
+    for (const large of ["list", "text", "fields"]) expect(all).toContain(`returns much (${large})`);
   });
 
   test("runs workflows of 5 to 40 nodes, or a few more", () => {

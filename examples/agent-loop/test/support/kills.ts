@@ -1,7 +1,7 @@
 /**
  * Kills the demo at random instants, starts it again until it is done, and checks:
  *
- * K1. The answer is that of a run nobody touched.
+ * K1. The answer is that of a run without kills.
  * K2. A step whose outcome was in the journal when a process started was not run by it, or any later one: its
  *     body left no line in the effects file.
  * K3. A step has one idempotency key, whatever process runs it, and no other step has it.

@@ -1,9 +1,12 @@
-/** What `pages(text, last)` must give. Candidates are not shown these, only told which of them failed. */
+/**
+ * What `pages(text, last)` must return. Candidates do not see these cases, only the names of those that
+ * failed.
+ */
 
 export interface Case {
   readonly name: string;
   readonly args: readonly [text: string, last: number];
-  /** The pages; or the name of the error that must be thrown. */
+  /** The pages, or the name of the error that must be thrown. */
   readonly gives: readonly number[] | string;
 }
 

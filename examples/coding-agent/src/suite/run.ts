@@ -1,9 +1,11 @@
 /**
- * The suite as a process of its own: `node run.ts <candidate> <cpuMs> <memoryMb>`. One line of JSON per case.
+ * The tests as a separate process: `node run.ts <candidate> <cpuMs> <memoryMb>`. Prints one line of JSON per
+ * case.
  *
- * S1. The candidate runs in a thread, so that this one can watch it: a loop for ever cannot hold the watch up.
- * S2. Processor time is counted, not the clock, so that a busy machine fails nobody; the clock is a last resort.
- * S3. When whoever started it has gone, so has this process, and the loop with it.
+ * S1. The candidate runs in a thread, so that an endless loop cannot block the limits.
+ * S2. Processor time is measured instead of the clock, so that a busy machine fails no candidate; the clock
+ *     is the last resort.
+ * S3. When the parent process ends, so does this one, and the loop with it.
  */
 
 // oxlint-disable unicorn/require-post-message-target-origin -- threads have no origin
@@ -17,7 +19,7 @@ const bytes = Number(memoryMb) * 1024 * 1024;
 
 const say = (line: object): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
 
-/** The last word: which case was under way, and why it goes no further. */
+/** Reports the case that was running and the reason for stopping, and exits. */
 function stop(stopped: "time" | "memory" | "error", what: string): never {
   say({ stopped, name: cases[at]?.name ?? "", what });
   process.exit(0);
@@ -27,10 +29,11 @@ let at = -1;
 const worker = new Worker(new URL("worker.ts", import.meta.url), {
   workerData: { candidate },
   stdin: true,
-  // Kept apart from what is said here.
+  // Separate from the output of this process.
   stdout: true,
   stderr: true,
-  // The whole process is over its limit before this heap is: a heap that is nearly full would spend its time tidying.
+  // The process limit is reached before this heap is full, because a nearly full heap would spend its time on
+  // garbage collection.
   resourceLimits: { maxOldGenerationSizeMb: Number(memoryMb), maxYoungGenerationSizeMb: 8 },
 });
 
@@ -59,7 +62,7 @@ function judge(
   say({ name, passed, what: passed ? "" : `${gave}, not ${wanted}` });
 }
 
-// Counted anew when the code is loaded: what starting up took is not the candidate's.
+// Measured again from when the code is loaded, so that the start of the process does not count.
 let before = process.cpuUsage();
 const startedAt = performance.now();
 setInterval(() => {

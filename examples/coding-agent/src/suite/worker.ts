@@ -1,4 +1,6 @@
-/** Where a candidate's code runs: it is given arguments, and says what came of them. It never sees what is expected. */
+/**
+ * The thread of a candidate's code: it gets arguments and reports results. It never sees the expected values.
+ */
 
 // oxlint-disable unicorn/require-post-message-target-origin -- threads have no origin
 import { parentPort, workerData } from "node:worker_threads";

@@ -3,7 +3,7 @@
  * An instant is counted in calls of bodies that have begun or ended, and then a moment of chance: seconds would mean
  * something else on a busy machine.
  *
- * K1. The winner is that of a run nobody touched, code and all.
+ * K1. The winner is that of a run without kills, including its code.
  * K2. A step whose outcome was in a journal when a process started was not run by it, or any later one.
  * K3. A step has one idempotency key, whatever process runs it, and no other step has it.
  * K4. Each plan was made by one model call. Only a call that was under way when the kill came is made again: it has

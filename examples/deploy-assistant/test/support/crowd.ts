@@ -4,7 +4,7 @@
  * K1. Every conversation ends as its replies say.
  * K2. A question has one token, however often it was sent: a person sees as many tokens as there were rounds.
  * K3. What was sent has a record in the end, under the Message-ID it was sent with, and nothing else has.
- * K4. Of all replies to one question at most one is told `resumed`, the others `duplicate`; forged ones are `ignored`.
+ * K4. Of all replies to one question at most one gets `resumed`, the others `duplicate`; forged ones get `ignored`.
  */
 
 import { setTimeout as delay } from "node:timers/promises";
@@ -33,7 +33,7 @@ export interface CrowdReport {
   /** Mails the SMTP server took, those that were sent again included. */
   readonly mails: number;
   readonly sentAgain: number;
-  /** What requests were told, and how conversations ended, each with its count. */
+  /** The statuses of requests, and the ends of conversations, each with its count. */
   readonly statuses: Readonly<Record<string, number>>;
   readonly endings: Readonly<Record<string, number>>;
   readonly seconds: number;
@@ -144,7 +144,7 @@ async function allEnded(
       throw new Error(`K1: ${persons.length - over.length} conversations have stalled`);
     await delay(500);
   }
-  return Promise.all(persons.map(({ started: [told] }) => place.app.get(told?.runId ?? "").entries()));
+  return Promise.all(persons.map(({ started: [first] }) => place.app.get(first?.runId ?? "").entries()));
 }
 
 function endingOf(entries: readonly Entry[]): string {

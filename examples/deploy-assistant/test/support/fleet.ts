@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@durable/testing";
 import { ServerProcess, type Place } from "./server-process.ts";
 
-export interface Told {
+export interface Reply {
   readonly status: string;
   readonly runId?: string;
 }
@@ -42,8 +42,8 @@ export class Fleet {
     this.#urls[at] = await next.url();
   }
 
-  /** Posts a mail as a provider does: again and again until somebody answers. */
-  async post(email: Readonly<Record<string, unknown>>): Promise<Told> {
+  /** Posts a mail like a provider: again and again until a server answers. */
+  async post(email: Readonly<Record<string, unknown>>): Promise<Reply> {
     const body = JSON.stringify({ type: "email.received", email });
     for (;;) {
       const url = this.#random.pick(this.#urls);
@@ -51,12 +51,12 @@ export class Fleet {
         if (url === null) throw new TypeError("not up");
         const headers = { "content-type": "application/json" };
         const response = await fetch(`${url}/webhook`, { method: "POST", headers, body });
-        const told = (await response.json()) as Told;
-        if (response.status !== 202) throw new Error(`${response.status}: ${JSON.stringify(told)}`);
-        this.statuses[told.status] = (this.statuses[told.status] ?? 0) + 1;
-        return told;
+        const reply = (await response.json()) as Reply;
+        if (response.status !== 202) throw new Error(`${response.status}: ${JSON.stringify(reply)}`);
+        this.statuses[reply.status] = (this.statuses[reply.status] ?? 0) + 1;
+        return reply;
       } catch (error) {
-        // What fetch throws when there is nobody, or nobody any more.
+        // What fetch throws when no server listens, or no longer.
         if (!(error instanceof TypeError)) throw error;
         if (url !== null) this.cutOff += 1;
         await delay(20);

@@ -1,4 +1,4 @@
-/** Requests that somebody might send who means no good, or whose program is broken. */
+/** Malicious or broken requests. */
 
 import type { Random } from "@durable/testing";
 import { email } from "./desk.ts";

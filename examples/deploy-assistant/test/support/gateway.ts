@@ -31,7 +31,7 @@ export const manglings: Readonly<Record<string, Mangle>> = {
   "all on one line": (text) => text.replaceAll("\n", " "),
   "white space doubled": (text) => text.replaceAll(" ", "  "),
   "spaces that do not break": (text) => text.replaceAll(" ", "\u00A0"),
-  "characters nobody sees": (text, random) =>
+  "invisible characters": (text, random) =>
     text.replaceAll(/\w/g, (one) => (random.chance(0.2) ? `${one}\u200B` : one)),
   "escaped for HTML": (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;"),
   "brackets as entities": (text) => text.replaceAll("[", "&#91;").replaceAll("]", "&#x5D;"),
@@ -42,7 +42,7 @@ export const manglings: Readonly<Record<string, Mangle>> = {
   "emphasis marks": (text) => text.replaceAll(/[[\]]/g, "*$&*"),
 };
 
-/** These change what others would look at, so that they come last: nobody quotes the source of a page. */
+/** These change the text that others match on, so they come last: a mail program does not quote the source of a page. */
 const last = new Set(["made a page", "brackets as entities", "escaped for HTML"]);
 
 /** Several of these, one after the other. */

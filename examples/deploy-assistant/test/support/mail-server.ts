@@ -1,4 +1,4 @@
-/** An SMTP server on this machine, which can be told to misbehave. */
+/** An SMTP server on this machine that can misbehave on request. */
 
 import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
@@ -15,7 +15,7 @@ export interface MailServerOptions {
   readonly breakOff?: number;
   /** A code, and how many messages are refused with it. */
   readonly refuse?: readonly [code: number, times: number];
-  /** Hears of a message before its sender is told that it was taken. */
+  /** Called with a message before its sender gets the confirmation. */
   readonly onMail?: (mail: Taken) => unknown;
   readonly user?: string;
   readonly password?: string;

@@ -3,10 +3,10 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@durable/testing";
 import type { Email as Parsed } from "postal-mime";
-import type { Fleet, Told } from "./fleet.ts";
+import type { Fleet, Reply } from "./fleet.ts";
 import { forged } from "./fuzz.ts";
 
-/** What somebody asks for, what they reply to one question after the other, and how it must end. */
+/** The request of a person, their replies to one question after the other, and the expected end. */
 interface Script {
   readonly version: string;
   readonly replies: readonly string[];
@@ -25,10 +25,10 @@ export class Person {
   readonly ending: string;
   /** How many questions there are to be, and so how many tokens. */
   readonly rounds: number;
-  /** Tokens seen, in order, with what replies to them were told. */
+  /** Tokens seen, in order, with the statuses of the replies to them. */
   readonly tokens = new Map<string, string[]>();
-  readonly started: Told[] = [];
-  readonly forgedTold: string[] = [];
+  readonly started: Reply[] = [];
+  readonly forgedStatuses: string[] = [];
   readonly #at: number;
   readonly #script: Script;
   readonly #random: Random;
@@ -61,18 +61,18 @@ export class Person {
     const address = replyTo?.[0]?.address ?? "";
     const [, token = ""] = /\+([a-z2-7]+)@/.exec(address) ?? [];
     if (!text.includes("Reply to this mail")) return;
-    const told = this.tokens.get(token) ?? [];
-    this.tokens.set(token, told);
+    const statuses = this.tokens.get(token) ?? [];
+    this.tokens.set(token, statuses);
     const body = this.#script.replies[[...this.tokens.keys()].indexOf(token)] ?? "approve";
     const reply = async (): Promise<void> => {
       const letter = this.#letter(body, address);
       if (this.#random.chance(0.3)) {
         const to = `deploy+${forged(this.#random, [token])}@localhost`;
-        this.forgedTold.push((await this.#fleet.post(this.#letter("approve", to))).status);
+        this.forgedStatuses.push((await this.#fleet.post(this.#letter("approve", to))).status);
       }
       const times = this.#random.chance(0.3) ? 2 : 1;
       await Promise.all(
-        Array.from({ length: times }, async () => told.push((await this.#fleet.post(letter)).status)),
+        Array.from({ length: times }, async () => statuses.push((await this.#fleet.post(letter)).status)),
       );
     };
     if (this.#random.chance(0.3)) return reply();
@@ -87,14 +87,14 @@ export class Person {
       return `K2: ${who} saw ${this.tokens.size} tokens in ${this.rounds} rounds`;
     if (this.started.filter(({ status }) => status === "started").length > 1)
       return `K4: ${who} was started twice`;
-    for (const told of this.tokens.values()) {
-      if (told.filter((status) => status === "resumed").length > 1)
+    for (const statuses of this.tokens.values()) {
+      if (statuses.filter((status) => status === "resumed").length > 1)
         return `K4: ${who} was resumed twice by one token`;
-      const other = told.find((status) => status !== "resumed" && status !== "duplicate");
-      if (other !== undefined) return `K4: a reply of ${who} was told ${other}`;
+      const other = statuses.find((status) => status !== "resumed" && status !== "duplicate");
+      if (other !== undefined) return `K4: a reply of ${who} got ${other}`;
     }
-    const taken = this.forgedTold.find((status) => status !== "ignored");
-    return taken === undefined ? null : `K4: a forged reply of ${who} was told ${taken}`;
+    const taken = this.forgedStatuses.find((status) => status !== "ignored");
+    return taken === undefined ? null : `K4: a forged reply of ${who} got ${taken}`;
   }
 
   /** Settles when everything was posted that is going to be. */

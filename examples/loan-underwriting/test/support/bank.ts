@@ -15,7 +15,7 @@ export class Bank {
     return runDemo(this.place, { args });
   }
 
-  /** Where a run stands, as any other process would find it; `null` if there is none. */
+  /** The outcome of a run, as another process reads it; `null` if there is none. */
   async outcome(runId = "loan"): Promise<Outcome<unknown> | null> {
     return this.place.read((app) =>
       app
@@ -34,7 +34,7 @@ export class Bank {
     );
   }
 
-  /** The letter, which has all that was decided in it; nothing while there is none. */
+  /** The letter with the decision; empty while there is none. */
   async letter(runId?: string): Promise<string | null> {
     const outcome = await this.outcome(runId);
     return outcome?.status === "completed" ? (outcome.output as Decision).letter : null;

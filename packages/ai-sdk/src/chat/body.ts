@@ -1,6 +1,6 @@
-/** The body of a request, read no further than it may be long. */
+/** Reads the body of a request, up to its limit. Proven in test/chat.test.ts. */
 
-/** A request that is answered with this status and nothing else. */
+/** A request that is refused with this status. */
 export class Refusal extends Error {
   readonly status: number;
 

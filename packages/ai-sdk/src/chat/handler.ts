@@ -1,19 +1,20 @@
 /**
- * The chat protocol of the AI SDK, as a stock `useChat({ resume: true })` speaks it, over runs.
+ * The chat protocol of the AI SDK, as `useChat({ resume: true })` speaks it, over runs. Proven in
+ * test/chat.test.ts.
  *
  *     POST {api}                    a message: starts a run, and streams it
- *     GET  {api}/{chatId}/stream    the answer under way, from its beginning; 204 when there is none
- *     POST {api}/{chatId}/stop      ends it: closing a connection does not
+ *     GET  {api}/{chatId}/stream    the current answer, from its beginning; 204 when there is none
+ *     POST {api}/{chatId}/stop      stops it: closing a connection does not
  */
 
 import { DurableError, fingerprint, type App, type Entry, type JournalOptions } from "@durable/core";
 import { readBody, Refusal } from "./body.ts";
-import { chatStreamName } from "./log.ts";
-import { streamOf } from "./sending.ts";
+import { chatStreamName } from "./chat-stream.ts";
+import { streamOf } from "./connection.ts";
 import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset } from "./viewer.ts";
 
-/** What a client sends; the workflow gets it as its input. */
+/** What a client sends; it is the input of the workflow. */
 export interface ChatInput {
   readonly chatId: string;
   /** The conversation, as UI messages of the SDK. */
@@ -104,7 +105,8 @@ class Chat {
     const no = await this.#refused(request, { type: "send", chatId });
     if (no !== null) return no;
     const last = messages.at(-1) as { readonly id?: unknown } | undefined;
-    // The same message sent again, after a connection was lost, has its run. Asked for another answer, it gets one.
+    // The same message sent again after a lost connection gets the same run. A request for another answer
+    // gets a new one.
     const again = trigger === "submit-message" ? "" : this.#app.world.id();
     const id = fingerprint([last?.id ?? null, messages.length, trigger, again]);
     const runId = await this.#turns.add({ chatId, id });
@@ -112,7 +114,7 @@ class Chat {
     try {
       ({ created } = await this.#app.start(this.#options.workflow, input, { id: runId }));
     } catch (error) {
-      // It was sent before, with something else around it.
+      // The message was sent before, with other fields around it.
       if (!DurableError.is(error, "input-mismatch")) throw error;
     }
     return this.#stream(request, runId, created ? [] : await this.#app.get(runId).entries());
@@ -137,7 +139,7 @@ class Chat {
 
   #stream(request: Request, runId: string, entries: readonly Entry[]): Response {
     const { onReset = "reset-step", keepAliveMs = 5_000 } = this.#options;
-    // Who comes now is spared what was shown by attempts that count no more.
+    // A new viewer does not need the parts of earlier attempts.
     let attempt = 1;
     for (const entry of entries)
       if (entry.kind === "stream.chunks" && entry.key === chatStreamName)
@@ -145,7 +147,7 @@ class Chat {
     return streamOf(this.#app, { runId, attempt, onReset, keepAliveMs, client: request.signal });
   }
 
-  /** True while there is an answer to be had: it is not over, or has only just been. */
+  /** True while the answer is being written, or ended only recently. */
   #isUnderWay(entries: readonly Entry[]): boolean {
     const last = entries.at(-1);
     if (last === undefined) return false;
@@ -154,12 +156,12 @@ class Chat {
   }
 
   async #refused(request: Request, action: ChatAction): Promise<Response | null> {
-    // A page of another site may not act for whoever looks at it.
+    // A page of another site must not act for its visitor.
     if (action.type !== "watch" && request.headers.get("sec-fetch-site") === "cross-site")
       return refused(403);
-    const leave = (await this.#options.authorize?.(request, action)) ?? false;
-    if (leave instanceof Response) return leave;
-    return leave ? null : refused(403);
+    const permitted = (await this.#options.authorize?.(request, action)) ?? false;
+    if (permitted instanceof Response) return permitted;
+    return permitted ? null : refused(403);
   }
 }
 

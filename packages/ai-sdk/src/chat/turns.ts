@@ -1,11 +1,11 @@
-/** Which runs a chat has had: one for each turn, in a journal of the chat's own. */
+/** The runs of a chat: one for each turn, listed in a journal of the chat. Proven in test/chat.test.ts. */
 
 import { DurableError, fingerprint, Journal, type JournalOptions } from "@durable/core";
 
 /** A message that was sent. */
 export interface Sent {
   readonly chatId: string;
-  /** What tells this message from every other of its chat. */
+  /** Identifies the message within its chat. */
   readonly id: string;
 }
 
@@ -16,13 +16,13 @@ export class Turns {
     this.#options = options;
   }
 
-  /** The run of this message: noted before it is started, so that a message that is sent twice has one run. */
+  /** The run of this message, recorded before it starts, so that a message that is sent twice has one run. */
   async add({ chatId, id }: Sent): Promise<string> {
     const journal = await this.#open(chatId);
     const runId = `chat-${fingerprint(chatId)}-${fingerprint(id)}`;
     const known = runsIn(journal);
     if (known.includes(runId)) return runId;
-    // Somebody else may take the number first, and is then given by the journal.
+    // Another request may take the number first; then the journal returns that one.
     for (let turn = known.length + 1; ; turn++)
       if ((await journal.record(`turn ${turn}`, () => runId)) === runId) return runId;
   }
@@ -43,7 +43,7 @@ function runsIn(journal: Journal): string[] {
     .flatMap((entry) => (entry.kind === "step.completed" ? [entry.value as string] : []));
 }
 
-/** Resolves to `otherwise` where there is no such run. */
+/** Resolves to `otherwise` if there is no such run. */
 export async function unlessMissing<T, O>(work: Promise<T>, otherwise: O): Promise<T | O> {
   try {
     return await work;

@@ -1,9 +1,10 @@
 /**
  * What one viewer of a chat is sent.
  *
- * V1. A viewer sees one message that grows. When the run began anew, what comes again and is equal is not sent again.
- * V2. At the first difference the step it lies in is taken back, and sent as it is now. Where that cannot be said, or
- *     the client does not know how to take a step back, its connection is closed: it comes back for all of it.
+ * V1. A viewer sees one growing message. After the run restarts, equal parts are not sent again.
+ * V2. At the first difference the current step is reset and sent as it is now. If that is not possible, or
+ *     the client does not support it, its connection is closed, and the client reconnects for the whole
+ *     message.
  */
 
 import type { StreamEvent } from "@durable/core";
@@ -15,7 +16,7 @@ import { partsOf, type Part, type PartChunk } from "../chunks.ts";
  */
 export type OnReset = "reset-step" | "close";
 
-/** Parts for a viewer who has seen nothing yet; returns true at the end, and false where the viewer has to come back. */
+/** Parts for a new viewer; returns true at the end, and false if the viewer must reconnect. */
 export async function* partsFor(
   events: AsyncIterable<StreamEvent<PartChunk>>,
   onReset: OnReset,
@@ -32,15 +33,15 @@ export async function* partsFor(
       yield* sent;
     }
   }
-  // An attempt that ended where an earlier one had gone on is another answer.
+  // An attempt that ended before the parts of an earlier one is a different answer.
   return viewer.settled;
 }
 
 class Viewer {
   readonly #onReset: OnReset;
-  /** What the viewer has, as text. */
+  /** The parts that the viewer has, as text. */
   #seen: string[] = [];
-  /** What has come again since the reset, equal so far; `null` when the viewer is up to date. */
+  /** The parts since the reset, equal so far; `null` when the viewer is up to date. */
   #again: Part[] | null = null;
 
   constructor(onReset: OnReset) {
@@ -55,7 +56,7 @@ class Viewer {
     if (this.#seen.length > 0) this.#again = [];
   }
 
-  /** What is to be sent now that this part has come; `null` when the viewer has to come back. */
+  /** The parts to send after this one; `null` if the viewer must reconnect. */
   sent(part: Part): readonly Part[] | null {
     const text = JSON.stringify(part);
     if (this.#again === null) {
@@ -73,7 +74,7 @@ class Viewer {
 
   #differs(again: readonly Part[], place: number): readonly Part[] | null {
     const begun = again.findLastIndex(({ type }, index) => type === "start-step" && index < place);
-    // The viewer may be steps ahead, and only the last one can be taken back.
+    // The viewer may be steps ahead, and only the last step can be reset.
     const ahead = this.#seen.slice(place).some((text) => (JSON.parse(text) as Part).type === "start-step");
     if (this.#onReset === "close" || begun === -1 || ahead) return null;
     this.#seen = again.map((part) => JSON.stringify(part));

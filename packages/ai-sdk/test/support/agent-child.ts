@@ -13,7 +13,7 @@ import { latest } from "./versions.ts";
 
 const [journal = "", provider = "", receiver = ""] = process.argv.slice(2);
 
-/** An effect in the world: a request that names its call, with the key that its receiver tells doubles by. */
+/** An effect on the outside: a request that names its call, with the idempotency key. */
 const send = (name: string) =>
   tool({
     inputSchema: z.object({ what: z.string() }),

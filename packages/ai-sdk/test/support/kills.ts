@@ -3,7 +3,7 @@
  *
  * K1. It comes to its end, with the answer that is recorded.
  * K2. A call of a tool that was recorded when a process started is not run by it.
- * K3. Each effect happens once, at a receiver that tells doubles by their idempotency key.
+ * K3. Each effect happens once, at a receiver that recognizes repetitions by their idempotency key.
  * K4. The provider is called at most once more than without the kill.
  *
  * Instants are counted in what the world sees of the agent: events that the provider sent, and requests of its tools,
@@ -25,7 +25,7 @@ const root = fileURLToPath(new URL("../../../..", import.meta.url));
 const program = fileURLToPath(new URL("./agent-child.ts", import.meta.url));
 const living = new Set<ChildProcess>();
 
-/** Books and pays at once, books again, and tells. */
+/** Books and pays at once, books again, and reports. */
 export const ideal = { calls: 3, effects: 3 };
 
 function traveller({ results, number }: Heard): Said {
@@ -38,17 +38,17 @@ function traveller({ results, number }: Heard): Said {
 }
 
 export interface Killed {
-  /** Instants there were until the end. */
+  /** The number of instants until the end. */
   readonly instants: number;
   readonly killed: boolean;
   readonly calls: number;
-  /** Requests of tools, doubles included. */
+  /** Requests of tools, including repetitions. */
   readonly requests: number;
   /** Steps that the second process found recorded. */
   readonly reused: number;
 }
 
-/** Kills it at that instant, counted from 1; with 0 nobody is killed. */
+/** Kills it at that instant, counted from 1; 0 means no kill. */
 export async function killAt(instant: number): Promise<Killed> {
   const folder = mkdtempSync(join(tmpdir(), "ai-sdk-kill-"));
   const journal = join(folder, "journal.db");
@@ -89,7 +89,7 @@ export async function killAt(instant: number): Promise<Killed> {
   }
 }
 
-/** Ends whatever was left behind. */
+/** Kills the processes that are left. */
 export function killAll(): void {
   for (const child of living) child.kill("SIGKILL");
 }
@@ -133,7 +133,7 @@ function toolsIn(entries: readonly Entry[]): string[] {
   return entries.flatMap((entry) => (entry.kind === "step.completed" ? [entry.key] : []));
 }
 
-/** Takes an effect once for each key, however often it is asked to. */
+/** Makes an effect once for each key, however often it is requested. */
 class Receiver {
   readonly requests: { readonly key: string; readonly call: string }[] = [];
   readonly effects = new Map<string, string>();

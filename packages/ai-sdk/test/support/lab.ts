@@ -1,4 +1,4 @@
-/** Workflows that are driven from their beginning as often as a test likes. */
+/** Workflows that a test can drive from their beginning any number of times. */
 
 import { durable, MemoryStorage, systemWorld, type Context, type Entry, type Outcome } from "@durable/core";
 
@@ -23,7 +23,7 @@ export class Lab {
     return { outcome, ...seen };
   }
 
-  /** Answers a wait, drives on, and tells what became of the answer. */
+  /** Answers a wait, drives the run on, and returns the status of the answer. */
   async resume<T>(body: (ctx: Context) => Promise<T>, token: string, answer: unknown): Promise<string> {
     return (await this.#flow(open(body, {})).resume(token, answer)).status;
   }

@@ -1,19 +1,22 @@
-/** Node's own requests and responses as those of fetch, and back. */
+/** Converts Node's requests and responses to those of fetch, and back. Proven in test/node-body.test.ts. */
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 export interface Incoming {
   readonly request: Request;
-  /** What is left of the body goes by unread, for as long as that may take. Whoever wants some of it gets an error. */
-  letBy(ms: number): Promise<void>;
+  /** Discards the rest of the body, for at most this long. A reader of the body gets an error. */
+  discardBody(ms: number): Promise<void>;
 }
 
-/** A request of fetch; throws what fetch has no word for. `origin` stands for the server: Host is the client's word. */
+/**
+ * A fetch Request; throws for what fetch cannot express. The URL uses `origin`, because the client controls
+ * Host.
+ */
 export function toRequest(message: IncomingMessage, origin: string, signal: AbortSignal): Incoming {
   const { method = "GET" } = message;
   const hasBody = method !== "GET" && method !== "HEAD" && isLong(message);
   const body = hasBody ? bodyOf(message) : null;
-  // The body of a request that may not have one is let go by.
+  // The body of a GET or HEAD request is discarded.
   if (body === null) message.resume();
   const request = new Request(urlOf(message, origin), {
     method,
@@ -21,20 +24,20 @@ export function toRequest(message: IncomingMessage, origin: string, signal: Abor
     signal,
     ...(body === null ? {} : { body: body.stream, duplex: "half" }),
   });
-  const letBy = (ms: number): Promise<void> => {
-    body?.letGo();
+  const discardBody = (ms: number): Promise<void> => {
+    body?.discard();
     return ended(message, ms);
   };
-  return { request, letBy };
+  return { request, discardBody };
 }
 
 function isLong({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
-/** Put together as text: `//elsewhere/x` is a path here, and must not become an address. */
+/** Concatenated as text, because `//elsewhere/x` is a path here and must not become a host. */
 function urlOf(message: IncomingMessage, origin: string): URL {
-  // Express cuts off where it is mounted.
+  // Express removes the mount path from `url`.
   const { originalUrl, url = "/" } = message as IncomingMessage & { originalUrl?: string };
   const target = originalUrl ?? url;
   if (target.startsWith("/")) return new URL(origin + target);
@@ -42,14 +45,14 @@ function urlOf(message: IncomingMessage, origin: string): URL {
   return new URL(origin + pathname + search);
 }
 
-/** As they came, so that a header that was sent twice is seen to be two. */
+/** As received, so that a repeated header stays visible. */
 function headersOf(raw: readonly string[]): Headers {
   const headers = new Headers();
   for (let i = 0; i + 1 < raw.length; i += 2) headers.append(raw[i] as string, raw[i + 1] as string);
   return headers;
 }
 
-function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>; letGo(): void } {
+function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>; discard(): void } {
   let over = false;
   let fail: ((error: Error) => void) | undefined;
   const finish = (last: () => void): void => {
@@ -64,26 +67,26 @@ function bodyOf(message: IncomingMessage): { stream: ReadableStream<Uint8Array>;
         message.on("data", (chunk: Uint8Array) => {
           if (over) return;
           message.pause();
-          // Bytes of its own: Node's may be part of a larger block.
+          // Copied, because Node's buffer may be part of a larger block.
           controller.enqueue(new Uint8Array(chunk));
         });
         message.on("end", () => finish(() => controller.close()));
         message.on("error", fail);
-        message.on("close", () => fail?.(new Error("The client went away.")));
+        message.on("close", () => fail?.(new Error("The client disconnected.")));
       },
       pull: () => void message.resume(),
       cancel: () => finish(() => {}),
     },
     { highWaterMark: 0 },
   );
-  const letGo = (): void => {
+  const discard = (): void => {
     fail?.(new Error("The request has been answered."));
     message.resume();
   };
-  return { stream, letGo };
+  return { stream, discard };
 }
 
-/** Settles when the message is complete, when the client goes, or after a while. */
+/** Settles when the message is complete, when the client disconnects, or after a while. */
 function ended(message: IncomingMessage, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
@@ -99,7 +102,10 @@ function ended(message: IncomingMessage, ms: number): Promise<void> {
   });
 }
 
-/** Sends all of a response but its end, as fast as the client takes it, until it is out or the client goes. */
+/**
+ * Sends a response except its end, as fast as the client takes it, until it is sent or the client
+ * disconnects.
+ */
 export async function send(response: Response, message: ServerResponse): Promise<void> {
   message.statusCode = response.status;
   for (const [name, value] of response.headers) if (name !== "set-cookie") message.setHeader(name, value);
@@ -108,7 +114,7 @@ export async function send(response: Response, message: ServerResponse): Promise
   if (response.body === null || message.req.method === "HEAD") return response.body?.cancel();
   message.flushHeaders();
   const reader = response.body.getReader();
-  // A read that waits ends with it.
+  // A pending read ends with it.
   const stop = (): void => void reader.cancel().catch(() => {});
   message.once("close", stop);
   for (;;) {
@@ -118,7 +124,7 @@ export async function send(response: Response, message: ServerResponse): Promise
   }
 }
 
-/** Settles when the client has taken what was sent, or has gone. */
+/** Settles when the client has taken the data or disconnected. */
 function drained(message: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

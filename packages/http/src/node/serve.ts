@@ -1,6 +1,6 @@
 /**
- * A fetch handler on node:http: streaming bodies both ways, abort on disconnect, limits, graceful close.
- * Whatever a client sends is answered with 4xx at worst; a handler that throws is our own fault.
+ * A fetch handler on node:http: streaming bodies both ways, abort on disconnect, limits, graceful close. A
+ * bad request gets at worst a 4xx; a handler that throws is a server error. Proven in test/node.test.ts.
  */
 
 import { once } from "node:events";
@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { type Incoming, send, toRequest } from "./message.ts";
 
-/** Any fetch handler: ours, or a framework's. */
+/** Any fetch handler: this library's, or a framework's. */
 type FetchHandler = (request: Request) => Promise<Response> | Response;
 
 /** Options of `serve`. */
@@ -60,7 +60,7 @@ export async function serve(handler: FetchHandler, options: ServeOptions = {}): 
   );
   server.maxConnections = options.maxConnections ?? 1_000;
   server.listen(port, hostname);
-  // Rejects when the port is taken.
+  // Rejects when the port is in use.
   await once(server, "listening");
   server.on("error", onError);
   const bound = (server.address() as AddressInfo).port;
@@ -106,7 +106,7 @@ class Exchange {
     response.once("close", () => {
       if (!response.writableFinished) this.abort();
     });
-    // A client that goes away is no fault; its going is heard through the signal.
+    // A disconnect is not an error; the handler learns of it through the signal.
     request.on("error", () => {});
     response.on("error", () => {});
   }
@@ -115,7 +115,7 @@ class Exchange {
     this.#gone.abort();
   }
 
-  /** The server is closing: what would go on for ever ends now. */
+  /** The server is closing: streams, which might never end, end now. */
   leave(): void {
     this.#leaving = true;
     if (!this.#response.headersSent) this.#response.setHeader("connection", "close");
@@ -130,14 +130,14 @@ class Exchange {
       if (this.#leaving) this.#response.setHeader("connection", "close");
       if (this.#streaming && this.#leaving) this.abort();
       await send(response, this.#response);
-      // Who is still sending when the connection ends may not hear the answer.
-      if (!this.#request.complete) await this.#incoming?.letBy(lingerMs);
-      // A client that keeps the connection would keep the server, and one that never ends would be read for ever.
+      // A client that is still sending may not read the response if the connection ends at once.
+      if (!this.#request.complete) await this.#incoming?.discardBody(lingerMs);
+      // An idle connection would keep the server open, and an endless body would be read forever.
       const last = this.#leaving || !this.#request.complete;
       const { socket } = this.#request;
       this.#response.end(() => last && socket.destroySoon());
     } catch (error) {
-      // The head is out: all that is left to say is that it was not complete.
+      // The head is already sent, so all that is left is to cut the response.
       onError(error);
       this.#response.destroy();
     }
@@ -147,18 +147,18 @@ class Exchange {
     try {
       this.#incoming = toRequest(this.#request, origin, this.#gone.signal);
     } catch {
-      return plain(400, "invalid-request", "This is not a request that can be answered.");
+      return plain(400, "invalid-request", "The request is invalid.");
     }
     try {
       return await handler(this.#incoming.request);
     } catch (error) {
       onError(error);
-      return plain(500, "internal", "This request failed here. The reason is in the server's log.");
+      return plain(500, "internal", "The request failed on the server. The reason is in the server's log.");
     }
   }
 }
 
-/** How long the rest of a body that nobody wants may take, in milliseconds. */
+/** How long an unread rest of a body is discarded, in milliseconds. */
 const lingerMs = 500;
 
 function plain(status: number, code: string, message: string): Response {

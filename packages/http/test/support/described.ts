@@ -1,4 +1,4 @@
-/** A handler whose every answer is checked against the description it serves. */
+/** A handler whose responses are all checked against the description it serves. */
 
 import { type Handler, openApi } from "@durable/http";
 import { problems, resolve } from "./schema.ts";
@@ -8,7 +8,7 @@ type Part = Readonly<Record<string, unknown>>;
 /** Operations and statuses that were met, as "get /runs 200". */
 export const met = new Set<string>();
 
-/** Throws where an answer is not described: no such operation, status, media type or shape. */
+/** Throws when a response is not described: unknown operation, status, media type or shape. */
 export function described(handler: Handler, basePath = ""): Handler {
   const document = openApi({ basePath });
   return async (request) => {
@@ -28,13 +28,13 @@ async function check(
   const paths = document["paths"] as Record<string, Record<string, Part>>;
   const found = Object.keys(paths).find((template) => matches(template, path));
   const operation = found === undefined ? undefined : paths[found]?.[method];
-  // Other addresses and methods are answered as errors are.
+  // Other paths and methods must be answered with errors.
   const responses = (operation?.["responses"] ?? {
     default: { $ref: "#/components/responses/Error" },
   }) as Part;
   const name = `${method} ${found ?? path} ${response.status}`;
-  const told = (responses[response.status] ?? responses["default"]) as Part;
-  const answer = typeof told["$ref"] === "string" ? resolve(told["$ref"], document) : told;
+  const expected = (responses[response.status] ?? responses["default"]) as Part;
+  const answer = typeof expected["$ref"] === "string" ? resolve(expected["$ref"], document) : expected;
   if (answer === undefined) throw new Error(`${name} is not described`);
   if (operation !== undefined)
     met.add(`${method} ${found} ${responses[response.status] ? response.status : "default"}`);

@@ -1,5 +1,5 @@
 /**
- * Tokens nobody issued, through the handler: each must get the one answer that says nothing.
+ * Forged tokens, through the handler: each must get the same response.
  * Used with a small count by a test, and with a million by `npm run soak:tokens`.
  */
 
@@ -9,7 +9,7 @@ import { createHandler, type Handler } from "@durable/http";
 import { type Random, seeded } from "@durable/testing";
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-const retired = "a key that was in use and is no more";
+const retired = "a retired key";
 const inUse = { b: "the key before this one, still accepted", c: "the key that signs now, 32 letters" };
 const rings = {
   past: { current: "a", keys: { a: retired, ...inUse } },
@@ -22,7 +22,7 @@ const rings = {
 
 const ask = durable("ask", (ctx) => ctx.suspend("reply"));
 
-/** Starts runs that wait, and gives their tokens. */
+/** Starts runs that wait, and returns their tokens. */
 export async function waitingTokens(app: App, ids: readonly string[]): Promise<string[]> {
   const tokens: string[] = [];
   for (const id of ids) {
@@ -58,7 +58,7 @@ export function* bitFlips(token: string): Generator<string, void, undefined> {
 const letters = (random: Random, length: number): string =>
   Array.from({ length }, () => alphabet[random.between(0, 31)]).join("");
 
-/** What somebody might try who knows real tokens, their form, and other people's keys. */
+/** Attacks with knowledge of real tokens, their format, and other keys. */
 const tricks: readonly ((random: Random, known: Known) => string)[] = [
   (random) => letters(random, 55),
   (random) => letters(random, random.between(1, 120)),
@@ -80,7 +80,7 @@ const tricks: readonly ((random: Random, known: Known) => string)[] = [
   (random, { real }) => substituted(random, random.pick(real)),
 ];
 
-/** A MAC made the right way with a key one might guess, or the wrong way. */
+/** A valid MAC under a key that is easy to guess, or an invalid MAC. */
 function guessed(random: Random, body: string): string {
   const key = random.pick(["", "secret", "a", "b", "c", "durable", retired, body, "undefined", "null"]);
   const purpose = random.pick(["durable resume token v1", "durable resume token v0", "", "durable webhook"]);
@@ -216,7 +216,7 @@ export interface Rotated {
   readonly refused: number;
 }
 
-/** Two rotations while runs wait: all that were issued resume; what a retired key signed does not. */
+/** Two rotations while runs wait: all issued tokens resume, except those of a retired key. */
 export async function rotate(count: number): Promise<Rotated> {
   const storage = new MemoryStorage();
   const keys = {

@@ -1,4 +1,4 @@
-/** A process of its own that serves what is fuzzed, and says how much memory it holds when it is asked. */
+/** The fuzzed server, in a process of its own that reports its memory on request. */
 
 import { createApp, MemoryStorage } from "@durable/core";
 import { createHandler, github, webhook } from "@durable/http";
@@ -18,7 +18,7 @@ const server = await serve(
   (request) => (new URL(request.url).pathname === "/hook" ? hook(request) : api(request)),
   { onError, requestMs: 2_000 },
 );
-// One that the requests name, and may well cancel, and one that nobody knows of.
+// One run that the requests name and may cancel, and one they do not know.
 await app.start("open", undefined, { id: "one" });
 const run = await app.start("review", undefined, { id: "kept" });
 await run.result().catch(() => {});

@@ -38,9 +38,9 @@ export async function fuzzServer(): Promise<FuzzServer> {
     execArgv: ["--conditions=durable-source", "--expose-gc", "--disable-warning=ExperimentalWarning"],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  const [told] = (await once(child, "message")) as [{ port: number; token: string }];
+  const [server] = (await once(child, "message")) as [{ port: number; token: string }];
   return {
-    ...told,
+    ...server,
     memory: async () => {
       child.send("memory");
       const [found] = (await once(child, "message")) as [{ rss: number; faults: number }];
@@ -99,7 +99,7 @@ export async function fuzz(options: {
 
 /**
  * Sends bytes, and ends when no answer comes: what is incomplete would be waited for. Not at once, since Node takes
- * that for a client that went away. The statuses that came back, or `null` when nothing did and nobody hung up.
+ * that for a client that went away. Returns the statuses, or `null` when none came and the connection stayed open.
  */
 function exchange(port: number, bytes: Uint8Array): Promise<string[] | null> {
   return new Promise((resolve) => {

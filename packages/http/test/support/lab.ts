@@ -1,4 +1,4 @@
-/** An app with a few workflows, its handler, and short ways to ask it. */
+/** An app with a few workflows, its handler, and helpers that send requests. */
 
 import { type App, createApp, durable, MemoryStorage, type Secret, type Storage } from "@durable/core";
 import { createHandler, type Handler, type HandlerOptions } from "@durable/http";
@@ -41,7 +41,7 @@ export interface Lab {
     fields: Record<string, string>,
     headers?: Record<string, string>,
   ) => Promise<Response>;
-  /** Starts a run and gives the tokens it then waits with. */
+  /** Starts a run and returns the tokens of its waits. */
   readonly waiting: (workflow: string, id: string, input?: unknown) => Promise<string[]>;
 }
 
@@ -53,7 +53,7 @@ interface LabOptions extends HandlerOptions {
 
 export const origin = "http://lab.example";
 
-/** Everybody may do everything, unless it is told otherwise. */
+/** Allows everything unless `authorize` is given. */
 export function lab({ storage = new MemoryStorage(), secret = labSecret, ...options }: LabOptions = {}): Lab {
   const errors: unknown[] = [];
   const app = createApp({ storage, secret, workflows: options.workflows ?? workflows });

@@ -1,4 +1,4 @@
-/** Requests that are wrong in some way, from a seed: each is the bytes of one connection. */
+/** Malformed requests from a seed: each is the bytes of one connection. */
 
 import type { Random } from "@durable/testing";
 
@@ -146,7 +146,7 @@ const oddHeaders: readonly ((random: Random) => string)[] = [
   (random) => `cookie: ${"a=b; ".repeat(random.between(1, 500))}`,
 ];
 
-/** A request that is put together well enough to be looked at. */
+/** A request that is valid enough to be parsed. */
 function plausible(random: Random): Uint8Array {
   const body = random.chance(0.6) ? oddBody(random) : "";
   const method = random.chance(0.6) ? "POST" : random.pick(methods);
@@ -168,7 +168,7 @@ function plausible(random: Random): Uint8Array {
   return latin(`${head.join("\r\n")}\r\n\r\n${sent}`);
 }
 
-/** Good HTTP on a real route, with something wrong in what is asked. */
+/** Valid HTTP on a real route, with an invalid request. */
 function wellPut(random: Random): Uint8Array {
   const body = random.chance(0.15) ? "x".repeat(random.between(16_000, 18_000)) : oddBody(random);
   const [path, more] = random.pick<[string, string]>([
@@ -183,7 +183,7 @@ function wellPut(random: Random): Uint8Array {
   return latin(`${head}content-length: ${latin(body).length}\r\n\r\n${body}`);
 }
 
-/** One request of the kind that is wrong. */
+/** One malformed request. */
 export function malformed(random: Random): Uint8Array {
   const kind = random.next();
   if (kind < 0.05) return bytesOf(random, random.between(1, 2_000));

@@ -1,4 +1,4 @@
-/** Bytes to a port and back, for what no well-behaved client would send. */
+/** Sends raw bytes to a port, for requests that no client library would send. */
 
 import { connect, type Socket } from "node:net";
 

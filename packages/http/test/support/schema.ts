@@ -1,4 +1,4 @@
-/** As much of JSON Schema as the description uses; what it does not know is an error, not a yes. */
+/** The part of JSON Schema that the description uses; unknown keywords are an error. */
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -26,7 +26,7 @@ export function problems(value: unknown, schema: Schema, root: Schema, path = "$
   const found: string[] = [];
   const say = (what: string): void => void found.push(`${path}: ${what}`);
   const types = [schema["type"] ?? []].flat() as string[];
-  if (types.length > 0 && !types.some((type) => isOf(value, type))) say(`is no ${types.join(" or ")}`);
+  if (types.length > 0 && !types.some((type) => isOf(value, type))) say(`is not ${types.join(" or ")}`);
   if ("const" in schema && value !== schema["const"]) say(`is not ${String(schema["const"])}`);
   if (Array.isArray(schema["enum"]) && !schema["enum"].includes(value)) say("is not in the list");
   if (typeof schema["pattern"] === "string" && !new RegExp(schema["pattern"]).test(String(value)))

@@ -1,4 +1,4 @@
-/** Requests signed as each sender signs, by Node's own crypto: the package's code has no part in it. */
+/** Requests signed like each sender does, with node:crypto and without code of the package. */
 
 import { createHmac } from "node:crypto";
 

@@ -1,4 +1,6 @@
-/** `append`: a compare-and-swap on the number of batches, all or none. */
+/**
+ * `append`: a compare-and-swap on the number of batches, all or nothing. Proven in test/conformance.test.ts.
+ */
 
 import { expect } from "vitest";
 import { expectOneWinner, headOf, refused, request, text, type Checks } from "./subject.ts";

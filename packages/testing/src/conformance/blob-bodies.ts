@@ -1,4 +1,6 @@
-/** What blobs may be called and hold: any text comes back as it was, or is refused; never changed. */
+/**
+ * Names and bodies of blobs: any text is returned unchanged, or refused. Proven in test/conformance.test.ts.
+ */
 
 import { DurableError, type NamedBlob } from "@durable/core";
 import { expect } from "vitest";
@@ -10,7 +12,7 @@ async function expectKept(subject: Subject, blobs: readonly Required<NamedBlob>[
   const head = await createNaming(subject, blobs);
   const found = await blobsOf(subject.storage, head);
   expect(Object.keys(found).toSorted()).toEqual(blobs.map(({ name }) => name).toSorted());
-  // By ===, so that a failure does not print megabytes.
+  // Compared by ===, so that a failure does not print megabytes.
   for (const { name, body } of blobs)
     expect(Object.hasOwn(found, name) && found[name] === body, `of ${JSON.stringify(name)}`).toBe(true);
 }

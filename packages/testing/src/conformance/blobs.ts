@@ -1,4 +1,7 @@
-/** Blobs: written with the batch that names them, kept once, and gone with the last run that names them. */
+/**
+ * Blobs: written with the batch that names them, stored once, and removed with the last run that names them.
+ * Proven in test/conformance.test.ts.
+ */
 
 import type { AppendRequest, NamedBlob, RunHead, Storage } from "@durable/core";
 import { expect } from "vitest";

@@ -1,4 +1,7 @@
-/** The contract of `Bucket`, as tests, and with it that of `RemoteStorage` on such a bucket. */
+/**
+ * The contract of `Bucket` as tests, and that of `RemoteStorage` on such a bucket. Proven in
+ * packages/core/test/adapters/remote/conformance.test.ts.
+ */
 
 import { RemoteStorage, systemWorld, type Bucket, type World } from "@durable/core";
 import { describe, expect, it } from "vitest";
@@ -24,7 +27,7 @@ export interface BucketConformanceOptions {
   readonly brief?: boolean;
 }
 
-const brevity = "it asks for hundreds of objects, and this is the brief form";
+const brevity = "it writes hundreds of objects, and this is the brief form";
 
 const long = [
   "append lets exactly one of 64 at the same position win",
@@ -46,10 +49,10 @@ const long = [
   "hostile lease owners are data (H65)",
 ].map((test) => ({ test, reason: brevity }));
 
-const reason = "a run in a bucket keeps blobs for itself and for those that read it, not for strangers";
+const reason = "a run in a bucket stores blobs for itself and its forks, not for unrelated runs";
 
-/** What the contract of a storage asks for beyond what core needs: one copy of a blob for runs that know nothing of each other. */
-const strangers = [
+/** Tests of the storage contract beyond what core needs: sharing a blob between unrelated runs. */
+const sharedBlobTests = [
   "a blob is kept once: a second body under its name is ignored",
   "of 32 appends at one position, only the winner's blob is kept",
   "delete keeps a blob that another run names, and frees it with the last",
@@ -57,8 +60,8 @@ const strangers = [
   "2,000 blobs in one append, and all of them again without their bodies",
 ].map((test) => ({ test, reason }));
 
-/** Waits are skipped, so that a test of a thousand faults is as fast as one without. */
-function hurried(now: () => number): World {
+/** Timers fire at once, so that a test with a thousand faults is as fast as one without. */
+function fastWorld(now: () => number): World {
   return {
     ...systemWorld,
     now,
@@ -76,8 +79,8 @@ export function remoteConformance(
   { faults = [], brief = false }: BucketConformanceOptions = {},
 ): void {
   let seed = 0;
-  const hurt = faults === "all" ? "every fault" : faults.join(", ");
-  const title = hurt === "" ? name : `${name} with ${hurt}`;
+  const kinds = faults === "all" ? "every fault" : faults.join(", ");
+  const title = kinds === "" ? name : `${name} with ${kinds}`;
   storageConformance(
     `RemoteStorage on ${title}`,
     async ({ now }) => {
@@ -89,7 +92,7 @@ export function remoteConformance(
           ...(faults === "all" ? {} : { faults }),
         });
         buckets.push(faulty);
-        return new RemoteStorage(faulty, { world: hurried(now) });
+        return new RemoteStorage(faulty, { world: fastWorld(now) });
       };
       return {
         storage: another(),
@@ -101,7 +104,7 @@ export function remoteConformance(
         },
       };
     },
-    { skip: brief ? [...strangers, ...long] : strangers },
+    { skip: brief ? [...sharedBlobTests, ...long] : sharedBlobTests },
   );
 }
 
@@ -170,7 +173,7 @@ const bucketChecks: Readonly<Record<string, (bucket: Bucket) => Promise<void>>> 
     for (const [n, text] of texts.entries()) {
       await bucket.create(`created/${n}`, text);
       await bucket.put(`put/${n}`, text);
-      // By ===, so that a failure does not print megabytes.
+      // Compared by ===, so that a failure does not print megabytes.
       for (const way of ["created", "put"]) expect((await bucket.get(`${way}/${n}`)) === text).toBe(true);
     }
   },

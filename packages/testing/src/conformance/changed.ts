@@ -1,9 +1,12 @@
-/** `changed`: wakes who waits for a journal to grow, and leaves nothing behind. */
+/**
+ * `changed`: wakes callers that wait for a journal to grow, and leaves nothing behind. Proven in
+ * test/conformance.test.ts.
+ */
 
 import { expect } from "vitest";
 import { request, type Checks } from "./subject.ts";
 
-/** What a promise has come to, after the storage had time to settle it. */
+/** The state of a promise, after the storage had time to settle it. */
 async function stateOf(work: Promise<unknown>, afterMs = 120): Promise<"settled" | "pending"> {
   let state: "settled" | "pending" = "pending";
   void work.then(() => (state = "settled"));
@@ -87,7 +90,7 @@ export const changedChecks: Checks = {
     await watch;
   },
 
-  "changed wakes many who wait, and keeps none of them": async (subject) => {
+  "changed wakes many waiting callers, and keeps none of them": async (subject) => {
     const changed = subject.optional("changed");
     const [one, two] = [await subject.create(), await subject.create()];
     const counted = countedSignal();
@@ -100,7 +103,7 @@ export const changedChecks: Checks = {
     expect(counted.listeners(), "listeners left on the signal").toBe(0);
   },
 
-  "changed lets go of one who aborts and goes on for the others": async (subject) => {
+  "changed releases a caller that aborts and still wakes the others": async (subject) => {
     const changed = subject.optional("changed");
     const head = await subject.create();
     const counted = countedSignal();

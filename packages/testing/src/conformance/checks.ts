@@ -1,4 +1,4 @@
-/** Every test of the contract by its name, and how one is run. */
+/** Every test of the contract by its name, and how one is run. Proven in test/conformance.test.ts. */
 
 import { appendChecks } from "./append.ts";
 import { blobBodyChecks } from "./blob-bodies.ts";
@@ -15,7 +15,7 @@ import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
 /** What `open` of an adapter gets. */
 export interface OpenOptions {
-  /** The clock of leases and quiet times; the suite moves it. */
+  /** The clock of leases and quiet times; the suite advances it. */
   readonly now: () => number;
 }
 

@@ -1,4 +1,7 @@
-/** `delete`: hidden at once; batches stay while a fork reads them, and are never seen under a new run (H17). */
+/**
+ * `delete`: hides the run at once. Batches stay while a fork reads them, and never appear in a new run (H17).
+ * Proven in test/conformance.test.ts.
+ */
 
 import type { RunHead } from "@durable/core";
 import { expect } from "vitest";

@@ -1,4 +1,7 @@
-/** `list` with `dueAt`: who wants a driver and has no live one. This is what a sweep finds work by. */
+/**
+ * `list` with `dueAt`: runs that need a driver and have none. Sweeps find their work with it. Proven in
+ * test/conformance.test.ts.
+ */
 
 import { expect } from "vitest";
 import { request, type Checks } from "./subject.ts";
@@ -65,7 +68,7 @@ export const dueChecks: Checks = {
     const { storage, clock } = subject;
     const head = await subject.create();
     await storage.lease(head.locator, "a", 1_000);
-    // A caller whose clock runs ahead does not make a live driver dead.
+    // A caller whose clock is ahead does not expire another driver's lease.
     expect(await subject.due({ dueAt: clock.now + 60_000 })).toEqual([]);
     await storage.release(head.locator, "a", 5_000);
     expect(await subject.due({ dueAt: clock.now + 60_000 })).toEqual([]);

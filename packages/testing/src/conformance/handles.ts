@@ -1,4 +1,4 @@
-/** The life of a handle: its secret, and its end. */
+/** Handles on a storage: their secret, and how they close. Proven in test/conformance.test.ts. */
 
 import { expect } from "vitest";
 import { headOf, refused, request, type Checks } from "./subject.ts";
@@ -53,7 +53,7 @@ export const handleChecks: Checks = {
     for (const { locator } of heads) expect((await second.read(locator)).length).toBe(1);
   },
 
-  "close lets go of those who wait for a change": async (subject) => {
+  "close releases callers that wait for a change": async (subject) => {
     const changed = subject.optional("changed");
     const close = subject.optional("close");
     const head = await subject.create();

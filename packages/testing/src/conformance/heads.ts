@@ -1,4 +1,7 @@
-/** `list`: heads as they were last appended, newest first, filtered and paged. */
+/**
+ * `list`: heads as they were last appended, newest first, filtered and paged. Proven in
+ * test/conformance.test.ts.
+ */
 
 import { expect } from "vitest";
 import { request, type Checks, type Subject } from "./subject.ts";
@@ -54,11 +57,11 @@ export const headChecks: Checks = {
           all.unshift(await subject.create({ workflow, status, parent }));
     const queries = [
       { workflow: "loan" },
-      { workflow: "nobody" },
+      { workflow: "unknown" },
       { status: "suspended" },
       { status: "failed", workflow: "deploy" },
       { parent: root.runId },
-      { parent: "run-nobody" },
+      { parent: "run-unknown" },
       { parent: root.runId, status: "completed" },
       { parent: root.runId, status: "cancelled", workflow: "loan" },
     ] as const;

@@ -1,4 +1,4 @@
-/** Names and ids are data, whatever they look like (H65): kept as they are, compared as they are. */
+/** Names and ids are data (H65): stored and compared unchanged. Proven in test/conformance.test.ts. */
 
 import type { RunHead } from "@durable/core";
 import { expect } from "vitest";

@@ -1,3 +1,5 @@
+/** The contracts of `Storage` and `Bucket`, as vitest suites for adapters. */
+
 export { storageConformance, type ConformanceOptions } from "./suite.ts";
 export { bucketConformance, remoteConformance } from "./bucket.ts";
 export type { BucketConformanceOptions, BucketHandle, OpenBucket } from "./bucket.ts";

@@ -1,4 +1,7 @@
-/** Leases: advisory, one owner at a time, by the storage's clock. They save work and never decide truth. */
+/**
+ * Leases: advisory, one owner at a time, by the storage's clock. They save work; correctness does not depend
+ * on them. Proven in test/conformance.test.ts.
+ */
 
 import { expect } from "vitest";
 import { request, type Checks } from "./subject.ts";
@@ -19,7 +22,7 @@ export const leaseChecks: Checks = {
     expect(await storage.lease((await subject.create()).locator, "b", 1_000)).not.toBeNull();
   },
 
-  "lease is given to one of 32 who ask at once": async (subject) => {
+  "lease is given to one of 32 concurrent owners": async (subject) => {
     const { storage } = subject;
     const { locator } = await subject.create();
     const asked = Array.from({ length: 32 }, (_, n) => storage.lease(locator, `owner ${n}`, 1_000));
@@ -56,13 +59,13 @@ export const leaseChecks: Checks = {
     await storage.release(head.locator, "b", 60_000);
     expect(await storage.lease(head.locator, "b", 1_000)).toBeNull();
     await storage.release(head.locator, "a");
-    expect(await subject.due(), "and nobody else made it quiet").toEqual([head.locator]);
+    expect(await subject.due(), "the other release made nothing quiet").toEqual([head.locator]);
     expect(await storage.lease(head.locator, "b", 1_000)).not.toBeNull();
     await storage.release(head.locator, "a");
     expect(await storage.lease(head.locator, "a", 1_000), "a late release").toBeNull();
   },
 
-  "lease tells how many batches there are": async (subject) => {
+  "lease returns the number of batches": async (subject) => {
     const { storage } = subject;
     const head = await subject.createLong(7);
     expect(await storage.lease(head.locator, "a", 1_000)).toMatchObject({ length: 7 });
@@ -95,7 +98,7 @@ export const leaseChecks: Checks = {
     expect(await starts("e")).toBe(2);
   },
 
-  "starts begin at one for whoever takes over from the run's creator": async (subject) => {
+  "starts begin at one when another owner takes over from the run's creator": async (subject) => {
     const { storage, clock } = subject;
     const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
     clock.now += 1_000;
@@ -113,13 +116,13 @@ export const leaseChecks: Checks = {
     await storage.append(request(head, 1, { owner: "a", ttlMs: 1_000 }));
     clock.now += 900;
     expect(await storage.lease(head.locator, "b", 1_000), "extended").toBeNull();
-    // Whoever appended has the run: the lease follows the journal.
+    // The lease follows the journal: it belongs to the last driver that appended.
     await storage.append(request(head, 2, { owner: "c", ttlMs: 1_000 }));
     expect(await storage.lease(head.locator, "a", 1_000)).toBeNull();
     expect(await storage.lease(head.locator, "c", 1_000)).not.toBeNull();
   },
 
-  "an append with a lease of null gives it back, whoever had it": async (subject) => {
+  "an append with a lease of null gives it back, whichever owner had it": async (subject) => {
     const { storage } = subject;
     const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });
     await storage.append(request(head, 1, null));

@@ -1,4 +1,4 @@
-/** `read`: dense, in order, and the very text that was written. */
+/** `read`: dense, in order, and exactly the text that was written. Proven in test/conformance.test.ts. */
 
 import { expect } from "vitest";
 import { headOf, request, text, type Checks, type Subject } from "./subject.ts";

@@ -1,4 +1,7 @@
-/** What one test of the suite works with: a fresh storage, its clock, and short ways to write runs into it. */
+/**
+ * What one test of the suite works with: a fresh storage, its clock, and helpers that write runs into it.
+ * Proven in test/conformance.test.ts.
+ */
 
 import type { AppendRequest, ListPage, ListQuery, RunHead, Storage } from "@durable/core";
 import { expect } from "vitest";
@@ -25,12 +28,12 @@ type Lease = NonNullable<AppendRequest["lease"]> | null;
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 
-/** A name such as core gives: 18 base32 characters. */
+/** A locator like core's: 18 base32 characters. */
 export function randomLocator(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(18)), (byte) => alphabet[byte % 32]).join("");
 }
 
-/** What core writes as the first append of a run, unless told otherwise. */
+/** The head of a run's first append, with changes. */
 export function headOf(now: number, changes: Partial<RunHead> = {}): RunHead {
   const locator = changes.locator ?? randomLocator();
   return {
@@ -62,26 +65,26 @@ export class Subject {
     this.#skip = parts.skip;
   }
 
-  /** Another process's view of the same data; skips the test where the adapter has none. */
+  /** Another process's view of the same data; skips the test if the adapter has none. */
   second(): Promise<Storage> {
     return this.#handle.reopen?.() ?? this.#skip("this storage has no second handle");
   }
 
-  /** An optional method of the port; skips the test where the adapter lacks it. */
+  /** An optional method of the port; skips the test if the adapter lacks it. */
   optional<K extends "changed" | "secret" | "close">(name: K): NonNullable<Storage[K]> {
     const method = this.storage[name];
     if (method === undefined) return this.#skip(`this storage has no ${name}()`);
     return method.bind(this.storage) as NonNullable<Storage[K]>;
   }
 
-  /** Appends the first batch of a new run. Time goes on by one, so that creation has an order. */
+  /** Appends the first batch of a new run. The clock advances by one, so that creation has an order. */
   async create(changes: Partial<RunHead> = {}, lease?: Lease): Promise<RunHead> {
     const head = headOf((this.clock.now += 1), changes);
     await this.storage.append(request(head, 0, lease));
     return head;
   }
 
-  /** A run with so many batches; `text(n)` is the text of each. */
+  /** A run with this many batches; `text(n)` is the text of each. */
   async createLong(length: number, changes: Partial<RunHead> = {}): Promise<RunHead> {
     const head = await this.create(changes);
     for (let position = 1; position < length; position++) await this.storage.append(request(head, position));
@@ -121,12 +124,12 @@ export function request(head: RunHead, position: number, lease?: Lease): AppendR
   return { locator, position, batch: text(position), head, ...(lease === undefined ? {} : { lease }) };
 }
 
-/** Expects a refusal with this code. */
+/** Expects an error with this code. */
 export async function refused(work: Promise<unknown>, code: string): Promise<void> {
   await expect(work).rejects.toMatchObject({ name: "DurableError", code });
 }
 
-/** Expects exactly one to win and all others to be refused with `conflict`. */
+/** Expects exactly one append to succeed and all others to fail with `conflict`. */
 export async function expectOneWinner(appends: readonly Promise<unknown>[]): Promise<number> {
   const settled = await Promise.allSettled(appends);
   const codes = settled.map((result) =>

@@ -5,6 +5,8 @@
  *       const storage = new SqliteStorage({ path, now });
  *       return { storage, close: () => storage.close() };
  *     });
+ *
+ * Proven in test/conformance.test.ts.
  */
 
 import { describe, it } from "vitest";
@@ -34,5 +36,7 @@ export function storageConformance(name: string, open: Open, { skip = [] }: Conf
 
 function unknownTest(name: string, test: string): Error {
   const known = [...checks.keys()].map((title) => `  ${title}`).join("\n");
-  return new Error(`storageConformance("${name}") skips "${test}", which is no test of it. Tests:\n${known}`);
+  return new Error(
+    `storageConformance("${name}") skips "${test}", which is not one of its tests. Tests:\n${known}`,
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * A run's journal as plain JSON, to be kept in a repository: recorded once, replayed against every later build.
- * Nothing is interpreted here but the frame: what a batch says is for @durable/core to judge.
+ * A run's journal as plain JSON for a repository: recorded once, replayed against every later build. Only the
+ * frame is interpreted here; @durable/core reads the batches. Proven in test/golden.test.ts.
  */
 
 import {
@@ -11,9 +11,9 @@ import {
   type ReadReply,
   type Storage,
 } from "@durable/core";
-import { loadJournal } from "../load.ts";
+import { loadJournal } from "../journal-loader.ts";
 
-/** The frame below; batches carry a format version of their own. 2 brought blobs and children. */
+/** The format of the frame; batches have their own format version. Format 2 added blobs and children. */
 export const goldenFormat = 2;
 
 /** One batch as a readable object; a text that is not plain JSON is kept as it is. */
@@ -76,7 +76,7 @@ export async function recordGolden(
   };
 }
 
-/** A child and those it waits for; nothing when it has not begun. */
+/** A child and the children it waits for; empty when it has not begun. */
 async function family(
   storage: Storage,
   runId: string,
@@ -93,7 +93,7 @@ async function family(
 interface Recorded {
   readonly own: GoldenAncestor;
   readonly ancestors: readonly GoldenAncestor[];
-  /** Children that have not told their end. */
+  /** Children that have not reported their end. */
   readonly open: readonly string[];
 }
 
@@ -111,7 +111,7 @@ async function recorded(
       return reply;
     },
   };
-  // Opening the run reads all that it is made of: its own journal first, then its ancestors, oldest first.
+  // Opening the run reads its own journal first, then those of its ancestors, oldest first.
   const app = createApp({
     storage: watched,
     workflows: [],
@@ -141,14 +141,14 @@ function openChildren(entries: readonly Entry[]): string[] {
   return [...open.values()];
 }
 
-/** The object where it stands for exactly this text: batches are byte strings, and stay what they were. */
+/** An object only if it serializes to exactly this text, because batches must not change. */
 function readable(text: string): GoldenBatch {
   try {
     const batch: unknown = JSON.parse(text);
     if (typeof batch === "object" && batch !== null && JSON.stringify(batch) === text)
       return batch as GoldenBatch;
   } catch {
-    // Kept as text, for the library to say what is wrong with it.
+    // Kept as text, so that the library reports what is wrong with it.
   }
   return text;
 }
@@ -157,7 +157,7 @@ function textOf(batch: GoldenBatch): string {
   return typeof batch === "string" ? batch : JSON.stringify(batch);
 }
 
-/** The entries of batches, as far as they are any. */
+/** The entries of batches, as far as they can be read. */
 export function entriesOf(batches: readonly GoldenBatch[]): readonly RawEntry[] {
   return batches.flatMap((batch) => {
     const entries = typeof batch === "string" ? null : batch["entries"];
@@ -183,14 +183,14 @@ export async function load(journals: readonly GoldenAncestor[], now: () => numbe
   const storage = new MemoryStorage({ now });
   for (const { runId, batches, blobs = {} } of journals) {
     const { locator } = await readOf(storage, runId);
-    // A storage tells two lives of one id apart by when they began.
+    // A storage distinguishes runs of one id by the time they began.
     const createdAt = Number(entriesOf(batches.slice(0, 1))[0]?.at ?? 0);
     await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf), blobs });
   }
   return storage;
 }
 
-/** Where core keeps a run is its own affair: it is asked by letting it look. */
+/** Only core knows the locator of a run, so this lets core look it up. */
 async function readOf(storage: Storage, runId: string): Promise<{ locator: string; reply: ReadReply }> {
   let found = { locator: "", reply: nothing };
   const asked: Storage = {
@@ -200,7 +200,7 @@ async function readOf(storage: Storage, runId: string): Promise<{ locator: strin
       return nothing;
     },
   };
-  // It finds nothing, or refuses the id: either way it has said what there is to say.
+  // It finds nothing or refuses the id; either way its read has shown the locator.
   await createApp({ storage: asked, workflows: [] })
     .get(runId)
     .entries()
@@ -209,7 +209,7 @@ async function readOf(storage: Storage, runId: string): Promise<{ locator: strin
 }
 
 const nothing: ReadReply = { batches: [], length: 0 };
-const refuse = (): Promise<never> => Promise.reject(new Error("This storage is only read from."));
+const refuse = (): Promise<never> => Promise.reject(new Error("This storage is read-only."));
 const refusing: Storage = {
   append: refuse,
   read: refuse,

@@ -1,9 +1,11 @@
 /**
- * One recorded journal against today's code: a cold replay, in virtual time, in which no step's work can run.
+ * Replays one recorded journal against today's code, cold and in virtual time, without running any step.
  *
- * G1. A run that ended is replayed without its end, and must come to the same one.
- * G2. A run that is parked must come to the same open waits, and want to wake at the same time.
- * G3. A run that was under way or cancelled must not be blocked; where it goes on, it may.
+ * G1. A run that ended is replayed without its end, and must reach the same one.
+ * G2. A parked run must reach the same open waits and the same wake time.
+ * G3. A run that was running or cancelled must not be blocked; it may continue anywhere.
+ *
+ * Proven in test/golden.test.ts and test/golden-work.test.ts.
  */
 
 import { inspect, isDeepStrictEqual } from "node:util";
@@ -16,9 +18,9 @@ import {
   type Outcome,
   type Secret,
 } from "@durable/core";
-import { virtualWorld, type VirtualWorld } from "../world.ts";
-import { watched } from "./cipher.ts";
-import { guarded } from "./guard.ts";
+import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
+import { trackedCipher } from "./tracked-cipher.ts";
+import { guarded } from "./guarded-workflow.ts";
 import {
   entriesOf,
   goldenFormat,
@@ -41,9 +43,9 @@ export type GoldenVerdict =
 
 export interface Judged {
   readonly verdict: GoldenVerdict;
-  /** What is wrong, in the library's own words where it has any. */
+  /** What is wrong, in the library's words if it has any. */
   readonly message: string | null;
-  /** What the library warned about on the way. */
+  /** Warnings of the library during the replay. */
   readonly warnings: readonly string[];
 }
 
@@ -53,16 +55,16 @@ export interface ReplayParts {
   readonly encryption: Cipher | undefined;
 }
 
-/** How a replay stopped: the outcome the journal now has, or the step that would have run. */
+/** How a replay stopped: the outcome of the run, or the step that would have run. */
 type Stopped =
   | Outcome<unknown>
   | { readonly status: "would run"; readonly kind: string; readonly key: string };
 
 export async function judge(journal: GoldenJournal, given: ReplayParts): Promise<Judged> {
-  const { cipher, hold } = watched(given.encryption);
+  const { cipher, hold } = trackedCipher(given.encryption);
   const world = virtualWorld({ start: latestTime(journal), hold });
   const parts = { ...given, encryption: cipher };
-  const told = (verdict: GoldenVerdict, message: string | null = null): Judged => ({
+  const judged = (verdict: GoldenVerdict, message: string | null = null): Judged => ({
     verdict,
     message,
     warnings: world.warnings,
@@ -72,14 +74,14 @@ export async function judge(journal: GoldenJournal, given: ReplayParts): Promise
     const recorded = await recordedOutcome(journal, parts, world);
     checkStart(journal);
     const batches = withoutEnd(journal.batches);
-    return told(...verdictOn(recorded, await replay({ ...journal, batches }, parts, world)));
+    return judged(...verdictOn(recorded, await replay({ ...journal, batches }, parts, world)));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
-    return told(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
+    return judged(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
   }
 }
 
-/** The verdict an error stands for by itself. */
+/** The verdict for an error. */
 function verdictFor(error: Error, otherwise: GoldenVerdict): GoldenVerdict {
   const known = ["newer-format", "unknown-workflow", "no-key", "tampered", "corrupt", "diverged"] as const;
   return known.find((code) => DurableError.is(error, code)) ?? otherwise;
@@ -99,7 +101,7 @@ function checkFrame({ format, runId, batches, ancestors = [], children = [] }: G
   if (typeof format === "number" && format > goldenFormat) {
     throw new DurableError(
       "newer-format",
-      `It was recorded in format ${format}, newer than this build of @durable/testing reads (${goldenFormat}). Upgrade it.`,
+      `The journal has format ${format}, but this build of @durable/testing reads up to ${goldenFormat}. Upgrade @durable/testing.`,
     );
   }
   const lists = [batches, ancestors, children].every((list) => Array.isArray(list));
@@ -107,15 +109,15 @@ function checkFrame({ format, runId, batches, ancestors = [], children = [] }: G
     return;
   throw new DurableError(
     "corrupt",
-    "It is no journal that recordGolden made: { format, runId, workflow, batches } is what it should have.",
+    "The file is not a journal made by recordGolden, which has { format, runId, workflow, batches }.",
   );
 }
 
-/** Only asked once the library has read all of it: it knows better what is wrong. */
+/** Runs after the library has read the whole journal, because its errors are more exact. */
 function checkStart({ runId, batches }: GoldenJournal): void {
   const [first] = entriesOf(batches.slice(0, 1));
   if (/^run\.(started|forked)$/.test(first?.kind ?? "") && first?.["runId"] === runId) return;
-  throw new DurableError("corrupt", `It does not begin with the start of run ${runId}.`);
+  throw new DurableError("corrupt", `The journal does not begin with the start of run ${runId}.`);
 }
 
 async function recordedOutcome(
@@ -178,7 +180,7 @@ function whereabouts(outcome: Outcome<unknown>): string {
   return `waits${keys.length === 0 ? "" : ` for ${keys.join(", ")}`}${until}`;
 }
 
-/** What an end says. Stack traces are not compared: those name lines of files. */
+/** The value to compare. Stack traces are left out, because they contain line numbers. */
 function endOf(outcome: Outcome<unknown>): unknown {
   if (outcome.status === "completed") return outcome.output;
   return "error" in outcome ? outcome.error : null;
@@ -189,7 +191,7 @@ function shown(value: unknown): string {
   return text.length <= 200 ? text : `${text.slice(0, 200)}...`;
 }
 
-/** As JSON where it is plain: what is told is what stands in the journal. */
+/** JSON where possible, as in the journal. */
 function json(value: unknown): string {
   try {
     return JSON.stringify(value) ?? inspect(value);

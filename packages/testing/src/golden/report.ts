@@ -1,4 +1,4 @@
-/** What a replay of golden journals found, for programs and for people. */
+/** The result of replaying golden journals, as data and as text. Proven in test/golden.test.ts. */
 
 import type { GoldenVerdict, Judged } from "./replay.ts";
 

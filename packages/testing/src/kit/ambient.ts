@@ -1,10 +1,12 @@
 /**
- * Clock and chance as code reaches for them without asking `ctx`. While crash tests run, the globals are
- * wrapped, and each read is told to the place it happens in: a workflow hears of it, a step does not mind.
+ * Reads of clock and randomness that bypass `ctx`. While crash tests run, the globals are wrapped, and each
+ * read is reported to the code it happens in: an error in a workflow, allowed in a step.
  *
- * A1. Outside of a workflow or a step that is under test, the wrappers do nothing.
- * A2. What was there before is there again when the last test has ended, also if tests overlap.
- * A3. Inside, `Date` tells virtual time: thirty days of it have passed when thirty days were slept.
+ * A1. Outside of a workflow or a step under test, the wrappers do nothing.
+ * A2. The original globals are restored when the last test has ended, also if tests overlap.
+ * A3. Inside, `Date` shows virtual time.
+ *
+ * Proven in test/kit-parts.test.ts.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
@@ -23,10 +25,12 @@ export type AmbientName =
   | "crypto.randomInt"
   | "performance.now";
 
-/** Whose code is running: that of a workflow under test, or of one of its steps. */
+/** The code that is running: a workflow under test, or one of its steps. */
 export interface Place {
   now(): number;
-  /** Hears of a read; absent in a step, where clock and chance are welcome. `error` has the stack. */
+  /**
+   * Called for each read; absent in a step, where clock and randomness are allowed. `error` has the stack.
+   */
   readonly read?: (name: AmbientName, error: Error) => void;
 }
 
@@ -39,16 +43,16 @@ const methods: readonly (readonly [AmbientName, object, string])[] = [
   ["performance.now", performance, "now"],
   ["crypto.randomUUID", crypto, "randomUUID"],
   ["crypto.getRandomValues", crypto, "getRandomValues"],
-  // The module's own functions are no methods of the global.
+  // The functions of the module are not methods of the global.
   ["crypto.randomUUID", nodeCrypto, "randomUUID"],
   ["crypto.randomBytes", nodeCrypto, "randomBytes"],
   ["crypto.randomInt", nodeCrypto, "randomInt"],
 ];
 
-// Globals are one per process, and so is the count of those who want them wrapped.
+// Globals exist once per process, and so does the count of the tests that need them wrapped.
 const installed = { users: 0, restore: (): void => {} };
 
-/** Wraps the globals; returns the way to give them back. */
+/** Wraps the globals; returns a function that restores them. */
 export function watchAmbient(): () => void {
   if (installed.users++ === 0) installed.restore = install();
   let given = false;
@@ -68,7 +72,7 @@ function install(): () => void {
   };
 }
 
-function tell(name: AmbientName): Place | undefined {
+function report(name: AmbientName): Place | undefined {
   const here = place.getStore();
   here?.read?.(name, new Error(name));
   return here;
@@ -78,12 +82,12 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
   const own = Object.getOwnPropertyDescriptor(owner, property);
   const original = Reflect.get(owner, property) as Method;
   const value = function (this: unknown, ...args: readonly unknown[]): unknown {
-    tell(name);
+    report(name);
     return Reflect.apply(original, this, args);
   };
   Object.defineProperty(owner, property, { value, configurable: true, writable: true, enumerable: true });
   return () => {
-    // Somebody else's wrapper is left alone.
+    // Another library's wrapper is left alone.
     if (Reflect.get(owner, property) !== value) return;
     if (own === undefined) Reflect.deleteProperty(owner, property);
     else Object.defineProperty(owner, property, own);
@@ -92,19 +96,19 @@ function wrap(name: AmbientName, owner: object, property: string): () => void {
 
 function wrapDate(): () => void {
   const original = globalThis.Date;
-  const now = (): number => tell("Date.now")?.now() ?? original.now();
+  const now = (): number => report("Date.now")?.now() ?? original.now();
   const wrapped: DateConstructor = new Proxy(original, {
     get: (target, property): unknown => (property === "now" ? now : Reflect.get(target, property)),
-    apply: () => new original(tell("Date")?.now() ?? original.now()).toString(),
+    apply: () => new original(report("Date")?.now() ?? original.now()).toString(),
     construct: (target, args: unknown[], by) =>
       Reflect.construct(
         target,
-        args.length === 0 ? [tell("new Date")?.now() ?? original.now()] : args,
+        args.length === 0 ? [report("new Date")?.now() ?? original.now()] : args,
         by,
       ) as object,
   });
   globalThis.Date = wrapped;
-  // Code that asks a date for its constructor expects the one it knows by name.
+  // Code that reads the constructor of a date expects the global one.
   original.prototype.constructor = wrapped;
   return () => {
     original.prototype.constructor = original;

@@ -1,4 +1,4 @@
-/** What suspend points are answered with: told once by name, the same in every history. */
+/** The answers to suspend points, by name, the same in every history. Proven in test/kit-more.test.ts. */
 
 import type { SuspendPoint } from "@durable/core";
 
@@ -21,7 +21,7 @@ export type Answers = Readonly<Record<string, Answer>>;
 
 export class AnswerBook {
   readonly #answers: Answers;
-  /** Keys of each name in the order they first came up, which the calm run decides. */
+  /** Keys of each name in the order of the calm run. */
   readonly #keys = new Map<string, string[]>();
 
   constructor(answers: Answers) {
@@ -49,16 +49,16 @@ export class AnswerBook {
     const index = keys.indexOf(key);
     if (index < given.length) return given[index];
     throw new Error(
-      `resume.${name} has ${given.length} answer(s), and suspend point "${key}" is number ${index + 1} of that name. Add one, or give a function of the suspend point.`,
+      `resume.${name} has ${given.length} answer(s), but suspend point "${key}" is number ${index + 1} of that name. Add an answer, or pass a function of the suspend point.`,
     );
   }
 
-  /** Nobody will ever answer these. */
+  /** The error for suspend points that will never get an answer. */
   missing(waiting: readonly SuspendPoint[]): Error {
     const names = [...new Set(waiting.map(({ name }) => name))];
     const example = names.map((name) => `${JSON.stringify(name)}: ...`).join(", ");
     return new Error(
-      `The run waits for ${names.map((name) => `"${name}"`).join(", ")}, and has neither an answer nor a deadline. Add { resume: { ${example} } }.`,
+      `The run waits for ${names.map((name) => `"${name}"`).join(", ")}, which has neither an answer nor a deadline. Add { resume: { ${example} } }.`,
     );
   }
 

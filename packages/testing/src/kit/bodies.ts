@@ -1,18 +1,18 @@
 /**
- * Bodies that are running, in real time. Virtual time waits for them, so that a time-out of thirty virtual
- * seconds does not strike a request to a fake server on this machine. It does not wait for ever: a body that
- * only an abort can end would hang, and one that was waited for in vain is not waited for again.
+ * Bodies that are running, in real time. Virtual time waits for them, so that a virtual time-out of thirty
+ * seconds does not hit a request to a fake server. The wait has a limit, because a body that only an abort
+ * can end would hang; such a body is not waited for again. Proven in test/kit-parts.test.ts.
  */
 
 const { setTimeout: later, setImmediate: soon } = globalThis;
 
-/** Turns of the event loop before a wait takes timers, which cost a millisecond each. */
+/** Turns of the event loop before a wait uses timers, which cost a millisecond each. */
 const quickTurns = 50;
 
 export class Bodies {
   readonly #limitMs: number;
   readonly #running = new Map<symbol, string>();
-  /** Keys whose bodies real time does not end. */
+  /** Keys of bodies that did not end within the limit. */
   readonly #hanging = new Set<string>();
   #ended = 0;
 
@@ -20,7 +20,7 @@ export class Bodies {
     this.#limitMs = limitMs;
   }
 
-  /** Notes that a body is running until what it returned settles. */
+  /** Tracks a body until its result settles. */
   run<T>(key: string, work: () => T): T {
     const id = Symbol(key);
     this.#running.set(id, key);
@@ -38,7 +38,7 @@ export class Bodies {
     }
   }
 
-  /** Waits for a body to end; false at once when none is running that may end by itself. */
+  /** Waits for a body to end; false at once when no body is running that may end by itself. */
   async wait(): Promise<boolean> {
     const waited = [...this.#running.values()].filter((key) => !this.#hanging.has(key));
     if (waited.length === 0) return false;
@@ -54,7 +54,9 @@ export class Bodies {
     return true;
   }
 
-  /** Settles when no body is left that may end by itself: what a dead process had sent out arrives now. */
+  /**
+   * Settles when no body is left that may end by itself, so that the requests of a dead process have arrived.
+   */
   async settled(): Promise<void> {
     while (await this.wait());
     this.#running.clear();

@@ -1,9 +1,12 @@
-/** Where in the user's code something was called, from the stack of an error made there. */
+/**
+ * Where in the user's code a call came from, by the stack of an error made there. Proven in
+ * test/kit-parts.test.ts.
+ */
 
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** This folder: its own frames are nobody's call. */
+/** Frames of this folder are not call sites. */
 const here = fileURLToPath(new URL(".", import.meta.url));
 const ours = /[/\\](?:@durable|packages)[/\\](?:core|testing)[/\\](?:src|dist)[/\\]/;
 
@@ -21,11 +24,11 @@ function framesOf({ stack = "" }: Error): Frame[] {
   });
 }
 
-/** `src/refund.ts:12`; `null` when the library or the platform called for itself. */
+/** `src/refund.ts:12`; `null` when the library or the platform made the call. */
 export function callSite(error: Error): string | null {
   const frames = framesOf(error);
   const [first] = frames;
-  if (first === undefined) return "an unknown place";
+  if (first === undefined) return "an unknown location";
   if (first.file.startsWith("node:") || ours.test(first.file)) return null;
   const own = frames.find(({ file }) => !/^node:|[/\\]node_modules[/\\]/.test(file) && !ours.test(file));
   const { file, line } = own ?? first;

@@ -1,11 +1,14 @@
 /**
- * What must hold in every history, however it was hurt.
+ * Checks on every history of a crash test.
  *
- * C1. It ends as the calm one does, with an equal output.
- * C2. Every key settles once, every batch has a write id of its own, and nothing follows the end.
- * C3. A fresh process that finds all but the end comes to the same end, runs no body, and asks nobody.
- * C4. All passes over one journal ask for the same things in the same order, as far as they come.
- * C5. An effect that is repeated can be known for a repetition.
+ * C1. It ends like the calm one, with an equal output.
+ * C2. Every key settles once, every batch has its own write id, and nothing follows the end.
+ * C3. A fresh process with all but the end of the journal reaches the same end, runs no body, and resolves no
+ *     uncertain step.
+ * C4. All passes over one journal make the same calls in the same order, as far as they get.
+ * C5. The service can recognize a repeated effect.
+ *
+ * Proven in test/kit-caught.test.ts and test/kit-parts.test.ts.
  */
 
 import { inspect, isDeepStrictEqual } from "node:util";
@@ -13,8 +16,8 @@ import type { Outcome } from "@durable/core";
 import { callSite } from "./call-site.ts";
 import { compareEffects, type EffectFinding } from "./effects.ts";
 import { coldReplay, type History, type Setup } from "./history.ts";
-import type { Notes, Pass } from "./life.ts";
-import type { Ending } from "./to-the-end.ts";
+import type { Notes, Pass } from "./observed-life.ts";
+import type { Ending } from "./drive.ts";
 
 /** What went wrong in one history. `word` is short enough for a table. */
 export interface Problem {
@@ -90,7 +93,7 @@ function problem(text: string): Problem {
   return { check: "journal", word: "journal", text };
 }
 
-/** The run's own journal, and those of its children and of whatever else it started. */
+/** The run's own journal, and those of its children and of other runs it started. */
 function checkJournals({ batches, others }: History<unknown>): Problem[] {
   const found = others.flatMap(({ runId, batches: texts }) =>
     checkJournal(texts).map(({ text }) => problem(`run ${runId}: ${text}`)),
@@ -131,8 +134,8 @@ async function checkReplay<Input, Output>(
 }
 
 function replayed(text: string): Problem {
-  const told = text.replace("in calm", "live").replace(", here", ", replayed");
-  return { check: "replay", word: "replay", text: `replay from the journal alone: ${told}` };
+  const replayText = text.replace("in calm", "live").replace(", here", ", replayed");
+  return { check: "replay", word: "replay", text: `replay from the journal alone: ${replayText}` };
 }
 
 function worked({ ran, found }: Notes): Problem[] {
@@ -146,19 +149,19 @@ function checkOrders(...noted: readonly Notes[]): Problem[] {
   return [...runs].flatMap((run) => checkOrder(noted.flatMap(({ passes }) => passes.get(run) ?? [])));
 }
 
-/** C4: each pass is the beginning of the longest. */
+/** C4: each pass is a prefix of the longest. */
 export function checkOrder(passes: readonly Pass[]): Problem[] {
   const longest = passes.toSorted((a, b) => b.length - a.length)[0] ?? [];
   for (const pass of passes) {
     const index = pass.findIndex(({ what }, i) => what !== longest[i]?.what);
     const [one, two] = [pass[index], longest[index]];
     if (one === undefined || two === undefined) continue;
-    const text = `call ${index + 1} is ${told(one)} in one pass and ${told(two)} in another`;
+    const text = `call ${index + 1} is ${callText(one)} in one pass and ${callText(two)} in another`;
     return [{ check: "order", word: "order", text }];
   }
   return [];
 }
 
-function told({ what, from }: Pass[number]): string {
+function callText({ what, from }: Pass[number]): string {
   return `${what} (${callSite(from) ?? "inside the library"})`;
 }

@@ -1,6 +1,7 @@
 /**
- * Hurts a workflow at every I/O it makes, in every way, one at a time: once in calm to learn where, then once
- * for each point and fault. What must hold in each history is in checks.ts.
+ * Crash tests: runs a workflow once without faults to list its I/O, then once for each I/O and each fault.
+ * checks.ts holds what must be true of each history. Proven in test/kit-clean.test.ts and
+ * test/kit-caught.test.ts.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -11,9 +12,9 @@ import { Bodies } from "./bodies.ts";
 import { callSite } from "./call-site.ts";
 import { judge, shown, type Verdict } from "./checks.ts";
 import type { AmbientReport, CrashCase, EffectReport, RepeatedBody } from "./findings.ts";
-import { whereOf } from "./fault-words.ts";
-import { history, type History, type Hurt, type Setup } from "./history.ts";
-import type { Notes } from "./life.ts";
+import { whereOf } from "./points.ts";
+import { history, type History, type InjectedFault, type Setup } from "./history.ts";
+import type { Notes } from "./observed-life.ts";
 import {
   everyFault,
   type CrashArguments,
@@ -59,11 +60,11 @@ async function crash<Input, Output>(
   const boundaries = calm.points.filter(({ operation }) => /^(append|read|lease|release)$/.test(operation));
   for (const point of boundaries) {
     for (const fault of faults) {
-      const hurt = { point, fault };
-      const other = await history(setup, hurt);
+      const injected = { point, fault };
+      const other = await history(setup, injected);
       const found = await judge(setup, { calm, other, same });
-      tally.add(hurt, other, found);
-      cases.push(caseOf(hurt, other, found));
+      tally.add(injected, other, found);
+      cases.push(caseOf(injected, other, found));
     }
   }
   return crashReport<Output>({
@@ -107,37 +108,37 @@ function setupOf<Input, Output>(
   };
 }
 
-/** A calm run that does not end as it should makes every comparison with it worthless. */
+/** If the calm run does not end as expected, comparing other histories with it is pointless. */
 function calmOutcome<Output>({ ending }: History<Output>, ends: NonNullable<CrashSettings<Output>["ends"]>) {
   if (ending.kind !== "ended") {
-    throw new Error(`The run did not come to an end, though nothing went wrong: ${ending.error.message}`, {
+    throw new Error(`The run did not end, although no fault was injected: ${ending.error.message}`, {
       cause: ending.error,
     });
   }
   const { outcome } = ending;
   if (outcome.status === ends) return outcome;
   throw new Error(
-    `The run is ${shown(outcome)}, though nothing went wrong. If it is meant to end so, say { ends: "${outcome.status}" }.`,
+    `The run is ${shown(outcome)}, although no fault was injected. If that is the expected end, set { ends: "${outcome.status}" }.`,
     "error" in outcome ? { cause: outcome.error } : {},
   );
 }
 
 function caseOf<Output>(
-  hurt: Hurt,
+  injected: InjectedFault,
   { ending, hit, lives, notes }: History<Output>,
   { problems }: Verdict,
 ): CrashCase<Output> {
   const outcome = ending.kind === "ended" ? ending.outcome : null;
-  return { ...hurt, outcome, hit, lives, ran: Object.fromEntries(notes.ran), problems };
+  return { ...injected, outcome, hit, lives, ran: Object.fromEntries(notes.ran), problems };
 }
 
 function unusedAnswers(answers: AnswerBook): string[] {
   return answers
     .unused()
-    .map((name) => `resume has an answer for "${name}", and no suspend point of that name came up`);
+    .map((name) => `resume has an answer for "${name}", but the run has no suspend point of that name`);
 }
 
-/** What adds up over all histories. */
+/** Sums over all histories. */
 class Tally<Output> {
   readonly workflow: string;
   again = 0;
@@ -155,15 +156,15 @@ class Tally<Output> {
     this.#note(calm, null);
   }
 
-  add(hurt: Hurt, other: History<Output>, { effects }: Verdict): void {
-    this.#note(other, hurt);
+  add(injected: InjectedFault, other: History<Output>, { effects }: Verdict): void {
+    this.#note(other, injected);
     for (const finding of effects) {
       const id = JSON.stringify([
         finding.kind,
         finding.name,
         finding.kind === "other-key" ? "" : finding.text,
       ]);
-      const known = this.#effects.get(id) ?? { ...finding, cases: 0, where: whereOf(hurt) };
+      const known = this.#effects.get(id) ?? { ...finding, cases: 0, where: whereOf(injected) };
       this.#effects.set(id, { ...known, cases: known.cases + 1 });
     }
     for (const [key, count] of other.notes.ran) this.#count(key, count, other.notes);
@@ -177,10 +178,10 @@ class Tally<Output> {
     this.#repeated.set(key, { key, cases, keyed: keyed.has(key) });
   }
 
-  #note({ notes, world }: History<Output>, hurt: Hurt | null): void {
-    // That a request was lost is told to whoever started the run, and no surprise here.
-    const told = hurt === null || hurt.fault.startsWith("crash") ? world.warnings : [];
-    for (const warning of told) this.#warnings.add(warning);
+  #note({ notes, world }: History<Output>, injected: InjectedFault | null): void {
+    // The caller gets an error for a lost request, so a warning about it is expected.
+    const reported = injected === null || injected.fault.startsWith("crash") ? world.warnings : [];
+    for (const warning of reported) this.#warnings.add(warning);
     for (const { name, from } of notes.reads) {
       const at = this.#allowed.has(name) ? null : callSite(from);
       if (at !== null) this.#reads.set(`${name} ${at}`, { name, at });

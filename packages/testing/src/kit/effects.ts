@@ -1,9 +1,11 @@
 /**
- * What left the process: fake services note their effects here, and crash tests compare histories.
+ * Effects on the outside: fake services record them here, and crash tests compare histories.
  *
- * E1. One payload under more keys than in the calm run: the service could not know it for a repetition.
- * E2. One key with two payloads: chance or a clock reached the outside without being journaled.
- * E3. An effect without a key is an effect of its own each time.
+ * E1. One payload under more keys than in the calm run: the service could not recognize the repetition.
+ * E2. One key with two payloads: randomness or a clock reached the outside without being journaled.
+ * E3. Every effect without a key is a new effect.
+ *
+ * Proven in test/kit-caught.test.ts and test/kit-report.test.ts.
  */
 
 import { inspect } from "node:util";
@@ -46,11 +48,11 @@ export function recorder(): Recorder {
   };
 }
 
-/** An effect that a crash made different. */
+/** An effect that differs after a crash. */
 export interface EffectFinding {
   readonly kind: "other-key" | "no-key" | "other-payload";
   readonly name: string;
-  /** What it came down to, for people. */
+  /** The finding, in words. */
   readonly text: string;
 }
 
@@ -61,7 +63,7 @@ interface Sorted {
   readonly payloads: Map<string, Set<string>>;
 }
 
-/** What of `effects` cannot be told from new effects, given those of the calm run. */
+/** The effects that a service cannot recognize as repetitions, compared with those of the calm run. */
 export function compareEffects(calm: readonly Effect[], effects: readonly Effect[]): EffectFinding[] {
   const before = sort(calm);
   const after = sort(effects);
@@ -85,7 +87,7 @@ export function compareEffects(calm: readonly Effect[], effects: readonly Effect
   return [...findings, ...more(before, after, findings)];
 }
 
-/** Payload and key both new each time: only the number of keys gives it away. */
+/** When payload and key are both new each time, only the number of keys shows the repetition. */
 function more(before: Sorted, after: Sorted, found: readonly EffectFinding[]): EffectFinding[] {
   const names = new Set([...after.keys.keys()].map((id) => split(id)[0] ?? ""));
   return [...names].flatMap((name): EffectFinding[] => {

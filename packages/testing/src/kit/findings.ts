@@ -1,7 +1,7 @@
-/** What a crash test found, as data. */
+/** What a crash test found, as data. Proven in test/kit-report.test.ts. */
 
 import type { Outcome } from "@durable/core";
-import type { Fault } from "../faults.ts";
+import type { Fault } from "../faulty-storage.ts";
 import type { AmbientName } from "./ambient.ts";
 import type { Problem } from "./checks.ts";
 import type { EffectFinding } from "./effects.ts";

@@ -1,31 +1,33 @@
 /**
- * One history of a run: from its start to its end, through at most one fault and as many lives as that takes.
+ * One history of a run: from its start to its end, with at most one fault and as many processes as it takes.
  *
- * H1. Up to the fault, a history is the calm one: same clock, same ids, same order of I/O.
- * H2. The dead stay dead: a request they had under way may still arrive, and they start nothing more.
- * H3. A fault that leaves the process alive excuses one error that a caller sees; any other is a finding.
+ * H1. Up to the fault, a history equals the calm one: same clock, same ids, same order of I/O.
+ * H2. A dead process starts nothing more, though a request it had sent may still arrive.
+ * H3. A fault that leaves the process alive allows one error at the caller; any other error is a finding.
+ *
+ * Proven in test/kit-clean.test.ts and test/kit-caught.test.ts.
  */
 
 import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
-import { faultyStorage, type Fault, type FaultyStorage } from "../faults.ts";
-import { loadJournal } from "../load.ts";
+import { faultyStorage, type Fault, type FaultyStorage } from "../faulty-storage.ts";
+import { loadJournal } from "../journal-loader.ts";
 import { seeded, type Random } from "../random.ts";
-import { virtualWorld, type VirtualWorld } from "../world.ts";
+import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
 import type { AnswerBook } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Effect, Recorder } from "./effects.ts";
-import { emptyNotes, Life, type Notes } from "./life.ts";
+import { emptyNotes, ObservedLife, type Notes } from "./observed-life.ts";
 import type { CrashLife } from "./options.ts";
 import { tapped, type Point } from "./points.ts";
-import { toTheEnd, type Ending } from "./to-the-end.ts";
+import { driveToEnd, type Ending } from "./drive.ts";
 
 const runId = "crash";
-const secret = "a secret for tests, of no worth";
-/** Longer than a lease: whoever comes now may take over. */
+const secret = "a secret for tests";
+/** Longer than a lease, so that the next process may take over. */
 const afterDeathMs = 60_000;
 const mostLives = 5;
 
-/** What every history is made with. */
+/** What all histories of a test share. */
 export interface Setup<Input, Output> {
   readonly open: (life: CrashLife) => Workflow<Input, Output> | Promise<Workflow<Input, Output>>;
   readonly input: Input;
@@ -36,22 +38,22 @@ export interface Setup<Input, Output> {
   readonly slowSeed: number | undefined;
 }
 
-export interface Hurt {
+export interface InjectedFault {
   readonly point: Point;
   readonly fault: Fault;
 }
 
 export interface History<Output> {
   readonly ending: Ending<Output>;
-  /** False when the run never came to the point that was to be hurt. */
+  /** False when the run never reached the point of the fault. */
   readonly hit: boolean;
   readonly lives: number;
-  /** I/O of a history that nothing hurt. */
+  /** The I/O of a history without a fault. */
   readonly points: readonly Point[];
   readonly head: RunHead | null;
   readonly batches: readonly string[];
   readonly blobs: Readonly<Record<string, string>>;
-  /** Children, and whatever else was run on the same storage. */
+  /** Children, and other runs on the same storage. */
   readonly others: readonly { readonly runId: string; readonly batches: readonly string[] }[];
   readonly notes: Notes;
   readonly effects: readonly Effect[];
@@ -61,7 +63,7 @@ export interface History<Output> {
 
 export async function history<Input, Output>(
   setup: Setup<Input, Output>,
-  hurt: Hurt | null,
+  injected: InjectedFault | null,
 ): Promise<History<Output>> {
   const { bodies, recorders } = setup;
   await setup.reset();
@@ -76,17 +78,24 @@ export async function history<Input, Output>(
   let ending: Ending<Output> | null = null;
   let lives = 0;
   for (; ending === null && lives < mostLives; lives++) {
-    const faulty = hurtBy(base, lives === 0 ? hurt : null, { setup, world, random, seen });
-    const storage = hurt === null ? tapped(faulty, runId, (point) => points.push(point)) : faulty;
-    const excuses = hurt === null || hurt.fault.startsWith("crash") ? 0 : 1;
-    ending = await live(setup, { storage, world, notes, excuses, number: lives + 1, died: faulty.died });
+    const faulty = withFault(base, lives === 0 ? injected : null, { setup, world, random, seen });
+    const storage = injected === null ? tapped(faulty, runId, (point) => points.push(point)) : faulty;
+    const allowedErrors = injected === null || injected.fault.startsWith("crash") ? 0 : 1;
+    ending = await live(setup, {
+      storage,
+      world,
+      notes,
+      allowedErrors,
+      number: lives + 1,
+      died: faulty.died,
+    });
     if (ending === null) await world.advance(afterDeathMs);
   }
   const { runs } = await base.list({ limit: 1_000 });
   const head = runs.find((run) => run.runId === runId) ?? null;
   const { batches, blobs = {} } = await base.read(head?.locator ?? "");
   return {
-    ending: ending ?? { kind: "stuck", error: new Error(`The run was not over after ${lives} lives.`) },
+    ending: ending ?? { kind: "stuck", error: new Error(`The run did not end within ${lives} processes.`) },
     hit: seen.hit,
     lives,
     points,
@@ -105,21 +114,21 @@ export async function history<Input, Output>(
   };
 }
 
-interface HurtParts {
+interface FaultyParts {
   readonly setup: { readonly slowSeed: number | undefined };
   readonly world: VirtualWorld;
   readonly random: Random;
   readonly seen: { hit: boolean };
 }
 
-function hurtBy(base: Storage, hurt: Hurt | null, parts: HurtParts): FaultyStorage {
+function withFault(base: Storage, injected: InjectedFault | null, parts: FaultyParts): FaultyStorage {
   const { setup, world, random, seen } = parts;
   return faultyStorage(base, {
     world,
     plan: (operation, index) => {
-      if (operation !== hurt?.point.operation || index !== hurt.point.index) return null;
+      if (operation !== injected?.point.operation || index !== injected.point.index) return null;
       seen.hit = true;
-      return hurt.fault;
+      return injected.fault;
     },
     ...(setup.slowSeed === undefined ? {} : { latency: () => random.between(0, 40) }),
   });
@@ -129,21 +138,21 @@ interface LivingParts {
   readonly storage: Storage;
   readonly world: VirtualWorld;
   readonly notes: Notes;
-  readonly excuses: number;
+  readonly allowedErrors: number;
   readonly number: number;
   readonly died: Promise<void>;
 }
 
-/** One life, to the end of the run or to its own: then `null`. */
+/** One process, until the run ends or the process dies; then `null`. */
 async function live<Input, Output>(
   setup: Setup<Input, Output>,
-  { storage, world, notes, excuses, number, died }: LivingParts,
+  { storage, world, notes, allowedErrors, number, died }: LivingParts,
 ): Promise<Ending<Output> | null> {
   const { bodies, input, answers } = setup;
-  const life = new Life({ storage, world, secret, bodies, notes });
+  const life = new ObservedLife({ storage, world, secret, bodies, notes });
   const flow = life.bind(await setup.open({ storage, world, secret, number }));
   const app = createApp({ storage, world, secret, workflows: [flow], patience: 0 });
-  const driven = toTheEnd({ flow, app, runId, input, answers, world, excuses });
+  const driven = driveToEnd({ flow, app, runId, input, answers, world, allowedErrors });
   const dead = died.then((): null => {
     life.end();
     return null;
@@ -158,7 +167,7 @@ async function live<Input, Output>(
   }
 }
 
-/** A fresh process finds all of an ended history but its end, and comes to an end again. */
+/** Replays an ended history in a fresh process, from its journal without the end. */
 export async function coldReplay<Input, Output>(
   setup: Setup<Input, Output>,
   { batches, blobs, head, world }: History<Output>,
@@ -167,6 +176,6 @@ export async function coldReplay<Input, Output>(
   if (head !== null) await loadJournal(storage, { ...head, batches: batches.slice(0, -1), blobs });
   const notes = emptyNotes();
   const died = new Promise<void>(() => {});
-  const ending = await live(setup, { storage, world, notes, excuses: 0, number: 1, died });
+  const ending = await live(setup, { storage, world, notes, allowedErrors: 0, number: 1, died });
   return { ending: ending as Ending<Output>, notes };
 }

@@ -1,4 +1,7 @@
-/** What a scripted turn looks like on the wire: a whole result, or the same in pieces. */
+/**
+ * A scripted turn in the form of the provider protocol: a whole result, or a stream of parts. Proven in
+ * test/kit-parts.test.ts.
+ */
 
 import type { ModelContent, ModelMessage, ModelResult, ModelStreamPart } from "./model-types.ts";
 
@@ -37,7 +40,7 @@ export function resultOf(spoken: SpokenTurn, { modelId, turn, prompt }: Asked): 
       outputTokens: { total: said, text: said - thought, reasoning: thought },
     },
     warnings: [],
-    // The SDK makes up what is missing here, and would make it up anew each time.
+    // Without these fields the SDK would generate new ones each time.
     response: { id: `scripted-${turn}`, modelId, timestamp: new Date(0) },
   };
 }
@@ -46,7 +49,7 @@ function textOf(part: ModelContent): string {
   return part.type === "tool-call" ? part.input : part.text;
 }
 
-/** Words with the space before them: near enough to tokens, and joined they are the text again. */
+/** Words with the space before them: close to tokens, and joined they are the text again. */
 function pieces(text: string): string[] {
   return text.match(/\s*\S+\s*$|\s*\S+/g) ?? [];
 }

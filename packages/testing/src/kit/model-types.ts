@@ -1,6 +1,6 @@
 /**
- * The part of a language model of the AI SDK (ai 7, specification v4) that a script needs, told structurally:
- * this package depends on no version of the SDK, and its models fit where the SDK's own do.
+ * The part of a language model of the AI SDK (ai 7, specification v4) that a script needs, as structural
+ * types, because this package depends on no version of the SDK. Proven in test/kit-types.test-d.ts.
  */
 
 /** A part of a message; its fields depend on its type. */

@@ -1,8 +1,8 @@
-/** What `crashEverywhere` is told. */
+/** The options of `crashEverywhere`. Proven in test/kit-types.test-d.ts. */
 
 import type { Storage, Workflow } from "@durable/core";
-import type { Fault } from "../faults.ts";
-import type { VirtualWorld } from "../world.ts";
+import type { Fault } from "../faulty-storage.ts";
+import type { VirtualWorld } from "../virtual-world.ts";
 import type { AmbientName } from "./ambient.ts";
 import type { Answers } from "./answers.ts";
 import type { Recorder } from "./effects.ts";
@@ -24,7 +24,7 @@ export type CrashSubject<Input, Output> =
   | Workflow<Input, Output>
   | ((life: CrashLife) => Workflow<Input, Output> | Promise<Workflow<Input, Output>>);
 
-/** A function, or anything that can be put back to its start. */
+/** A function, or an object with a `reset` method. */
 export type Resettable = (() => unknown) | { reset(): unknown };
 
 export interface CrashSettings<Output> {
@@ -33,7 +33,7 @@ export interface CrashSettings<Output> {
    * an uncertain attempt.
    */
   readonly resume?: Answers | undefined;
-  /** Where fake services note what they were asked to do. */
+  /** Recorders to which fake services report what they do. */
   readonly effects?: Recorder | readonly Recorder[] | undefined;
   /** Fakes that are reset before each history: functions, or objects with a `reset` method. */
   readonly reset?: Resettable | readonly Resettable[] | undefined;

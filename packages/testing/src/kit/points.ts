@@ -1,7 +1,10 @@
-/** The I/O of a run as a list of points where it can be hurt, each with what was under way there. */
+/**
+ * The I/O of a run as a list of points for faults, each with what was being written or read. Proven in
+ * test/kit-report.test.ts.
+ */
 
 import type { AppendRequest, Storage } from "@durable/core";
-import type { Operation } from "../faults.ts";
+import type { Fault, Operation } from "../faulty-storage.ts";
 
 /** One read or write of the run without faults: the `index`-th of its kind, from 1. */
 export interface Point {
@@ -15,7 +18,7 @@ interface Batch {
   readonly entries: readonly { readonly kind: string; readonly key?: string; readonly wait?: string }[];
 }
 
-/** The same storage; `heard` is told of each I/O before it is made. */
+/** The same storage; `heard` is called before each I/O. */
 export function tapped(storage: Storage, runId: string, heard: (point: Point) => void): Storage {
   const counts = new Map<Operation, number>();
   const waits = new Map<string, string>();
@@ -57,10 +60,25 @@ function written({ batch }: AppendRequest, waits: Map<string, string>): string {
     const name = key ?? waits.get(wait ?? "");
     return name === undefined ? kind : `${kind} ${name}`;
   });
-  // What opens a group only rides along: the first to be cut where there is no room.
+  // The entry that opens a group comes last, so that it is the first to be cut when there is no room.
   return parts.toSorted((a, b) => rank(a) - rank(b)).join(", ");
 }
 
 function rank(part: string): number {
   return /^(?:parallel|race)\./.test(part) ? 1 : 0;
+}
+
+/** Faults in words that fit into a column head. */
+export const heads: Readonly<Record<Fault, string>> = {
+  "crash-before": "dies before",
+  "crash-after": "dies after",
+  "crash-then-apply": "lands late",
+  "lose-reply": "reply lost",
+  "lose-request": "request lost",
+  conflict: "refused",
+};
+
+/** `append 9, dies before` */
+export function whereOf({ point, fault }: { readonly point: Point; readonly fault: Fault }): string {
+  return `${point.operation} ${point.index}, ${heads[fault]}`;
 }

@@ -1,16 +1,18 @@
-/** A report as text: what happened in a line, the table, and what was found, with the way out. */
+/**
+ * A report as text: a headline, the table, and the findings with advice. Proven in test/kit-report.test.ts.
+ */
 
 import { stripVTControlCharacters } from "node:util";
 import type { Problem } from "./checks.ts";
-import { whereOf, heads } from "./fault-words.ts";
+import { whereOf, heads } from "./points.ts";
 import type { CrashCase, CrashFindings, EffectReport } from "./findings.ts";
 import type { Point } from "./points.ts";
 
-/** Boundaries that are shown whole; of more, those without a problem are left out. */
+/** Up to this many boundaries are shown; of more, those without a problem are left out. */
 const mostRows = 60;
 const widestWhat = 46;
-/** Texts of one kind that are told. */
-const mostTold = 3;
+/** How many texts of one kind are shown. */
+const mostTexts = 3;
 
 type Style = "bold" | "dim" | "red" | "green" | "yellow";
 type Paint = (style: Style, text: string) => string;
@@ -54,8 +56,8 @@ function headline(
 ): string {
   const name = paint("bold", workflow);
   if (ok) return `${name}: ${paint("green", `all ${cases} cases end as in calm`)} (${calm.outcome.status})`;
-  const told = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it can go otherwise another time";
-  return `${name}: ${paint("red", told)}`;
+  const finding = wrong > 0 ? `${wrong} of ${cases} cases went wrong` : "it may behave differently next time";
+  return `${name}: ${paint("red", finding)}`;
 }
 
 function totals({ totals: sums, faults }: CrashFindings, paint: Paint): string {
@@ -114,7 +116,7 @@ function labels({ operation, index, what }: Point): string[] {
   return [operation, String(index), fitted(what.split(", "))];
 }
 
-/** As many parts as there is room for, and how many more there were. */
+/** As many parts as fit, and the number of the rest. */
 function fitted(parts: readonly string[]): string {
   const whole = parts.join(", ");
   if (whole.length <= widestWhat) return whole;
@@ -132,7 +134,7 @@ function cell(one: CrashCase | undefined, paint: Paint): string {
   return one.hit ? paint("green", "ok") : paint("yellow", "not reached");
 }
 
-/** Columns two spaces apart; the second is a number. Escape codes are no characters. */
+/** Columns two spaces apart; the second is a number. Escape codes have no width. */
 function aligned(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => width(row[column] ?? ""))));
   return rows.map((row) => {
@@ -153,32 +155,32 @@ function width(text: string): number {
 type Shown = Exclude<Problem["check"], "effect" | "order">;
 
 const titles: Readonly<Record<Shown, string>> = {
-  outcome: "Ended otherwise than in calm",
-  output: "Another output than in calm",
-  journal: "The journal is not as it must be",
-  replay: "Replay does not come to the recorded end",
+  outcome: "Ended differently than the calm run",
+  output: "Output differs from the calm run",
+  journal: "The journal is invalid",
+  replay: "Replay does not reach the recorded end",
 };
 
 const cures: Readonly<Record<Shown, string | null>> = {
   outcome: null,
-  output: "If steps return something new each time, say { compare: false } or { same }.",
-  journal: "This is a fault of the library, or of the storage.",
-  replay: "What a workflow returns must follow from its input and from what ctx gave it.",
+  output: "If steps return something new each time, set { compare: false } or { same }.",
+  journal: "This is a bug of the library or of the storage.",
+  replay: "The output of a workflow must depend only on its input and on values from ctx.",
 };
 
-/** Texts of one check, each once, with where it was seen first and how often. */
+/** The texts of one check, each once, with its first case and the number of cases. */
 function seen({ calm, cases }: CrashFindings, check: Problem["check"], paint: Paint): string[] {
   const all = [
     ...calm.problems.map((problem) => ({ problem, where: "calm" })),
     ...cases.flatMap((one) => one.problems.map((problem) => ({ problem, where: whereOf(one) }))),
   ].filter(({ problem }) => problem.check === check);
   const texts = [...Map.groupBy(all, ({ problem }) => problem.text)];
-  const lines = texts.slice(0, mostTold).flatMap(([text, list]) => {
+  const lines = texts.slice(0, mostTexts).flatMap(([text, list]) => {
     const more = list.length - 1;
     const where = `${list[0]?.where}${more > 0 ? ` and ${counted(more, "more case")}` : ""}`;
     return [`  ${paint("red", where)}`, `    ${text}`];
   });
-  const left = texts.length - mostTold;
+  const left = texts.length - mostTexts;
   return [...lines, ...(left > 0 ? [paint("dim", `  and ${left} more like these`)] : [])];
 }
 
@@ -212,9 +214,9 @@ function effects({ effects: all, repeated }: CrashFindings, paint: Paint): strin
   const title = paint("bold", "Effects repeated under another idempotency key");
   if (all === null) {
     const steps = repeated.filter(({ keyed }) => !keyed).map(({ key }) => key);
-    const hint = `steps that ran again and did not ask for their key: ${steps.join(", ")}`;
+    const hint = `steps that ran again without reading their key: ${steps.join(", ")}`;
     return [
-      `${title}: not watched; pass { effects: recorder() } to have them compared`,
+      `${title}: not recorded; pass { effects: recorder() } to compare them`,
       ...(steps.length === 0 ? [] : [paint("dim", `  ${hint}`)]),
     ];
   }

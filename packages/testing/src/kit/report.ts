@@ -1,4 +1,4 @@
-/** The report of a crash test: its findings, and a text to look at. */
+/** The report of a crash test: its findings, and a text to read. Proven in test/kit-report.test.ts. */
 
 import type { CrashFindings } from "./findings.ts";
 import { reportText } from "./report-text.ts";

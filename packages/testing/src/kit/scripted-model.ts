@@ -1,15 +1,17 @@
 /**
- * A language model for tests that says what it is told to.
+ * A language model for tests that follows a script.
  *
- * M1. Asked again with the same prompt, as after a crash, it says the same: a repeated call uses up no turn.
+ * M1. The same prompt gets the same turn again, so that a repeated call after a crash uses up no turn.
  * M2. A turn that fails is used up: the next attempt gets the turn after it.
- * M3. When the script has run out it says so, with what it was asked, and no retry is made.
+ * M3. A call after the end of the script fails with the prompt in its message, and is not retried.
+ *
+ * Proven in test/kit-parts.test.ts.
  */
 
 import type { ModelCallOptions, ModelMessage, ModelResult, ModelStreamPart } from "./model-types.ts";
 import { resultOf, streamOf, type SpokenTurn } from "./model-stream.ts";
 
-/** A turn that fails as a provider does. An `Error` in its place is thrown as it is. */
+/** A turn that fails like a provider; an `Error` in its place is thrown unchanged. */
 export interface FailedTurn {
   readonly fail: string;
   /** HTTP status; 503 by default. */
@@ -124,7 +126,7 @@ function spoken(turn: ModelTurn): SpokenTurn {
   return turn;
 }
 
-/** As the SDK's own `APICallError`, by which its `isInstance` and our retries know it. */
+/** Like the SDK's `APICallError`, so that its `isInstance` and the retries of this library recognize it. */
 function failure({ fail, status = 503, retryAfter }: FailedTurn): Error {
   return Object.assign(new Error(fail), {
     name: "AI_APICallError",
@@ -138,14 +140,14 @@ function failure({ fail, status = 503, retryAfter }: FailedTurn): Error {
   });
 }
 
-/** Says the same each time it is asked the same: a number of calls would differ after a crash. */
+/** The message has no call count, because that would differ after a crash. */
 function ranOut(turns: number, { prompt, turn }: ModelCall): Error {
   const last = prompt.at(-1);
   const asked = last === undefined ? "nothing" : `${last.role}: ${cut(textOf(last))}`;
   const count = turns === 1 ? "1 turn" : `${turns} turns`;
   return Object.assign(
     new Error(
-      `The script of this model has ${count}, and all are used up: what comes is turn ${turn} of a conversation of ${prompt.length} message(s) that ends with ${asked}. Add a turn to scriptedModel([...]), or give it a function of the prompt.`,
+      `The script of this model has ${count}, and all are used up. The next call is turn ${turn} of a conversation of ${prompt.length} message(s) that ends with ${asked}. Add a turn to scriptedModel([...]), or pass a function of the prompt.`,
     ),
     { name: "ScriptRanOut", isRetryable: false },
   );

@@ -1,9 +1,9 @@
 /**
- * What a sweep must have met: a green run that tested nothing is the commonest lie.
- * Every fault, every kind of entry, every way a conflict ends and every way of recovery is on the list.
+ * The list of events that a sweep must have met, so that a sweep that tested nothing cannot pass. It names
+ * every fault, entry kind, way a conflict ends and way of recovery. Proven in test/sim-seeds-1.test.ts.
  */
 
-import { befalls } from "./faults.ts";
+import { faultTargets } from "./faults.ts";
 import { actionKinds } from "./plan.ts";
 
 const entries = [
@@ -45,9 +45,9 @@ const blobs = [
 ];
 
 const families = [
-  "a child that told its end",
-  "a child that told whoever drives its parent",
-  "a child that was found ended",
+  "a child that reported its end",
+  "a child that reported to its parent's driver",
+  "a child found ended",
   "a child that was cancelled before it began",
   "a child of a child",
   "a cancel of a child",
@@ -56,7 +56,7 @@ const families = [
 
 const streams = ["a reader that came back", "a reset seen by a reader", "a stream read to its end"];
 
-/** A rule, and what came of it. */
+/** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [
   "a start that was called off",
   "an effect that happened twice",
@@ -66,7 +66,7 @@ const uncertain = [
 ];
 
 export const toBeMet: readonly string[] = [
-  ...Object.keys(befalls).map((fault) => `fault ${fault}`),
+  ...Object.keys(faultTargets).map((fault) => `fault ${fault}`),
   "fault disk full",
   ...actionKinds.map((kind) => `action ${kind}`),
   ...entries.map((kind) => `entry ${kind}`),
@@ -104,12 +104,12 @@ export const toBeMet: readonly string[] = [
   ),
 ];
 
-/** What of the list was never met. */
+/** Events of the list that were never met. */
 export function unmet(met: ReadonlyMap<string, number>): string[] {
   return toBeMet.filter((what) => !met.has(what));
 }
 
-/** Adds what one simulation met to what all have. */
+/** Adds the events that one simulation met to the total. */
 export function tally(all: Map<string, number>, met: ReadonlyMap<string, number>): void {
   for (const [what, count] of met) all.set(what, (all.get(what) ?? 0) + count);
 }

@@ -1,6 +1,6 @@
 /**
- * The one storage all processes share, with an onlooker at the door: every batch is judged when it lands.
- * A disk may be full for a while; then nothing is appended and all else works.
+ * The one storage that all processes share; it checks every batch as it is applied. A full disk refuses
+ * appends; everything else works. Proven in test/sim.test.ts.
  */
 
 import {
@@ -13,10 +13,10 @@ import {
   type ReadReply,
   type Storage,
 } from "@durable/core";
-import { BlobNotes } from "./blob-notes.ts";
+import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
-import type { AppliedBatch, RunLog } from "./records.ts";
-import { judgeBatch } from "./landing.ts";
+import type { AppliedBatch, RunLog } from "./run-log.ts";
+import { judgeBatch } from "./batch-checks.ts";
 import type { Process } from "./process.ts";
 
 export interface Landed {
@@ -27,7 +27,9 @@ export interface Landed {
 export interface DiskOptions {
   readonly now: () => number;
   readonly slackMs: number;
-  /** Handles on one storage, which must settle everything in the turn it is asked in; a `MemoryStorage` by default. */
+  /**
+   * Handles on one storage, which must settle every request in the same turn; a `MemoryStorage` by default.
+   */
   readonly open?: ((now: () => number) => readonly Storage[]) | undefined;
 }
 
@@ -39,7 +41,7 @@ export class Disk {
   readonly #blobs: BlobNotes;
   full = false;
 
-  /** `slackMs` is how far the clocks of processes may be off. Requests go to one handle after the other. */
+  /** `slackMs` is the largest difference between clocks. Requests go to the handles in turn. */
   constructor(history: History, options: DiskOptions) {
     this.#handles = options.open?.(options.now) ?? [new MemoryStorage({ now: options.now })];
     this.#history = history;
@@ -51,7 +53,7 @@ export class Disk {
     return this.#handles[this.#turn++ % this.#handles.length] as Storage;
   }
 
-  /** Whether it tells who waits for a journal that it has grown. */
+  /** Whether it notifies waiting readers when a journal has grown. */
   get notifies(): boolean {
     return this.#handles.every((handle) => handle.changed !== undefined);
   }
@@ -76,7 +78,7 @@ export class Disk {
     return landed;
   }
 
-  /** Whose batch stands where this one should have gone. */
+  /** Notes whose batch is at the position this one was for. */
   #met({ locator, position, batch }: AppendRequest): void {
     const first = this.#history.latest(locator)?.batches[position];
     if (first === undefined) return;
@@ -84,7 +86,7 @@ export class Disk {
     this.#history.meet(`a conflict with ${whose} batch`);
   }
 
-  /** Acknowledges what it does not keep. */
+  /** Acknowledges a batch without keeping it. */
   forget({ locator }: AppendRequest): null {
     const run = this.#history.latest(locator);
     if (run === undefined || run.deleted) this.#history.forgotten.add(locator);
@@ -96,7 +98,7 @@ export class Disk {
     return this.#base.read(locator, from);
   }
 
-  /** True when it has this blob, whoever names it: only then does it take a name without a body. */
+  /** True when the storage has this blob: only then does it accept the name without a body. */
   async holds(name: string): Promise<boolean> {
     const none = { label: null, parent: null, ancestors: [], wakeAt: null, createdAt: 0, updatedAt: 0 };
     const head = { ...none, locator: name, runId: name, workflow: "", status: "running", steps: 0 } as const;
@@ -127,7 +129,10 @@ export class Disk {
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
-    return this.#base.changed?.(locator, length, signal) ?? Promise.reject(new Error("It cannot tell."));
+    return (
+      this.#base.changed?.(locator, length, signal) ??
+      Promise.reject(new Error("This storage has no changed()."))
+    );
   }
 }
 

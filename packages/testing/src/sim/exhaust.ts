@@ -1,6 +1,9 @@
-/** Every single fault: one simulation for every request of a quiet history and every way it can go wrong. */
+/**
+ * Every single fault: one simulation for each request of a fault-free history and each fault it can have.
+ * Proven in test/sim.test.ts.
+ */
 
-import { befalls, type NetworkFault } from "./faults.ts";
+import { faultTargets, type NetworkFault } from "./faults.ts";
 import type { Plan } from "./plan.ts";
 import { simulate, type Simulation } from "./simulate.ts";
 
@@ -13,7 +16,7 @@ export interface Exhausted {
   readonly failed: Simulation | null;
 }
 
-/** Applied and unknown, lost, and the death of the sender before, after and meanwhile. */
+/** Replies and requests that are lost, and senders that die before, during and after a request. */
 export const singleFaults: readonly NetworkFault[] = [
   "crash-before",
   "crash-after",
@@ -27,7 +30,7 @@ export async function exhaust(
   plan: Plan,
   faults: readonly NetworkFault[] = singleFaults,
 ): Promise<Exhausted> {
-  // Those who read along and record on their own ask for as long as anybody lives: too often for every request.
+  // Readers and recorders send requests for as long as the simulation runs: too many to try each.
   const quiet: Plan = { ...plan, rates: {}, actions: [], skews: [], only: [], readers: 0, records: 0 };
   const calm = await simulate({ plan: quiet });
   const points = calm.requests;
@@ -36,7 +39,7 @@ export async function exhaust(
   for (const point of points) {
     const [, operation] = point.split(" ");
     for (const fault of faults) {
-      if (failed !== null || !befalls[fault].some((other) => other === operation)) continue;
+      if (failed !== null || !faultTargets[fault].some((other) => other === operation)) continue;
       cases += 1;
       const simulation = await simulate({ plan: { ...quiet, only: [`${point} ${fault}`] } });
       if (simulation.violations.length > 0) failed = simulation;

@@ -1,6 +1,6 @@
 /**
- * A user's own workflow in the simulator: random schedules, several workers, crashes and a storage that fails,
- * seed by seed, until one breaks a promise; then the shortest history of that.
+ * A user's workflow in the simulator: random schedules, several workers, crashes and a failing storage, seed
+ * by seed. Stops at the first broken invariant and shows the shortest history that breaks it.
  */
 
 import type { Context, Workflow } from "@durable/core";
@@ -11,7 +11,7 @@ import { planOf, type Plan } from "./plan.ts";
 import { nameOf, type Program } from "./program.ts";
 import { shrink } from "./shrink.ts";
 import { simulate, type Simulation } from "./simulate.ts";
-import { describeViolations, eventTable } from "./table.ts";
+import { describeViolations, eventTable } from "./report.ts";
 
 /** Options of `explore`, besides the input. */
 export interface ExploreSettings<Output> {
@@ -76,12 +76,12 @@ export async function explore<Input, Output>(
   return total;
 }
 
-/** What is done to generated workflows, but for what only they can bear: other code, and edited values. */
+/** The plan of a seed without what only generated workflows can handle: changed code and edited values. */
 function userPlan(seed: number): Plan {
   const plan = planOf(seed);
   return {
     ...plan,
-    // In a calm plan nothing is edited, and every answer fits.
+    // A calm plan edits nothing and sends only valid answers.
     calm: true,
     flows: [],
     runs: plan.runs.map((run) => ({ ...run, flow: 0 })),
@@ -122,7 +122,7 @@ function programOf<Input, Output>(
         options.expect?.(output as Output);
         return null;
       } catch (error) {
-        return `and that is not what was expected: ${String(error)}`;
+        return `which \`expect\` rejects: ${String(error)}`;
       }
     },
   };
@@ -131,11 +131,12 @@ function programOf<Input, Output>(
 async function failure(
   name: string,
   simulation: Simulation,
-  around: Pick<Parameters<typeof simulate>[0], "programs" | "settled">,
+  context: Pick<Parameters<typeof simulate>[0], "programs" | "settled">,
 ): Promise<Error> {
   const { seed } = simulation.plan;
-  const { simulation: shrunk } = await shrink(simulation, { ...around, budgetMs: 10_000 });
-  // Chance in the user's own code may hide a failure the second time: then the first one is told.
+  const { simulation: shrunk } = await shrink(simulation, { ...context, budgetMs: 10_000 });
+  // Randomness in the user's code may hide the failure the second time. Then the first simulation is
+  // reported.
   const last = shrunk.violations.length > 0 ? shrunk : simulation;
   return new Error(
     `Workflow "${name}" breaks a promise under seed ${seed}: explore(flow, { ..., from: ${seed}, seeds: 1 }).\n` +

@@ -1,6 +1,8 @@
-/** What may go wrong between a process and its storage, and how often in one simulation. */
+/**
+ * Faults between a process and its storage, and their rates in one simulation. Proven in test/sim.test.ts.
+ */
 
-import type { Operation } from "../faults.ts";
+import type { Operation } from "../faulty-storage.ts";
 import type { Random } from "../random.ts";
 
 /** What can go wrong with a request in the simulator. */
@@ -34,8 +36,8 @@ export type NetworkFault =
 
 const always: readonly Operation[] = ["append", "read", "list", "lease", "release", "delete"];
 
-/** Which operations each fault can befall. */
-export const befalls: Readonly<Record<NetworkFault, readonly Operation[]>> = {
+/** The operations that each fault can hit. */
+export const faultTargets: Readonly<Record<NetworkFault, readonly Operation[]>> = {
   "lose-request": always,
   "lose-reply": always,
   "apply-late": ["append", "release", "delete"],
@@ -54,26 +56,29 @@ export const befalls: Readonly<Record<NetworkFault, readonly Operation[]>> = {
 
 export type Rates = Readonly<Partial<Record<NetworkFault, number>>>;
 
-/** Each simulation draws its own rates, most of them zero: rare mixtures are where bugs live. */
-export function swarm(random: Random): Rates {
+/**
+ * Draws the rates of one simulation, most of them zero, because rare combinations find bugs that steady noise
+ * hides.
+ */
+export function randomRates(random: Random): Rates {
   if (random.chance(0.1)) return {};
   const scale = random.pick([0.005, 0.02, 0.06]);
   const rates: Partial<Record<NetworkFault, number>> = {};
-  for (const fault of Object.keys(befalls) as NetworkFault[]) {
-    // A storage that lies breaks the promise of all others: rarely, and rarely beside them.
+  for (const fault of Object.keys(faultTargets) as NetworkFault[]) {
+    // A storage that loses acknowledged data weakens every other check, so it is rare.
     const share = fault === "forget" ? 0.03 : 0.4;
-    // Whoever is asked to end must be at the right place to show anything.
+    // A termination finds bugs only at certain requests, so it is more frequent.
     const most = fault === "ask-to-end" ? scale * 3 : scale;
     if (random.chance(share)) rates[fault] = random.next() * most;
   }
   return rates;
 }
 
-/** The fault that befalls this request, if any. */
+/** The fault that hits this request, if any. */
 export function drawFault(random: Random, rates: Rates, operation: Operation): NetworkFault | null {
   for (const fault in rates) {
     const kind = fault as NetworkFault;
-    if (befalls[kind].includes(operation) && random.chance(rates[kind] ?? 0)) return kind;
+    if (faultTargets[kind].includes(operation) && random.chance(rates[kind] ?? 0)) return kind;
   }
   return null;
 }

@@ -1,20 +1,21 @@
 /**
- * What happened in one simulation, as an onlooker sees it who trusts nobody: batches as they were applied,
- * bodies as they started, what workflow code was given, what callers from outside were told.
+ * What happened in one simulation, recorded without the engine's help: the batches as they were applied, the
+ * bodies that started, what workflow code got, and what callers got as replies. Proven by the planted bugs of
+ * `npm run sim:mutants`.
  */
 
 import type { AppendRequest } from "@durable/core";
-import type { Pass } from "./pass.ts";
+import type { ReplayPass } from "./replay-pass.ts";
 import {
-  bornAt,
+  createdAt,
   isOpen,
   statusAfter,
   wakeOf,
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
-} from "./records.ts";
-import { Blobs, mayBeWrapped } from "./values.ts";
+} from "./run-log.ts";
+import { Blobs, mayBeWrapped } from "./stored-values.ts";
 
 export interface Body {
   readonly run: RunLog | undefined;
@@ -23,48 +24,48 @@ export interface Body {
   readonly idempotencyKey: string;
   readonly process: string;
   readonly at: number;
-  /** What it returned; absent while it runs and when it failed. */
+  /** What the body returned; absent while it runs and when it failed. */
   value?: unknown;
-  /** What a stream has given so far, and whether it ended well. */
+  /** The chunks of a stream so far, and whether it ended without an error. */
   chunks?: unknown[];
   ended?: boolean;
-  /** False for the work of users, whose values have a written form only the library knows. */
+  /** False for users' workflows, because only the library knows the stored form of their values. */
   readonly comparable: boolean;
 }
 
-/** An answer somebody tried to give. */
-export interface Attempted {
+/** An attempt to answer a suspend point. */
+export interface AnswerAttempt {
   readonly runId: string;
   readonly key: string;
   readonly value: unknown;
-  /** Under this name it may be sent again. */
+  /** The id under which it may be sent again. */
   readonly id: string | null;
   readonly how: "resume" | "deliver";
   readonly valid: boolean;
-  /** What the sender was told; null when the sender died or saw an error. */
+  /** The reply; null when the sender died or got an error. */
   status: string | null;
   readonly from: number;
   until: number;
 }
 
-/** Something done in the world outside, under an idempotency key. */
+/** An effect on the outside world, under an idempotency key. */
 export interface Effect {
   readonly run: RunLog | undefined;
   readonly idempotencyKey: string;
   readonly value: unknown;
 }
 
-/** What somebody found out about an attempt whose end nobody knew. */
+/** How the uncertain end of an attempt was resolved. */
 export interface Decision {
   readonly run: RunLog | undefined;
   readonly key: string;
   readonly status: string;
   readonly value?: unknown;
-  /** As of bodies. */
+  /** As for bodies. */
   readonly comparable: boolean;
 }
 
-/** How a fork was asked for. */
+/** How a fork was requested. */
 export interface ForkNote {
   readonly id: string;
   readonly key: string;
@@ -87,7 +88,7 @@ export interface TraceLine {
 export interface HistoryOptions {
   readonly traced: boolean;
   readonly codeChanges: boolean;
-  /** Nothing that runs record may be read by whoever has the storage. */
+  /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
 
@@ -100,28 +101,33 @@ export class History {
   /** Another version of the code may be deployed. */
   readonly codeChanges: boolean;
   readonly forks: ForkNote[] = [];
-  /** Workflows whose code is watched, and those of them that apps have: others are driven for their parents alone. */
-  readonly watched = new Set<string>();
+  /**
+   * Workflows whose code is observed, and those among them that apps have. The others run only for their
+   * parents.
+   */
+  readonly observed = new Set<string>();
   readonly known = new Set<string>();
   readonly writeIds = new Set<string>();
-  /** Runs that their drivers say are blocked, since faults ended. */
+  /** Runs that their drivers report as blocked since faults ended. */
   readonly blocked = new Set<string>();
-  /** Which run each driver writes to. */
+  /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
-  readonly passes: Pass[] = [];
-  /** What was done in the world outside. */
+  readonly passes: ReplayPass[] = [];
+  /** Effects on the outside world. */
   readonly effects: Effect[] = [];
-  /** What functions found out about uncertain attempts. */
+  /** How functions resolved uncertain attempts. */
   readonly decisions: Decision[] = [];
-  /** Streams that workflow code has asked for. */
+  /** Streams that workflow code has started. */
   readonly streams: { readonly run: RunLog; readonly key: string }[] = [];
   readonly blobs = new Blobs((message) => this.violate("I8", message));
   readonly bodies: Body[] = [];
-  readonly answers: Attempted[] = [];
-  /** From what a token names to the wait it answers, as the workflow code that made it says. */
+  readonly answers: AnswerAttempt[] = [];
+  /**
+   * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
+   */
   readonly waits = new Map<string, { readonly runId: string; readonly key: string }>();
   readonly violations: Violation[] = [];
-  /** What was met, and how often: faults, conflicts, ways of recovery. */
+  /** The events that were met, and how often: faults, conflicts, ways of recovery. */
   readonly met = new Map<string, number>();
   readonly trace: TraceLine[] | null;
   readonly #now: () => number;
@@ -153,7 +159,7 @@ export class History {
     this.trace?.push({ at: this.#now(), who, what });
   }
 
-  /** The storage has applied a batch. */
+  /** Records a batch that the storage has applied. */
   applied(process: string, request: AppendRequest): { run: RunLog; batch: AppliedBatch } {
     const { locator, position, batch, head, blobs = [] } = request;
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
@@ -161,18 +167,19 @@ export class History {
       this.#sealed &&
       [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark) \d/.test(text ?? ""))
     )
-      this.violate("I8", `run ${head.runId}: what should be sealed stands there in clear`);
+      this.violate("I8", `run ${head.runId}: a value that should be encrypted is readable`);
     this.blobs.learn(blobs);
-    // The id of a run that was deleted may be used again: that is another run.
+    // A new run may have the id of a deleted one.
     const known = position === 0 ? undefined : this.latest(locator);
     const before = this.latest(locator);
     const run = known ?? this.#create(locator, head, raw.entries[0]);
-    // Begun at the same moment as the run of this id that was deleted: whoever drove that one cannot tell them apart.
-    if (known === undefined && before !== undefined && bornAt(before) === raw.entries[0]?.at)
+    // It began in the same millisecond as the deleted run of this id, so drivers of that run cannot
+    // distinguish them.
+    if (known === undefined && before !== undefined && createdAt(before) === raw.entries[0]?.at)
       run.tainted = true;
     const again = blobs.find(({ name }) => run.parts.names.has(name));
     if (again !== undefined && !run.tainted)
-      this.violate("I8", `run ${run.runId} names blob ${again.name} a second time`);
+      this.violate("I8", `run ${run.runId} names blob ${again.name} twice`);
     for (const { name } of blobs) run.parts.names.add(name);
     const entries = mayBeWrapped(batch) ? this.blobs.whole(raw.entries, head.runId, run.parts) : raw.entries;
     const applied: AppliedBatch = {
@@ -216,7 +223,7 @@ export class History {
     return run;
   }
 
-  /** The run that has this locator now. */
+  /** The current run at this locator. */
   latest(locator: string): RunLog | undefined {
     return this.#byLocator.get(locator);
   }
@@ -225,9 +232,9 @@ export class History {
     return this.#byId.get(runId);
   }
 
-  /** Of several runs that had this id, the one that was born then. */
-  runBorn(runId: string, at: number): RunLog | undefined {
-    return this.runs.findLast((run) => run.runId === runId && bornAt(run) === at) ?? this.run(runId);
+  /** Of several runs with this id, the one that began at this time. */
+  runCreatedAt(runId: string, at: number): RunLog | undefined {
+    return this.runs.findLast((run) => run.runId === runId && createdAt(run) === at) ?? this.run(runId);
   }
 
   deleted(run: RunLog): void {
@@ -235,12 +242,12 @@ export class History {
     run.deleted = true;
   }
 
-  /** All entries of a run, as they stand in its journal. */
+  /** All entries of a run, in the order of its journal. */
   entries(run: RunLog): WrittenEntry[] {
     return run.batches.flatMap(({ entries }) => entries);
   }
 
-  /** When the first of the open runs that anybody may take up wants to be woken; null when one is not asleep. */
+  /** The earliest wake time among the open runs that apps know; null when one of them is not parked. */
   nextWake(): number | null {
     let next = Number.POSITIVE_INFINITY;
     for (const run of this.runs) {

@@ -1,10 +1,12 @@
+/** The simulator: whole systems of processes, one storage and a failing network on one virtual clock. */
+
 export { simulate } from "./simulate.ts";
 export type { SimulateOptions, Simulation } from "./simulate.ts";
 export { planOf } from "./plan.ts";
 export type { Plan } from "./plan.ts";
 export { shrink } from "./shrink.ts";
 export type { ShrinkOptions, Shrunk } from "./shrink.ts";
-export { describeTree, describeViolations, eventTable } from "./table.ts";
+export { describeTree, describeViolations, eventTable } from "./report.ts";
 export { exhaust, type Exhausted } from "./exhaust.ts";
 export { tally, unmet } from "./coverage.ts";
 export { invariants } from "./invariants.ts";

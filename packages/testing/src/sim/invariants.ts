@@ -1,18 +1,18 @@
-/** What is promised, in words. */
+/** The invariants that a simulation checks, in words. Proven in test/sim.test.ts. */
 
 /** What each invariant of the simulator says, by its id. */
 export const invariants: Readonly<Record<string, string>> = {
   I1: "one value per key, the same in every pass",
   I2: "a cold start reproduces the end and does no work",
-  I3: "what is recorded ran, and is not paid for twice",
+  I3: "what is recorded ran, and no recorded work runs twice",
   I4: "every run ends, or waits for something that can come",
   I5: "the output is what the journal says",
   I6: "one answer per wait",
-  I7: "a fork is given what its ancestors recorded",
+  I7: "a fork gets what its ancestors recorded",
   I8: "a dense journal, one writer after the other, and status is its fold",
-  I9: "nothing starts after a cancellation that was seen, in a process that was asked to end, or in a lost branch",
+  I9: "nothing starts after a known cancellation, in a terminated process, or in a lost branch",
   I10: "no timer is early",
   I11: "no unhandled rejection, nothing left behind",
-  I12: "no work starts without a lease or a place, and no effect is repeated unless that was decided",
-  I13: "who reads a stream is given each attempt in order, and the last one whole",
+  I12: "no work starts without a lease or a place, and no effect is repeated without a decision",
+  I13: "a reader of a stream gets each attempt in order, and the last one whole",
 };

@@ -1,15 +1,16 @@
 /**
- * The way between a process and the disk: requests take time, get lost, arrive twice, arrive late, or arrive
- * after their sender has died. What goes wrong is drawn from the seed when the request is made.
+ * The connection between a process and the disk: requests take time, get lost, arrive twice, arrive late, or
+ * arrive after their sender has died. The fault of a request is drawn from the seed when the request is made.
+ * Proven in test/sim.test.ts.
  */
 
 import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
-import type { Operation } from "../faults.ts";
+import { connectionLost, never, type Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
 import type { Disk } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
-import type { RunLog } from "./records.ts";
+import type { RunLog } from "./run-log.ts";
 
 export interface NetworkOptions {
   readonly seed: number;
@@ -26,7 +27,7 @@ export class Network {
   readonly #only: ReadonlyMap<string, NetworkFault> | null;
   /** Faults that happened: `process operation number fault`. */
   readonly happened: string[] = [];
-  /** Requests that were made before faults end: `process operation number`. */
+  /** Requests made before faults end: `process operation number`. */
   readonly requests: string[] = [];
   healed = false;
 
@@ -40,7 +41,7 @@ export class Network {
     this.#only = only === undefined ? null : new Map(only);
   }
 
-  /** The storage as one process has it. */
+  /** The storage as one process sees it. */
   connect(process: Process): Storage {
     const line = new Line(process, this);
     const disk = this.#disk;
@@ -69,7 +70,7 @@ export class Network {
     return latencyMs === 0 ? 0 : process.random.between(0, latencyMs);
   }
 
-  /** Longer than a lease, so that others take over meanwhile. */
+  /** Longer than a lease, so that another process takes over meanwhile. */
   stallMs(process: Process): number {
     return this.#options.leaseMs * (1 + process.random.next());
   }
@@ -89,7 +90,7 @@ export class Network {
   }
 }
 
-/** What a fault makes of a good reply; `forget` replies and applies nothing. */
+/** How a fault changes a good reply; `forget` replies and applies nothing. */
 type Spoil<T> = Partial<Record<Exclude<NetworkFault, "forget">, (reply: T) => T>> & {
   readonly forget?: () => T;
 };
@@ -110,26 +111,26 @@ class Line {
     const applied = await this.call("append", () => disk.append(process, request), {
       forget: () => disk.forget(request),
     });
-    if (applied !== null) process.told(applied.run, [applied.batch]);
+    if (applied !== null) process.noteReply(applied.run, [applied.batch]);
   }
 
   async read(locator: string, from: number, disk: Disk): Promise<ReadReply> {
     const { history } = this.#process;
     let run: RunLog | undefined;
     const apply = (): Promise<ReadReply> => {
-      // A reply that is long under way speaks of the run that had this id then.
+      // A delayed reply is about the run that had this id when the request was applied.
       run = history.latest(locator);
       return disk.read(locator, from);
     };
     const reply = await this.call("read", apply, {
       "cut-short": ({ batches, length }) => ({ batches: batches.slice(0, -1), length }),
-      // A journal as it was is still a journal; from a position that was seen, it would be a shrunken one.
+      // An older state of a journal is valid on a first read; later it would look like a journal that shrank.
       stale: (fresh) =>
         from > 0 || fresh.length < 2
           ? fresh
           : { ...fresh, batches: fresh.batches.slice(0, -1), length: fresh.length - 1 },
     });
-    if (run !== undefined) this.#process.told(run, run.batches.slice(from, from + reply.batches.length));
+    if (run !== undefined) this.#process.noteReply(run, run.batches.slice(from, from + reply.batches.length));
     return reply;
   }
 
@@ -147,12 +148,12 @@ class Line {
     const fault = this.#network.fault(process, operation, ++this.#count);
     process.history.say(process.name, `${operation}${fault === null ? "" : ` (${fault})`}`);
     return new Promise<T>((resolve, reject) => {
-      const told = (settle: () => void, ms = 0): void =>
+      const settleLater = (settle: () => void, ms = 0): void =>
         void process.scheduler.after(this.#network.wayMs(process) + ms, process, settle);
       const refused = refusal(fault, operation);
-      if (refused !== null) return told(() => reject(refused), fault === "lose-request" ? 1_000 : 0);
+      if (refused !== null) return settleLater(() => reject(refused), fault === "lose-request" ? 1_000 : 0);
       if (fault === "apply-late") {
-        told(() => reject(lost(operation)), 1_000);
+        settleLater(() => reject(connectionLost(operation)), 1_000);
         return this.#arrives(apply, 2_000 + this.#network.stallMs(process));
       }
       if (fault === "crash-before") return process.kill(`before ${operation}`);
@@ -165,7 +166,7 @@ class Line {
         process.scheduler.after(2_000, null, () => process.kill("ended"));
       }
       const reply = (settle: () => void): void =>
-        told(settle, fault === "stall" ? this.#network.stallMs(process) : 0);
+        settleLater(settle, fault === "stall" ? this.#network.stallMs(process) : 0);
       this.#arrives(async () => {
         if (fault === "forget" && spoil.forget !== undefined) {
           const lie = spoil.forget();
@@ -175,7 +176,7 @@ class Line {
           const result = await apply();
           if (fault === "duplicate") this.#arrives(apply, process.random.pick([0, 30, 10_000]));
           if (fault === "crash-after") return process.kill(`after ${operation}`);
-          if (fault === "lose-reply") return told(() => reject(lost(operation)), 1_000);
+          if (fault === "lose-reply") return settleLater(() => reject(connectionLost(operation)), 1_000);
           const spoiled = fault === null || fault === "forget" ? undefined : spoil[fault];
           reply(() => resolve(spoiled === undefined ? result : spoiled(result)));
         } catch (error) {
@@ -187,7 +188,7 @@ class Line {
     });
   }
 
-  /** A request under way belongs to nobody: it lands whether its sender lives or not. */
+  /** A request on its way is applied whether or not its sender still lives. */
   #arrives(apply: () => Promise<unknown>, ms: number): void {
     this.#process.scheduler.after(ms, null, () => void apply().catch(() => {}));
   }
@@ -196,9 +197,9 @@ class Line {
 function refusal(fault: NetworkFault | null, operation: Operation): Error | null {
   switch (fault) {
     case "lose-request":
-      return lost(operation);
+      return connectionLost(operation);
     case "fence":
-      return new DurableError("conflict", "Refused on purpose.");
+      return new DurableError("conflict", "The simulator refused this append.");
     case "throttle":
       return new DurableError("storage-busy", "Too many requests.");
     default:
@@ -206,15 +207,7 @@ function refusal(fault: NetworkFault | null, operation: Operation): Error | null
   }
 }
 
-function lost(operation: Operation): Error {
-  return new Error(`The connection was lost during ${operation}.`);
-}
-
-export function never<T>(): Promise<T> {
-  return new Promise<T>(() => {});
-}
-
-/** A stream of chance of its own for every name, so that one more draw here moves nothing there. */
+/** One random stream per name, so that an extra draw in one does not change the others. */
 export function streamOf(seed: number, name: string) {
   let hash = seed ^ 0x9e3779b9;
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193);

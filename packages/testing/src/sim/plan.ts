@@ -1,17 +1,17 @@
 /**
- * A whole simulation as data: what is run, by how many, and what goes wrong when. Made from a seed, it can be
- * written down, cut smaller and run again; one plan, one history.
+ * A whole simulation as data: workflows, processes, faults and actions. A plan is made from a seed, can be
+ * saved, shrunk and run again, and always gives the same history. Proven in test/sim.test.ts.
  */
 
 import { seeded, type Random } from "../random.ts";
-import { swarm, type Rates } from "./faults.ts";
-import { randomTree } from "./grow.ts";
+import { randomRates, type Rates } from "./faults.ts";
+import { randomTree } from "./random-tree.ts";
 import { changedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
   readonly name: string;
   readonly tree: Tree;
-  /** The same workflow in another version of the code. */
+  /** The same workflow in a later version of the code. */
   readonly changed: Tree;
 }
 
@@ -19,7 +19,7 @@ export interface RunPlan {
   readonly id: string;
   readonly flow: number;
   readonly at: number;
-  /** How many ask for this run at the same time. */
+  /** How many callers start this run at the same time. */
   readonly starters: number;
 }
 
@@ -39,7 +39,7 @@ export const actionKinds = [
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
-/** Something that happens at a time, to the process or run with this number. */
+/** An action at a time, on the process or run with this number. */
 export interface Action {
   readonly kind: ActionKind;
   readonly at: number;
@@ -111,7 +111,7 @@ export function planOf(seed: number): Plan {
     at: random.between(0, 4_000),
     starters: random.pick([1, 1, 1, 2, 3]),
   }));
-  // Now and then a run is about that kills whoever drives it, and the others must not suffer for it.
+  // Some plans have a run that kills its drivers, and the other runs must still end.
   if (random.chance(0.04)) {
     flows.push(killer);
     runs.push({ id: "run-killer", flow: flows.length - 1, at: 500, starters: 1 });
@@ -133,7 +133,7 @@ export function planOf(seed: number): Plan {
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
-    rates: swarm(random),
+    rates: randomRates(random),
     actions: actions(random),
     healAt: random.pick([20_000, minute]),
     keepsCode: random.chance(0.5),
@@ -151,7 +151,7 @@ const killer: FlowPlan = {
   changed: { kind: "killer", name: "explode" },
 };
 
-/** Each kind is in use in some simulations only: what is always there hides what is rare. */
+/** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 3, advance: 8, storm: 4 };
   return actionKinds

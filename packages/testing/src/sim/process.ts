@@ -1,12 +1,12 @@
 /**
- * One life of one simulated process: its clock, its chance, and what it has been told.
- * A dead one never hears of anything again, though what it had sent may still arrive.
+ * One life of one simulated process: its clock, its randomness, and the replies it has got. A dead process
+ * gets no more replies, but requests it had sent may still arrive. Proven in test/sim.test.ts.
  */
 
 import { systemWorld, type World } from "@durable/core";
 import type { Random } from "../random.ts";
 import type { History } from "./history.ts";
-import { isSettlement, type AppliedBatch, type RunLog } from "./records.ts";
+import { isSettlement, type AppliedBatch, type RunLog } from "./run-log.ts";
 import type { Owner, Scheduler } from "./scheduler.ts";
 
 export interface ProcessParts {
@@ -14,12 +14,12 @@ export interface ProcessParts {
   readonly scheduler: Scheduler;
   readonly history: History;
   readonly random: Random;
-  /** A stream of its own, so that a fault that is left out changes nothing else. */
+  /** A random stream of its own, so that leaving out one fault changes nothing else. */
   readonly faults: Random;
   readonly skewMs: number;
   readonly priority: number;
   readonly died: () => void;
-  /** Hears what the library warns of. */
+  /** Called for each warning of the library. */
   readonly warned: (message: string) => void;
 }
 
@@ -34,13 +34,15 @@ export class Process implements Owner {
   alive = true;
   pausedUntil = 0;
   skewMs: number;
-  /** It was asked to end. */
+  /** The process was terminated and is expected to end. */
   asked = false;
-  /** Runs with a body under way here, and how many. */
+  /** Runs with a body running here, and how many bodies. */
   readonly busy = new Map<RunLog, number>();
   readonly #leased = new Map<string, number>();
-  /** Keys of each run whose settlement this process has been shown, and runs whose end it has. */
-  readonly #told = new Map<RunLog, Set<string>>();
+  /**
+   * Keys of each run whose settlement reached this process, and `cancelled` for runs whose cancellation did.
+   */
+  readonly #shown = new Map<RunLog, Set<string>>();
   readonly #died: () => void;
   #terminate: () => void = () => {};
 
@@ -85,21 +87,21 @@ export class Process implements Owner {
     this.#died();
   }
 
-  /** Asked to end, as by SIGTERM. */
+  /** Asks the process to end, like SIGTERM. */
   terminate(): void {
     this.history.say(this.name, "is asked to end");
     this.asked = true;
     this.#terminate();
   }
 
-  /** Its own time. */
+  /** The time by its own clock. */
   get clock(): number {
     return Math.floor(this.scheduler.now + this.skewMs);
   }
 
-  /** It asks for a lease, or for more of it. */
+  /** Notes that the process requests or extends a lease. */
   leases(locator: string, ttlMs: number): void {
-    // Several drivers of one run may live here, and a clock that was set back makes no lease shorter.
+    // Several drivers of one run may live here, and setting the clock back does not shorten a lease.
     this.#leased.set(locator, Math.max(this.leasedUntil(locator), this.clock + ttlMs));
   }
 
@@ -107,10 +109,10 @@ export class Process implements Owner {
     return this.#leased.get(locator) ?? 0;
   }
 
-  /** A reply of the storage has reached this process. */
-  told(run: RunLog, batches: readonly AppliedBatch[]): void {
-    const keys = this.#told.get(run) ?? new Set();
-    this.#told.set(run, keys);
+  /** Notes that a reply of the storage has reached this process. */
+  noteReply(run: RunLog, batches: readonly AppliedBatch[]): void {
+    const keys = this.#shown.get(run) ?? new Set();
+    this.#shown.set(run, keys);
     for (const { entries } of batches) {
       for (const { kind, key = "" } of entries) {
         if (isSettlement(kind)) keys.add(key);
@@ -120,7 +122,7 @@ export class Process implements Owner {
   }
 
   knows(run: RunLog, key: string): boolean {
-    return this.#told.get(run)?.has(key) === true;
+    return this.#shown.get(run)?.has(key) === true;
   }
 
   #id(): string {

@@ -1,21 +1,24 @@
-/** From a tree to a workflow, with those of its children, and to what a calm one must give. */
+/**
+ * Workflows as the simulator runs them: built from trees, with the workflows of their children and the
+ * expected output of calm trees. Proven in test/sim.test.ts.
+ */
 
 import type { Context, StandardSchema } from "@durable/core";
 import type { FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { childrenOf, type Tree } from "./tree.ts";
-import { bodyOf } from "./visit.ts";
-import type { Surroundings } from "./walk.ts";
-import { calmAnswer, calmChunks, calmValue } from "./work.ts";
+import { bodyOf } from "./interpret.ts";
+import type { Environment } from "./environment.ts";
+import { calmAnswer, calmChunks, calmValue } from "./step-bodies.ts";
 
-/** Which version of the code a process has. */
+/** The version of the code that a process runs. */
 export type Code = "first" | "changed";
 
-/** A wait that somebody is about to answer. */
+/** A wait that is about to be answered. */
 export interface AskedWait {
   readonly key: string;
   readonly expires: boolean;
-  /** What the attempt in question did in the world outside, where the question is that. */
+  /** For a question about an uncertain attempt: the effects of that attempt. */
   readonly effects?: readonly unknown[];
 }
 
@@ -23,20 +26,20 @@ export interface AskedWait {
 export interface Program {
   readonly name: string;
   readonly input?: unknown;
-  /** Checks and makes the input, where the workflow has a schema. */
+  /** Validates the input, if the workflow has a schema. */
   readonly schema?: StandardSchema;
-  body(code: Code, around: Surroundings): (ctx: Context, input: never) => unknown;
-  /** Does the work of a step; as it comes, by default. */
+  body(code: Code, environment: Environment): (ctx: Context, input: never) => unknown;
+  /** Runs the work of a step; calls it directly by default. */
   readonly perform?: (process: Process, key: string, work: () => unknown) => Promise<unknown>;
-  /** What a wait takes, or null when it is left to its deadline; `count` tells answers apart. */
+  /** The answer to a wait, or null to let it time out; `count` makes answers distinct. */
   answer(wait: AskedWait, count: number): { readonly value: unknown } | null;
-  /** An answer that no checked wait takes; absent where all answers must fit. */
+  /** An answer that fits no checked wait; absent where all answers must fit. */
   readonly rubbish?: unknown;
-  /** Only those who drive its parents have it. */
+  /** Apps do not have it; the drivers of its parents run it. */
   readonly isPrivate?: boolean;
   /** True when a run may end in failure. */
   readonly mayFail: boolean;
-  /** What is wrong with this output, which came from unchanged code; null when nothing is. */
+  /** What is wrong with this output of unchanged code, or null. */
   judge(output: unknown): string | null;
 }
 
@@ -46,7 +49,7 @@ export function treePrograms(flow: FlowPlan, { calm, privateChildren = false }: 
   collect(flow.tree, (name, tree) => trees.set(name, { ...trees.get(name), tree }));
   collect(flow.changed, (name, changed) => trees.set(name, { ...trees.get(name), changed }));
   const children = [...trees].flatMap(([name, { tree, changed }]): Program[] => {
-    // A version that does not ask for a child any more still has its code.
+    // A version that no longer calls a child still has its code.
     const [one, other] = [tree ?? changed, changed ?? tree];
     if (one === undefined || other === undefined) return [];
     return [{ ...treeProgram({ name, tree: one, changed: other }, calm), isPrivate: privateChildren }];
@@ -68,7 +71,7 @@ function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): Program 
   const expected = calm ? JSON.stringify(calmOutput(tree)) : null;
   return {
     name,
-    body: (code, around) => bodyOf(code === "changed" ? changed : tree, around),
+    body: (code, environment) => bodyOf(code === "changed" ? changed : tree, environment),
     answer: (wait, count) => ({ value: answerTo(wait, count, calm) }),
     rubbish: "rubbish",
     mayFail: !calm,
@@ -79,7 +82,7 @@ function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): Program 
 
 function answerTo({ key, effects }: AskedWait, count: number, calm: boolean): unknown {
   if (effects === undefined) return calm ? calmAnswer(nameOf(key)) : { ok: `said ${count}` };
-  // Some people look, some guess; where the output is told beforehand nobody guesses wrongly.
+  // Some answers look up the effect, some guess; a calm plan never guesses.
   const [value] = effects;
   if (calm || count % 4 === 0)
     return value === undefined ? { status: "retry" } : { status: "completed", value };
@@ -95,7 +98,7 @@ export function nameOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
 }
 
-/** What a calm tree gives, whatever happens on the way. */
+/** The output of a calm tree. */
 function calmOutput(node: Tree, place = "0"): unknown {
   const inner = (child: Tree, index: number): unknown => calmOutput(child, `${place}.${index}`);
   switch (node.kind) {

@@ -1,19 +1,21 @@
 /**
- * I13: who reads streams along, from another process, leaves and comes back.
+ * I13: processes that read streams while they are written, leave and come back.
  *
  * - Chunks come in order, every index once, and as they are recorded.
- * - A further attempt is told by a reset, before its first chunk.
- * - The end comes when it is recorded, and then the last attempt was given whole.
+ * - A further attempt begins with a reset, before its first chunk.
+ * - The end comes when it is recorded, after every chunk of the last attempt.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import { DurableError, type StreamEvent } from "@durable/core";
 import type { History } from "./history.ts";
-import { judgeFailure } from "./outcomes.ts";
-import { isEnd, type RunLog, type WrittenEntry } from "./records.ts";
-import { chunksOf } from "./streams.ts";
-import type { Actor, Life, Town } from "./town.ts";
+import { judgeFailure } from "./outcome-checks.ts";
+import { isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { chunksOf } from "./stream-checks.ts";
+import type { Actor, ProcessLife, Cluster } from "./cluster.ts";
 
-/** What one life of a reader has seen of one stream. */
+/** What one life of a reader has read of one stream. */
 interface Seen {
   readonly run: RunLog;
   readonly key: string;
@@ -22,36 +24,36 @@ interface Seen {
   over: boolean;
 }
 
-export function reader(town: Town, name: string): Actor {
+export function reader(cluster: Cluster, name: string): Actor {
   return {
     name,
     boot: (life) => {
       const asked = new AbortController();
       life.process.world.onTerminate(() => asked.abort());
-      void readAlong(town, life, asked.signal);
+      void readAlong(cluster, life, asked.signal);
     },
   };
 }
 
-async function readAlong(town: Town, life: Life, asked: AbortSignal): Promise<void> {
-  const { history } = town;
+async function readAlong(cluster: Cluster, life: ProcessLife, asked: AbortSignal): Promise<void> {
+  const { history } = cluster;
   const { process } = life;
   const known: Seen[] = [];
   while (!asked.aborted) {
     for (const { run, key } of history.streams.slice(known.length))
       known.push({ run, key, attempt: 1, chunks: [], over: false });
     const open = known.filter((seen) => !seen.over && isSound(history, seen.run) && isKnown(history, seen));
-    if (open.length > 0) await session(town, life, process.random.pick(open), asked);
+    if (open.length > 0) await session(cluster, life, process.random.pick(open), asked);
     if (!asked.aborted) await process.pause(process.random.pick([100, 600, 2_000]));
   }
 }
 
-/** Before it has a record, a key without a path may also mean the stream of that name in a branch. */
+/** Before it has a record, a key without a path may also mean a stream of that name in a branch. */
 function isKnown(history: History, seen: Seen): boolean {
   return seen.key.includes("/") || ofStream(history, seen).length > 0;
 }
 
-/** What was deleted, or forgotten by the storage, cannot be told apart from what never was. */
+/** A deleted or forgotten run looks like one that never existed. */
 function isSound(history: History, run: RunLog): boolean {
   return (
     history.run(run.runId) === run &&
@@ -59,9 +61,14 @@ function isSound(history: History, run: RunLog): boolean {
   );
 }
 
-/** Reads until the end of the stream, or until it has had enough. */
-async function session(town: Town, { process, app }: Life, seen: Seen, asked: AbortSignal): Promise<void> {
-  const { history } = town;
+/** Reads to the end of the stream, or until the reader leaves. */
+async function session(
+  cluster: Cluster,
+  { process, app }: ProcessLife,
+  seen: Seen,
+  asked: AbortSignal,
+): Promise<void> {
+  const { history } = cluster;
   const { run, key } = seen;
   const { random } = process;
   const leaving = new AbortController();
@@ -80,7 +87,7 @@ async function session(town: Town, { process, app }: Life, seen: Seen, asked: Ab
     }
     if (!signal.aborted && isSound(history, run)) judgeWhole(history, seen);
   } catch (error) {
-    if (isSound(history, run)) judgeError(town, seen, error);
+    if (isSound(history, run)) judgeError(cluster, seen, error);
   } finally {
     asked.removeEventListener("abort", leave);
   }
@@ -92,7 +99,7 @@ function take(history: History, seen: Seen, event: StreamEvent): void {
   if (event.type === "reset") {
     history.meet("a reset seen by a reader");
     if (event.attempt <= seen.attempt)
-      history.violate("I13", `${where} is told of attempt ${event.attempt} after ${seen.attempt}`);
+      history.violate("I13", `${where} gets a reset to attempt ${event.attempt} after ${seen.attempt}`);
     seen.attempt = event.attempt;
     seen.chunks = [];
     return;
@@ -101,15 +108,15 @@ function take(history: History, seen: Seen, event: StreamEvent): void {
   if (attempt !== seen.attempt || index !== seen.chunks.length)
     history.violate(
       "I13",
-      `${where} is given chunk ${index} of attempt ${attempt}, after ${seen.chunks.length} of ${seen.attempt}`,
+      `${where} gets chunk ${index} of attempt ${attempt}, after ${seen.chunks.length} of ${seen.attempt}`,
     );
   const recorded = recordedOf(history, run, key, attempt).map((chunks) => JSON.stringify(chunks[index]));
   if (!recorded.includes(JSON.stringify(value)))
-    history.violate("I13", `${where} is given ${JSON.stringify(value)} at ${index}, which is not recorded`);
+    history.violate("I13", `${where} gets ${JSON.stringify(value)} at ${index}, which is not recorded`);
   seen.chunks.push(value);
 }
 
-/** What journals have of an attempt: that of the run, and those of its ancestors, of which it may have been given it. */
+/** The recorded chunks of an attempt, in the run's journal and in those of its ancestors. */
 function recordedOf(history: History, run: RunLog, key: string, attempt: number): unknown[][] {
   const lineage = history.lineage(run);
   const edited = lineage.some((log) => (history.entries(log)[0]?.edits?.length ?? 0) > 0);
@@ -131,20 +138,20 @@ function judgeWhole(history: History, seen: Seen): void {
     (recorded) => JSON.stringify(recorded) === JSON.stringify(chunks),
   );
   if ((!ended && edits.length === 0) || !whole)
-    history.violate(
-      "I13",
-      `run ${run.runId}: a reader of ${key} was told its end after ${chunks.length} chunks`,
-    );
+    history.violate("I13", `run ${run.runId}: a reader of ${key} got its end after ${chunks.length} chunks`);
 }
 
-/** A stream that ends badly, or not at all, is told so when that is recorded. */
-function judgeError(town: Town, seen: Seen, error: unknown): void {
-  const { history } = town;
+/** A stream fails for its reader only after the failure, or the end of the run, is recorded. */
+function judgeError(cluster: Cluster, seen: Seen, error: unknown): void {
+  const { history } = cluster;
   const { run, key } = seen;
   const over = history.entries(run).some(({ kind }) => isEnd(kind));
   const failed = ofStream(history, seen).some(({ kind }) => kind === "stream.failed");
   if (DurableError.is(error, "step-failed") ? failed : over) seen.over = true;
   else if (DurableError.is(error, "step-failed") || DurableError.is(error, "run-failed"))
-    history.violate("I13", `run ${run.runId}: a reader of ${key} is told that it failed: ${error.message}`);
-  judgeFailure(town, "reader", error);
+    history.violate(
+      "I13",
+      `run ${run.runId}: a reader of ${key} got a failure that is not recorded: ${error.message}`,
+    );
+  judgeFailure(cluster, "reader", error);
 }

@@ -1,97 +1,107 @@
 /**
- * A journal without a workflow, and those who record into it: two processes at once, which die and come back.
+ * A journal without a workflow, and the two processes that record into it, die and come back.
  *
- * I1. Everybody is given the value that is recorded.
- * I3. What a process has been shown to be recorded is not worked on again; what is recorded, somebody made.
- * I13. A stream whose end is told is recorded as it was given.
+ * I1. Every caller gets the recorded value.
+ * I3. A process does not repeat work whose record it has read; every record was made by a body.
+ * I13. A stream that was read to its end is recorded as it was read.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import { Journal, type StepInfo } from "@durable/core";
 import type { History } from "./history.ts";
-import { judgeFailure } from "./outcomes.ts";
+import { judgeFailure } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
-import { isEnd, isSettlement, type RunLog } from "./records.ts";
-import { chunksOf } from "./streams.ts";
-import { forever, type Actor, type Life, type Town } from "./town.ts";
+import { isEnd, isSettlement, type RunLog } from "./run-log.ts";
+import { chunksOf } from "./stream-checks.ts";
+import { forever, type Actor, type ProcessLife, type Cluster } from "./cluster.ts";
 
 const id = "records";
 
-/** The journal, once it is there. */
-function recordsOf({ history }: Town): RunLog | undefined {
+/** The journal, once it exists. */
+function recordsOf({ history }: Cluster): RunLog | undefined {
   return history.run(id);
 }
 
-/** Every key of the plan is recorded, or nothing more can be. */
-export function areRecorded(town: Town): boolean {
-  const { records = 0 } = town.plan;
-  const run = recordsOf(town);
-  if (records === 0 || run?.tainted === true || town.history.forgotten.size > 0) return true;
+/** True when every key of the plan is recorded, or no more can be. */
+export function areRecorded(cluster: Cluster): boolean {
+  const { records = 0 } = cluster.plan;
+  const run = recordsOf(cluster);
+  if (records === 0 || run?.tainted === true || cluster.history.forgotten.size > 0) return true;
   if (run === undefined || run.deleted) return false;
-  const entries = town.history.entries(run);
+  const entries = cluster.history.entries(run);
   if (entries.some(({ kind }) => isEnd(kind))) return true;
   return new Set(entries.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key)).size >= records;
 }
 
-export function recorder(town: Town, name: string, records: number): Actor {
+export function recorder(cluster: Cluster, name: string, records: number): Actor {
   return {
     name,
     boot: (life) => {
       const { process, options } = life;
       let journal: Journal | null = null;
       void forever(process, 900, async () => {
-        if (areRecorded(town) && process.random.chance(0.8)) return;
+        if (areRecorded(cluster) && process.random.chance(0.8)) return;
         try {
-          // Who has all of it in memory does not notice that it was deleted.
-          if (town.network.healed) journal = null;
+          // A process that has the whole journal in memory does not notice that it was deleted.
+          if (cluster.network.healed) journal = null;
           journal ??= await Journal.open(id, options);
           const index = process.random.between(0, records - 1);
           await (index % 2 === 0
-            ? record(town, life, journal, `key ${index}`)
-            : recordStream(town, life, journal, `feed ${index}`));
+            ? record(cluster, life, journal, `key ${index}`)
+            : recordStream(cluster, life, journal, `feed ${index}`));
         } catch (error) {
-          // Whatever it was, what is recorded is read again.
+          // After any error the journal is read again.
           journal = null;
-          if (!(error instanceof Error) || error.message !== failure) judgeFailure(town, process.name, error);
+          if (!(error instanceof Error) || error.message !== failure)
+            judgeFailure(cluster, process.name, error);
         }
       });
     },
   };
 }
 
-const failure = "fails on purpose";
+const failure = "planned failure";
 
-async function record(town: Town, { process }: Life, journal: Journal, key: string): Promise<void> {
+async function record(
+  cluster: Cluster,
+  { process }: ProcessLife,
+  journal: Journal,
+  key: string,
+): Promise<void> {
   const value = await journal.record(key, async (info) => {
-    begins(town, process, info);
+    begins(cluster, process, info);
     await process.pause(process.random.pick([0, 50, 1_000]));
-    if (!town.network.healed && process.random.chance(0.2)) throw new Error(failure);
-    return town.mark();
+    if (!cluster.network.healed && process.random.chance(0.2)) throw new Error(failure);
+    return cluster.mark();
   });
-  const { history } = town;
+  const { history } = cluster;
   const known = lives(history).flatMap((run) =>
     history.entries(run).filter((entry) => entry.kind === "step.completed" && entry.key === key),
   );
   if (!known.some((entry) => entry.value === value) && !isDoubtful(history))
-    history.violate(
-      "I1",
-      `${process.name} is given ${JSON.stringify(value)} for ${key}, which is not recorded`,
-    );
+    history.violate("I1", `${process.name} got ${JSON.stringify(value)} for ${key}, which is not recorded`);
 }
 
-async function recordStream(town: Town, { process }: Life, journal: Journal, key: string): Promise<void> {
-  const { history } = town;
+async function recordStream(
+  cluster: Cluster,
+  { process }: ProcessLife,
+  journal: Journal,
+  key: string,
+): Promise<void> {
+  const { history } = cluster;
   const stream = journal.recordStream(key, async function* (info) {
-    begins(town, process, info);
+    begins(cluster, process, info);
     for (let left = process.random.between(0, 4); left > 0; left--) {
       await process.pause(process.random.pick([0, 40, 400]));
-      if (!town.network.healed && process.random.chance(0.1)) throw new Error(failure);
-      yield town.mark();
+      if (!cluster.network.healed && process.random.chance(0.1)) throw new Error(failure);
+      yield cluster.mark();
     }
   });
   const chunks: unknown[] = [];
   for await (const chunk of stream) {
     chunks.push(chunk);
-    // Recording goes on when the reader leaves.
+    // Recording continues when the reader leaves.
     if (process.random.chance(0.05)) return;
   }
   const known = lives(history).flatMap((run) => {
@@ -102,37 +112,37 @@ async function recordStream(town: Town, { process }: Life, journal: Journal, key
   if (!known.some((recorded) => JSON.stringify(recorded) === JSON.stringify(chunks)) && !isDoubtful(history))
     history.violate(
       "I13",
-      `${process.name} was given ${JSON.stringify(chunks)} for ${key}, recorded ${JSON.stringify(known)}`,
+      `${process.name} got ${JSON.stringify(chunks)} for ${key}, but ${JSON.stringify(known)} is recorded`,
     );
 }
 
-function begins(town: Town, process: Process, { key }: StepInfo): void {
-  const { history, plan } = town;
-  const run = recordsOf(town);
+function begins(cluster: Cluster, process: Process, { key }: StepInfo): void {
+  const { history, plan } = cluster;
+  const run = recordsOf(cluster);
   history.say(process.name, `records ${key}`);
   history.meet("a record made without a workflow");
-  // A stale reading knows less than the one before, and what was deleted is recorded anew.
+  // A stale read may know less than the one before, and a deleted journal is recorded again.
   const sure = (plan.rates.stale ?? 0) === 0 && run !== undefined && !run.deleted;
   if (sure && process.knows(run, key))
-    history.violate("I3", `${process.name} works on ${key} again, whose record it was shown`);
+    history.violate("I3", `${process.name} works on ${key} again after it read its record`);
 }
 
 function lives({ runs }: History): RunLog[] {
   return runs.filter(({ runId }) => runId === id);
 }
 
-/** The storage lied, or somebody deleted it meanwhile. */
+/** The storage forgot a batch, or the journal was deleted meanwhile. */
 function isDoubtful(history: History): boolean {
   return history.forgotten.size > 0 || lives(history).some(({ tainted, deleted }) => tainted || deleted);
 }
 
-/** Once all is over: what is recorded, somebody made. */
-export function judgeRecords(town: Town, run: RunLog): void {
-  const { history } = town;
+/** Runs after the end of the simulation. */
+export function judgeRecords(cluster: Cluster, run: RunLog): void {
+  const { history } = cluster;
   for (const { kind, key, value, chunks = [] } of history.entries(run)) {
     const made = kind === "step.completed" ? [value] : chunks;
     for (const mark of made)
-      if (!town.marks.has(String(mark)))
-        history.violate("I3", `${key} of journal ${id} is recorded as ${String(mark)}, which nobody made`);
+      if (!cluster.marks.has(String(mark)))
+        history.violate("I3", `${key} of journal ${id} is recorded as ${String(mark)}, which no body made`);
   }
 }

@@ -1,19 +1,21 @@
 /**
- * One heap of events for every process of a simulation: time stands still while anything happens,
- * and what falls due together fires in an order drawn from the seed.
+ * One heap of events for every process of a simulation. Time stands still while an event runs, and events of
+ * the same moment fire in an order drawn from the seed.
  *
- * V1. One event at a time; all it sets off in this turn is over before the next one fires.
- * V2. Events of a dead process never fire; those of a paused one fire when it goes on.
+ * V1. One event at a time; everything it starts in this turn ends before the next one fires.
+ * V2. Events of a dead process never fire; those of a paused one fire when it resumes.
+ *
+ * Proven in test/sim.test.ts.
  */
 
 import { systemWorld } from "@durable/core";
 import type { Random } from "../random.ts";
 
-/** Whoever an event belongs to. */
+/** The process that an event belongs to. */
 export interface Owner {
   alive: boolean;
   pausedUntil: number;
-  /** Among events of one moment the lowest fires first; all alike where chance alone decides. */
+  /** Among events of one moment the lowest fires first; equal where the order is random. */
   priority: number;
 }
 
@@ -28,9 +30,11 @@ interface Event {
 export interface SchedulerOptions {
   readonly start: number;
   readonly random: Random;
-  /** Event counts at which whoever fires loses its priority: the change points of a priority schedule. */
+  /**
+   * Event counts at which the firing process loses its priority: the change points of a priority schedule.
+   */
   readonly changePoints?: readonly number[];
-  /** Settles when what an event set off outside of virtual time is over. */
+  /** Settles when work that an event started outside of virtual time is over. */
   readonly settled?: () => Promise<unknown>;
 }
 
@@ -50,7 +54,7 @@ export class Scheduler {
     this.#settled = options.settled;
   }
 
-  /** Calls `fire` after `ms`; returns the way to call it off. */
+  /** Calls `fire` after `ms`; returns a function that cancels it. */
   after(ms: number, owner: Owner | null, fire: () => void): () => void {
     const at = this.now + Math.max(0, ms);
     const event: Event = { at, priority: owner?.priority ?? 0, tie: this.#random.next(), owner, fire };
@@ -60,7 +64,7 @@ export class Scheduler {
     };
   }
 
-  /** Fires events until `done` says so, nothing is left, or the clock would pass `until`. */
+  /** Fires events until `done` is true, no event is left, or the clock would pass `until`. */
   async run(
     done: () => boolean,
     until: number,
@@ -87,13 +91,13 @@ export class Scheduler {
       if (owner !== null && this.#changePoints.has(this.fired)) owner.priority += 10;
       event.fire = null;
       fire();
-      // The event loop comes round once every microtask and every tick of this event has run.
+      // Continues after every microtask and tick of this event has run.
       await systemWorld.turn();
       if (this.#settled !== undefined) await this.#settled();
     }
   }
 
-  /** Nobody does anything for a while: what falls due meanwhile fires late. */
+  /** Skips time in which nothing happens; events due meanwhile fire late. */
   skipTo(time: number): void {
     this.now = Math.max(this.now, time);
   }

@@ -1,6 +1,6 @@
 /**
- * From a plan that breaks an invariant to a small one that still does: everything that can be left out is left out,
- * faults and actions first, then runs, nodes of trees, processes, and what is left of chance.
+ * Reduces a plan that breaks an invariant to a small one that still does. Leaves out faults and actions
+ * first, then runs, nodes of trees, processes and random settings.
  */
 
 import type { Plan } from "./plan.ts";
@@ -18,14 +18,14 @@ export interface ShrinkOptions extends Pick<SimulateOptions, "programs" | "settl
 export interface Shrunk {
   /** The smallest plan found that still fails. */
   readonly plan: Plan;
-  /** The last simulation of it, with its trace. */
+  /** The last simulation of the plan, with its trace. */
   readonly simulation: Simulation;
   readonly tries: number;
 }
 
 /** Makes the plan of a failed simulation smaller, while it still fails. */
 export async function shrink(failed: Simulation, options: ShrinkOptions = {}): Promise<Shrunk> {
-  const { budgetMs = 60_000, progress, ...around } = options;
+  const { budgetMs = 60_000, progress, ...context } = options;
   const until = performance.now() + budgetMs;
   const invariant = failed.violations[0]?.invariant;
   let plan: Plan = { ...failed.plan, only: failed.faults };
@@ -34,16 +34,17 @@ export async function shrink(failed: Simulation, options: ShrinkOptions = {}): P
   const fails = async (candidate: Plan): Promise<boolean> => {
     if (performance.now() > until) return false;
     tries += 1;
-    const simulation = await simulate({ ...around, plan: candidate, trace: true });
+    const simulation = await simulate({ ...context, plan: candidate, trace: true });
     const { violations, faults } = simulation;
     if (!violations.some((violation) => violation.invariant === invariant)) return false;
     last = simulation;
-    // What did not happen need not be listed.
+    // Faults that did not happen are dropped from the list.
     plan = { ...candidate, only: (candidate.only ?? faults).filter((name) => faults.includes(name)) };
     progress?.(tries, plan);
     return true;
   };
-  // Drawn faults and listed ones may differ in their further draws: then the list is not the cause.
+  // Listed faults may lead to other draws than drawn ones. Then the list alone does not reproduce the
+  // failure.
   if (!(await fails(plan))) plan = failed.plan;
   for (let before = ""; before !== JSON.stringify(plan) && performance.now() < until;) {
     before = JSON.stringify(plan);
@@ -53,12 +54,13 @@ export async function shrink(failed: Simulation, options: ShrinkOptions = {}): P
     for (let flow = 0; flow < plan.flows.length; flow++) await smallerFlow(flow, () => plan, fails);
     for (const simpler of simplerSettings(plan)) await fails({ ...plan, ...simpler });
   }
-  const again = await simulate({ ...around, plan, trace: true });
-  // Chance in code that is not ours may hide a failure the second time: then the last one is told.
+  const again = await simulate({ ...context, plan, trace: true });
+  // Randomness in a user's code may hide the failure the second time. Then the last failing simulation is
+  // returned.
   return { plan, tries, simulation: again.violations.length > 0 ? again : last };
 }
 
-/** Leaves out halves, quarters and at last single items, for as long as `fails` still says so. */
+/** Leaves out halves, quarters and at last single items, while `fails` is still true. */
 async function fewer<T>(
   items: readonly T[],
   fails: (items: readonly T[]) => Promise<boolean>,
@@ -95,7 +97,7 @@ async function smallerFlow(
   }
 }
 
-/** Trees with one thing less: a node in place of what is around it, a child less, a simpler leaf. */
+/** Trees with one thing less: a node instead of its parent, a child less, or a simpler leaf. */
 export function smaller(tree: Tree): Tree[] {
   const children = childrenOf(tree);
   const inner = children.flatMap((child, at) => smaller(child).map((less) => withChild(tree, at, less)));

@@ -1,23 +1,23 @@
 /**
- * One seed, one history: workers, callers and a storage that fails, on one virtual clock; then faults end, and
- * whatever was promised must have been kept.
+ * One seed, one history: workers, callers and a failing storage on one virtual clock. Then faults end, every
+ * run must end, and the history is checked. Proven in test/sim.test.ts.
  */
 
 import type { Storage } from "@durable/core";
 import { seeded } from "../random.ts";
 import { actorsOf } from "./actors.ts";
 import { Disk } from "./disk.ts";
-import { act } from "./hand.ts";
+import { performAction } from "./operator.ts";
 import { History, type TraceLine, type Violation } from "./history.ts";
-import { isOpen } from "./records.ts";
-import { isExcused } from "./excuses.ts";
-import { judge } from "./judge.ts";
+import { isOpen } from "./run-log.ts";
+import { isExempt } from "./exemptions.ts";
+import { judge } from "./final-checks.ts";
 import { Network } from "./network.ts";
 import { planOf, type Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
 import { areRecorded } from "./recorders.ts";
 import { Scheduler } from "./scheduler.ts";
-import { startOfTime, Town } from "./town.ts";
+import { startOfTime, Cluster } from "./cluster.ts";
 
 /** Options of `simulate`. */
 export interface SimulateOptions {
@@ -54,7 +54,7 @@ export interface Simulation {
   readonly trace: readonly TraceLine[];
 }
 
-/** How long runs may take to end once nothing fails any more; sleeps are at most 90 s, and loops are short. */
+/** How long runs may take to end after faults have ended; sleeps last at most 90 s, and loops are short. */
 const patienceMs = 4 * 3_600_000;
 const sliceMs = 2 * 60_000;
 const mostEvents = 400_000;
@@ -82,22 +82,23 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const network = new Network(disk, plan);
   const programs = options.programs ?? programsOf(plan);
   for (const { name, isPrivate } of programs) {
-    history.watched.add(name);
+    history.observed.add(name);
     if (isPrivate !== true) history.known.add(name);
   }
-  const town = new Town({ plan, scheduler, history, disk, network, programs, slackMs });
+  const cluster = new Cluster({ plan, scheduler, history, disk, network, programs, slackMs });
   const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
   process.on("unhandledRejection", unhandled);
   const restore = guardChance(history);
   try {
-    town.settle(actorsOf(town));
-    for (const action of plan.actions) scheduler.after(action.at, null, () => act(town, action));
+    cluster.start(actorsOf(cluster));
+    for (const action of plan.actions) scheduler.after(action.at, null, () => performAction(cluster, action));
     const lastAction = startOfTime + Math.max(0, ...plan.actions.map(({ at }) => at));
-    const calm = (): boolean => history.violations.length > 0 || (scheduler.now > lastAction && isOver(town));
+    const calm = (): boolean =>
+      history.violations.length > 0 || (scheduler.now > lastAction && isOver(cluster));
     await scheduler.run(calm, startOfTime + plan.healAt, mostEvents);
-    // One violation is enough: what follows from it says little.
-    if (history.violations.length === 0) await heal(town);
-    if (history.violations.length === 0) await judge(town);
+    // One violation is enough, because later ones may only follow from it.
+    if (history.violations.length === 0) await heal(cluster);
+    if (history.violations.length === 0) await judge(cluster);
   } finally {
     restore();
     process.off("unhandledRejection", unhandled);
@@ -115,7 +116,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   };
 }
 
-/** The workflows of the plan, in its order, and then those of their children. */
+/** The workflows of the plan, in its order, then those of their children. */
 function programsOf(plan: Plan): Program[] {
   const families = plan.flows.map((flow) => treePrograms(flow, plan));
   return [
@@ -124,12 +125,12 @@ function programsOf(plan: Plan): Program[] {
   ];
 }
 
-/** Law 11: the library draws its chance through its world, and from nowhere else. */
+/** Law 11: the library draws randomness only from its world. */
 function guardChance(history: History): () => void {
   const { random } = Math;
   Math.random = () => {
     if (/[\\/]core[\\/](src|dist)[\\/]/.test(new Error("who").stack?.split("\n")[2] ?? ""))
-      history.violate("I11", "the library drew chance past its world");
+      history.violate("I11", "the library used Math.random instead of its world");
     return random();
   };
   return () => {
@@ -137,36 +138,36 @@ function guardChance(history: History): () => void {
   };
 }
 
-/** Faults end, everybody begins anew, and all runs must come to their end. */
-async function heal(town: Town): Promise<void> {
-  const { scheduler, history, network, disk } = town;
+/** Ends the faults, restarts every process, and requires that all runs end. */
+async function heal(cluster: Cluster): Promise<void> {
+  const { scheduler, history, network, disk } = cluster;
   history.say("plan", "faults end");
   network.healed = true;
   disk.full = false;
-  town.restart();
-  const how = await toTheEnd(town);
+  cluster.restart();
+  const how = await toTheEnd(cluster);
   if (history.violations.length > 0) return;
   if (how !== "done") {
-    const open = history.runs.filter((run) => isOpen(run) && !isExcused(history, run));
+    const open = history.runs.filter((run) => isOpen(run) && !isExempt(history, run));
     const list = open.map(({ runId, status }) => `${runId} ${status}`).join(", ");
     history.violate(
       "I4",
-      `${how === "busy" ? "no end of events" : "stranded"}: ${list || "runs were never started"}`,
+      `${how === "busy" ? "too many events" : "stranded"}: ${list || "runs were never started"}`,
     );
   }
-  town.closed = true;
-  for (const { process } of town.lives) process.terminate();
-  // Those who only answer and start have no way to end but this one.
+  cluster.closed = true;
+  for (const { process } of cluster.lives) process.terminate();
+  // Starters and answerers end only when they are terminated.
   await scheduler.run(() => false, scheduler.now + 10 * 60_000, mostEvents);
   const left = scheduler.pending();
   if (how === "done" && left > 0) history.violate("I11", `${left} timers are left after the end`);
 }
 
-/** Long sleeps of all that is left are skipped: nobody has anything to do before the first of them ends. */
-async function toTheEnd(town: Town): Promise<string> {
-  const { scheduler, history } = town;
+/** Skips long sleeps, because nothing happens before the first of them ends. */
+async function toTheEnd(cluster: Cluster): Promise<string> {
+  const { scheduler, history } = cluster;
   for (let waited = 0; ; waited += sliceMs) {
-    const over = (): boolean => history.violations.length > 0 || isOver(town);
+    const over = (): boolean => history.violations.length > 0 || isOver(cluster);
     const how = await scheduler.run(over, scheduler.now + sliceMs, mostEvents);
     if (how !== "late" || waited >= patienceMs) return how;
     const next = history.nextWake();
@@ -174,18 +175,20 @@ async function toTheEnd(town: Town): Promise<string> {
   }
 }
 
-/** No run is open, but for those that nobody can bring to their end. */
-function isQuiet({ history }: Town): boolean {
-  return history.open === 0 || history.runs.every((run) => !isOpen(run) || isExcused(history, run));
+/** True when no run is open, apart from exempt ones. */
+function isQuiet({ history }: Cluster): boolean {
+  return history.open === 0 || history.runs.every((run) => !isOpen(run) || isExempt(history, run));
 }
 
-/** Every run of the plan is there, and none is open. */
-function isOver(town: Town): boolean {
-  const { history, plan } = town;
-  return isQuiet(town) && areRecorded(town) && plan.runs.every(({ id }) => history.run(id) !== undefined);
+/** True when every run of the plan exists and none is open. */
+function isOver(cluster: Cluster): boolean {
+  const { history, plan } = cluster;
+  return (
+    isQuiet(cluster) && areRecorded(cluster) && plan.runs.every(({ id }) => history.run(id) !== undefined)
+  );
 }
 
-/** How far two clocks can be apart. */
+/** The largest difference between two clocks. */
 function slackOf({ skews, actions }: Plan): number {
   const steps = actions.filter(({ kind }) => kind === "set-clock").reduce((sum, { ms }) => sum + ms, 0);
   return 2 * (Math.max(0, ...skews.map(Math.abs)) + steps);

@@ -1,4 +1,7 @@
-/** Workflows as data: trees of steps, waits, groups and children, and what can be asked of them. */
+/**
+ * Workflows as data: trees of steps, waits, groups and children, and functions on them. Proven in
+ * test/sim.test.ts.
+ */
 
 import type { Random } from "../random.ts";
 
@@ -8,17 +11,20 @@ export type Tree =
       readonly kind: "step";
       readonly name: string;
       readonly ms: number;
-      /** Attempts that fail before one succeeds; 9 for a step that never does. */
+      /** The number of attempts that fail before one succeeds; 9 for a step that always fails. */
       readonly fails: number;
       readonly timeoutMs: number | null;
-      /** It gives more than text. */
+      /** It returns more than text. */
       readonly typed: boolean;
-      /** It gives so much that blobs are made of it, which share parts with others. */
+      /** It returns a value large enough for blobs, which shares parts with others. */
       readonly large?: "list" | "text" | "fields";
-      /** It leaves a trace in the world outside, and says what is to be done when nobody knows how that went. */
+      /** It makes an effect on the outside world, with this rule for attempts of unknown outcome. */
       readonly onUncertain?: "retry" | "suspend" | "reconcile";
     }
-  /** Chunks with pauses between them. `fails` is as for steps; a failing attempt gives half of its chunks first. */
+  /**
+   * Chunks with pauses between them. `fails` is as for steps; a failing attempt yields half of its chunks
+   * first.
+   */
   | {
       readonly kind: "stream";
       readonly name: string;
@@ -26,7 +32,7 @@ export type Tree =
       readonly ms: number;
       readonly fails: number;
     }
-  /** A step whose work kills whoever does it. */
+  /** A step whose work kills its process. */
   | { readonly kind: "killer"; readonly name: string }
   | { readonly kind: "sleep"; readonly name: string; readonly ms: number }
   | {
@@ -36,9 +42,9 @@ export type Tree =
       readonly fallback: boolean;
       /** Answers must fit a schema. */
       readonly checked: boolean;
-      /** How long it takes to look at an answer. */
+      /** How long the validation of an answer takes. */
       readonly slowMs: number;
-      /** The token is sent out by a step of its own before anybody waits. */
+      /** A step mails the token before the workflow waits. */
       readonly mailed: boolean;
     }
   /** A step that forks its own run. */
@@ -46,9 +52,9 @@ export type Tree =
   | { readonly kind: "sequence"; readonly nodes: readonly Tree[] }
   | { readonly kind: "loop"; readonly times: number; readonly node: Tree }
   | { readonly kind: "attempt"; readonly node: Tree }
-  /** A workflow of its own, named `name`, run as a child. */
+  /** A workflow named `name`, run as a child. */
   | { readonly kind: "child"; readonly name: string; readonly node: Tree }
-  /** One branch for each item, all of them alike. */
+  /** One equal branch for each item. */
   | {
       readonly kind: "map";
       readonly name: string;
@@ -60,11 +66,11 @@ export type Tree =
   | {
       readonly kind: "parallel";
       readonly name: string;
-      /** Through Promise.all or Promise.allSettled, in the scope around it. */
+      /** Uses Promise.all or Promise.allSettled, in the enclosing scope. */
       readonly plain: boolean;
       readonly settled: boolean;
       readonly concurrency: number | null;
-      /** Branches wait for a step that was asked for before them. */
+      /** Branches wait for a step that was called before them. */
       readonly shares: boolean;
       readonly nodes: readonly Tree[];
     }
@@ -78,7 +84,7 @@ export type Tree =
 
 export type Kind = Tree["kind"];
 
-/** Attempts every generated step has. */
+/** The number of attempts of every generated step. */
 export const attempts = 3;
 
 export function childrenOf(tree: Tree): readonly Tree[] {
@@ -91,8 +97,8 @@ export function sizeOf(tree: Tree): number {
 }
 
 /**
- * The same tree as a later version of the code has it: a step more, a leaf less, a leaf of another kind or length
- * under the same name, or a branch more, somewhere.
+ * The tree in a later version of the code: a step more, a leaf less, a leaf of another kind or length under
+ * the same name, or a branch more.
  */
 export function changedTree(random: Random, tree: Tree): Tree {
   const extra: Tree = {

@@ -3,7 +3,7 @@
 import type { AppendRequest, MemoryStorage, NamedBlob, ReadReply } from "@durable/core";
 import type { Fault, Planted } from "./conformance-journal-faults.ts";
 
-/** Each body goes another way in. */
+/** Changes each blob on its way in. */
 function changed(change: (blob: NamedBlob) => NamedBlob | null): Fault {
   return (good) => ({
     append: ({ blobs = [], ...request }) =>
@@ -15,7 +15,7 @@ function bodied(change: (body: string) => string): Fault {
   return changed(({ name, body }) => (body === undefined ? { name } : { name, body: change(body) }));
 }
 
-/** Each reply goes another way out. */
+/** Changes each reply on its way out. */
 function replied(change: (reply: ReadReply, whole: ReadReply) => ReadReply): Fault {
   return (good) => ({
     read: async (locator, from) => change(await good.read(locator, from), await good.read(locator)),
@@ -27,12 +27,20 @@ function without(whole: ReadReply): ReadReply {
   return reply;
 }
 
-/** A run that nobody sees names whatever is asked for, and is never deleted. */
+/** A hidden run names every blob, and is never deleted. */
 async function keep(good: MemoryStorage, { blobs = [], head }: AppendRequest): Promise<void> {
   const locator = `hoard-${Math.random()}`;
   const hoard = { ...head, locator, wakeAt: null, ancestors: [] };
   await good.append({ locator, position: 0, batch: "", blobs, head: hoard });
 }
+
+/** Writes the blobs of a request before it is known whether the append succeeds. */
+const blobsFirst: Fault = (good) => ({
+  append: async (request) => {
+    await keep(good, request);
+    await good.append(request);
+  },
+});
 
 export const blobFaults: readonly Planted[] = [
   [
@@ -78,36 +86,13 @@ export const blobFaults: readonly Planted[] = [
       },
     }),
   ],
-  [
-    "an append that is refused with conflict writes no blob and names none",
-    "writes blobs first",
-    (good) => ({
-      append: async (request) => {
-        await keep(good, request);
-        await good.append(request);
-      },
-    }),
-  ],
+  ["an append that is refused with conflict writes no blob and names none", "writes blobs first", blobsFirst],
   [
     "an append to a journal that has moved is a conflict, whatever it names",
     "looks at the blobs first",
-    (good) => ({
-      append: async (request) => {
-        await keep(good, request);
-        await good.append(request);
-      },
-    }),
+    blobsFirst,
   ],
-  [
-    "of 32 appends at one position, only the winner's blob is kept",
-    "writes blobs first",
-    (good) => ({
-      append: async (request) => {
-        await keep(good, request);
-        await good.append(request);
-      },
-    }),
-  ],
+  ["of 32 appends at one position, only the winner's blob is kept", "writes blobs first", blobsFirst],
   [
     "delete keeps a blob that another run names, and frees it with the last",
     "frees it with the first",

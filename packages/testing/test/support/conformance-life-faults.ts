@@ -51,7 +51,7 @@ export const lifeFaults: readonly Planted[] = [
   ],
   [
     "lease is given back by its owner alone",
-    "by anybody",
+    "by any owner",
     (good) => ({
       release: async (locator, _owner, quietMs) => {
         for (const owner of ["a", "b"]) await good.release(locator, owner, quietMs);
@@ -72,7 +72,7 @@ export const lifeFaults: readonly Planted[] = [
     },
   ],
   [
-    "lease tells how many batches there are",
+    "lease returns the number of batches",
     "tells 1",
     (good) => ({
       lease: async (locator, owner, ttlMs) => {
@@ -160,7 +160,7 @@ export const lifeFaults: readonly Planted[] = [
     }),
   ],
   [
-    "changed wakes many who wait, and keeps none of them",
+    "changed wakes many waiting callers, and keeps none of them",
     "leaves its listeners",
     (good) => ({
       changed: (locator, length, signal) => {

@@ -1,7 +1,7 @@
-/** Three handles on one bucket, as three processes have them, for the simulator. */
+/** Three handles on one bucket, one per process, for the simulator. */
 
 import { MemoryBucket, RemoteStorage, type Storage } from "@durable/core";
-import { virtualWorld } from "../../src/world.ts";
+import { virtualWorld } from "../../src/virtual-world.ts";
 
 export function handles(now: () => number): Storage[] {
   const bucket = new MemoryBucket();

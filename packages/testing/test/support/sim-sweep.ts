@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { describeViolations, simulate, tally, unmet, type Simulation } from "../../src/sim/index.ts";
 
-/** Nothing, or what is wrong and the command that shows it again. */
+/** Empty, or the violations and the command that shows them again. */
 export function complaintOf({ plan, violations }: Simulation, option = ""): string {
   return violations.length === 0
     ? ""
     : `npm run sim -- --seed ${plan.seed} ${option}\n${describeViolations(violations)}`;
 }
 
-/** Tests of one file run one after the other, files side by side: a sweep is cut into files. */
+/** Registers a sweep. Tests of one file run in sequence and files in parallel, so each sweep has its own file. */
 export function sweep(first: number, count: number): void {
   test(
     `H1 H2 H4 H10 H21 H27 H28 H33 H37 H38 H45 H55 H57 H59 ${count} seeds from ${first}`,
@@ -22,7 +22,7 @@ export function sweep(first: number, count: number): void {
         tally(met, simulation.met);
         expect(complaintOf(simulation)).toBe("");
       }
-      // A sweep that did not meet something has not tested it.
+      // A sweep that did not meet an event has not tested it.
       expect(unmet(met)).toEqual([]);
     },
   );

@@ -1,0 +1,12 @@
+/** Errors that are shown in one line. Proven in the tests of the demos. */
+
+import { DurableError } from "@durable/core";
+import { ModelChoiceError } from "./choose.ts";
+
+/** True for errors that a user can fix. All others are bugs, and are shown with their stack. */
+export function isForUsers(error: unknown): error is Error {
+  if (error instanceof ModelChoiceError || error instanceof RangeError || DurableError.is(error)) return true;
+  return (
+    error instanceof TypeError && String((error as { code?: unknown }).code).startsWith("ERR_PARSE_ARGS")
+  );
+}

@@ -1,0 +1,83 @@
+/**
+ * What a chat's client sees, recorded by the run: every viewer reads it from the journal.
+ *
+ * L1. The workflow reads the UI stream, and a recorded stream copies it. Model calls and tools are therefore
+ *     calls of the workflow, in its own order, and not of a request.
+ * L2. A run that is resumed shows everything again from the beginning, in a new attempt.
+ *
+ * Proven in test/chat.test.ts.
+ */
+
+import type { Context } from "@durable/core";
+import { Packer, type Part, type PartChunk } from "../chunks.ts";
+
+/** The name of that stream in its run. */
+export const chatStreamName = "chat";
+
+/** The delay of a viewer behind the model; the write takes about as long again. */
+const shownAfterMs = 30;
+
+/**
+ * Records what the client of a chat sees, until its end: `await chatStream(ctx, result.toUIMessageStream())`.
+ */
+export async function chatStream(ctx: Context, stream: ReadableStream<object>): Promise<void> {
+  const queue = new PartQueue();
+  const recorded = ctx.stream(chatStreamName, () => queue.chunks(), { retry: false });
+  const reader = stream.getReader() as ReadableStreamDefaultReader<Part>;
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const { value } = next;
+      // The same on replay and after a reconnect, so that a client recognizes the message.
+      queue.push(value.type === "start" ? { messageId: `msg-${ctx.runId}`, ...value } : value);
+    }
+  } catch (error) {
+    queue.push({ type: "error", errorText: "The answer could not be completed." });
+    throw error;
+  } finally {
+    queue.end();
+    await recorded;
+  }
+}
+
+/** Passes parts from the reader of the stream to its recorder. */
+class PartQueue {
+  readonly #parts: { readonly part: Part; readonly at: number }[] = [];
+  readonly #startedAt = Date.now();
+  #over = false;
+  #wake: () => void = () => {};
+
+  push(part: Part): void {
+    this.#parts.push({ part, at: Date.now() - this.#startedAt });
+    this.#wake();
+  }
+
+  end(): void {
+    this.#over = true;
+    this.#wake();
+  }
+
+  async *chunks(): AsyncGenerator<PartChunk, void, undefined> {
+    const packer = new Packer(shownAfterMs);
+    let next = 0;
+    for (;;) {
+      for (; next < this.#parts.length; next++) {
+        const { part, at } = this.#parts[next] as { part: Part; at: number };
+        yield* packer.take(part, at);
+      }
+      if (this.#over) return yield* packer.flush();
+      const heard = await this.#within(packer.due === null ? null : shownAfterMs);
+      if (!heard) yield* packer.flush();
+    }
+  }
+
+  /** True when a part came in this time. */
+  #within(ms: number | null): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = ms === null ? undefined : setTimeout(() => resolve(false), ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
+  }
+}

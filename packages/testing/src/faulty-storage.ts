@@ -1,0 +1,104 @@
+/**
+ * A storage that is slow, loses requests and replies, refuses them, or dies, as `plan` decides for each
+ * operation. After a death no request settles, as in a killed process. Proven in test/kit-caught.test.ts.
+ */
+
+import { DurableError, type Storage, type World } from "@durable/core";
+
+/** The operations of a storage that can fail. */
+export type Operation = "append" | "read" | "list" | "lease" | "release" | "delete";
+
+/** What can go wrong with an operation of a storage. */
+export type Fault =
+  /** Not applied, and reported as failed. */
+  | "lose-request"
+  /** Applied, and reported as failed. */
+  | "lose-reply"
+  /** Not applied, and refused as if another writer had been first. */
+  | "conflict"
+  /** The caller dies before it is applied. */
+  | "crash-before"
+  /** It is applied, and the caller dies before it gets the reply. */
+  | "crash-after"
+  /** The caller dies; the request is on its way and is applied later. */
+  | "crash-then-apply";
+
+/** Options of `faultyStorage`. */
+export interface FaultOptions {
+  readonly world: World;
+  /** What goes wrong with this operation, the `index`-th of its kind, from 1; `null` for nothing. */
+  readonly plan?: (operation: Operation, index: number) => Fault | null;
+  /** How long an operation takes, in virtual milliseconds; nothing by default. */
+  readonly latency?: () => number;
+}
+
+/** A storage whose operations go wrong. */
+export interface FaultyStorage extends Storage {
+  /** Resolves when the storage has died. */
+  readonly died: Promise<void>;
+  /** How often each operation was called. */
+  readonly counts: Readonly<Record<Operation, number>>;
+}
+
+/** Makes operations of a storage go wrong, as a plan says. */
+export function faultyStorage(storage: Storage, options: FaultOptions): FaultyStorage {
+  const { world, plan = () => null, latency } = options;
+  const counts = { append: 0, read: 0, list: 0, lease: 0, release: 0, delete: 0 };
+  const death = Promise.withResolvers<void>();
+  let dead = false;
+  const die = <T>(): Promise<T> => {
+    dead = true;
+    death.resolve();
+    return never();
+  };
+  const delay = (): Promise<void> | null => {
+    const ms = latency?.() ?? 0;
+    return ms === 0 ? null : new Promise((resolve) => void world.timer(ms, resolve));
+  };
+
+  const perform = async <T>(operation: Operation, apply: () => Promise<T>): Promise<T> => {
+    if (dead) return never();
+    const fault = plan(operation, ++counts[operation]);
+    await delay();
+    // A caller that died while its request was on its way gets no reply, though the request may have been
+    // applied.
+    if (fault === "lose-request") throw connectionLost(operation);
+    if (fault === "conflict") throw new DurableError("conflict", `The test refused this ${operation}.`);
+    if (fault === "crash-before" || dead) return die();
+    if (fault === "crash-then-apply") {
+      world.timer(50, () => void apply().catch(() => {}));
+      return die();
+    }
+    const result = await apply();
+    await delay();
+    if (fault === "crash-after" || dead) return die();
+    if (fault === "lose-reply") throw connectionLost(operation);
+    return result;
+  };
+
+  return {
+    died: death.promise,
+    counts,
+    append: (request) => perform("append", () => storage.append(request)),
+    read: (locator, from) => perform("read", () => storage.read(locator, from)),
+    list: (query) => perform("list", () => storage.list(query)),
+    lease: (locator, owner, ttlMs) => perform("lease", () => storage.lease(locator, owner, ttlMs)),
+    release: (locator, owner, quietMs) => perform("release", () => storage.release(locator, owner, quietMs)),
+    delete: (locator) => perform("delete", () => storage.delete(locator)),
+    ...(storage.changed && {
+      changed: (locator, length, signal) =>
+        dead ? never<void>() : (storage.changed?.(locator, length, signal) ?? never<void>()),
+    }),
+    ...(storage.secret && { secret: () => storage.secret?.() ?? never<string>() }),
+    ...(storage.close && { close: () => storage.close?.() ?? never<void>() }),
+  };
+}
+
+/** A promise that never settles, as a dead process sees it. */
+export function never<T>(): Promise<T> {
+  return new Promise<T>(() => {});
+}
+
+export function connectionLost(operation: Operation): Error {
+  return new Error(`The connection was lost during ${operation}.`);
+}

@@ -1,0 +1,127 @@
+/** The process that answers suspend points. Proven in test/sim.test.ts. */
+
+import type { App } from "@durable/core";
+import type { AnswerAttempt, History } from "./history.ts";
+import { judgeFailure, judgeOutcome, noteBlocked } from "./outcome-checks.ts";
+import type { Process } from "./process.ts";
+import type { Program } from "./program.ts";
+import { namedBy } from "./run-log.ts";
+import { judgeReply } from "./reply-checks.ts";
+import { forever, type Actor, type Cluster } from "./cluster.ts";
+
+/**
+ * Answers the tokens it finds in outcomes and in the mailbox: late, early, twice or wrongly while faults
+ * last, and correctly afterwards.
+ */
+export function answerer(cluster: Cluster): Actor {
+  return {
+    name: "answerer",
+    boot: ({ process, app }) => {
+      let mails = cluster.mailbox.length;
+      cluster.onMail = (token) => {
+        // A quick answer arrives before the workflow waits for it.
+        if (process.random.chance(0.3))
+          void process.pause(process.random.between(0, 30)).then(() => answer(cluster, process, app, token));
+      };
+      void forever(process, 700, async () => {
+        const { network, mailbox, history } = cluster;
+        // An earlier life of this process has read the older mail.
+        for (; mails < mailbox.length; mails++) {
+          if (process.random.chance(0.5)) void answer(cluster, process, app, mailbox[mails] as string);
+        }
+        for (const run of history.runs.filter(({ deleted }) => !deleted)) {
+          if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
+          const outcome = await app.get(run.runId).outcome();
+          const waiting = outcome.status === "suspended" ? outcome.waiting : [];
+          for (const { token } of waiting) await answer(cluster, process, app, token);
+        }
+      });
+    },
+  };
+}
+
+export async function answer(cluster: Cluster, process: Process, app: App, token: string): Promise<void> {
+  const { history, network, scheduler } = cluster;
+  const wait = history.waits.get(namedBy(token));
+  if (wait === undefined)
+    return history.violate("I6", `${process.name} got a token that no workflow made: ${token}`);
+  const { random } = process;
+  const forged = !network.healed && random.chance(0.05);
+  const { workflow } = history.run(wait.runId) ?? {};
+  const program = cluster.programs.find(({ name }) => name === workflow) ?? cluster.programs[0];
+  const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
+  const answered = valid ? answerOf(cluster, program, wait) : { value: program?.rubbish };
+  if (answered === null) return;
+  const { value } = answered;
+  const how = network.healed || random.chance(0.6) ? "resume" : "deliver";
+  const id = random.chance(0.4) ? `answer-${history.answers.length}` : null;
+  const attempted: AnswerAttempt = {
+    ...wait,
+    value,
+    id,
+    how,
+    valid,
+    status: null,
+    from: scheduler.now,
+    until: Number.POSITIVE_INFINITY,
+  };
+  if (!forged) history.answers.push(attempted);
+  const sent = forged ? flip(token) : token;
+  const tries = random.chance(0.3) ? 2 : 1;
+  const one = async (): Promise<void> => {
+    try {
+      const { status, outcome } = await app[how](sent, value, id === null ? {} : { id });
+      if (outcome !== undefined) judgeOutcome(cluster, outcome);
+      history.meet(`an answer ${status}`);
+      history.say(process.name, `${how} ${wait.runId} ${wait.key}: ${status}`);
+      if (forged && status !== "unknown") history.violate("I6", `a forged token was ${status}`);
+      if (!forged)
+        judgeReply(history, { answer: attempted, status, now: scheduler.now, slackMs: cluster.slackMs });
+      attempted.status = attempted.status === "accepted" ? "accepted" : status;
+      attempted.until = scheduler.now;
+    } catch (error) {
+      judgeFailure(cluster, process.name, error);
+      noteBlocked(cluster, wait.runId, error);
+    }
+  };
+  await Promise.all(Array.from({ length: tries }, one));
+}
+
+function answerOf(
+  cluster: Cluster,
+  program: Program | undefined,
+  wait: Wait,
+): { readonly value: unknown } | null {
+  const { history } = cluster;
+  const run = history.run(wait.runId);
+  const opened =
+    run && history.entries(run).find(({ kind, key }) => kind === "suspend.opened" && key === wait.key);
+  try {
+    const expires = (opened?.expiresAt ?? null) !== null;
+    const asked = { key: wait.key, expires, ...effectsOf(history, wait) };
+    return program?.answer(asked, history.answers.length) ?? null;
+  } catch (error) {
+    // Without an answer the run would wait forever.
+    history.violate("I4", error instanceof Error ? error.message : String(error));
+    return null;
+  }
+}
+
+/** The effects that a question about an uncertain attempt is about. */
+function effectsOf(history: History, { runId, key }: Wait): { readonly effects?: readonly unknown[] } {
+  const [asked, step] = /^(.*)\/uncertain(#\d+)?$/.exec(key) ?? [];
+  if (asked === undefined) return {};
+  const body = history.bodies.find((other) => other.run?.runId === runId && other.key === step);
+  const done = history.effects.filter(({ idempotencyKey }) => idempotencyKey === body?.idempotencyKey);
+  return { effects: done.map(({ value }) => value) };
+}
+
+interface Wait {
+  readonly runId: string;
+  readonly key: string;
+}
+
+function flip(token: string): string {
+  const last = token.at(-1) === "a" ? "b" : "a";
+  return token.slice(0, -1) + last;
+}

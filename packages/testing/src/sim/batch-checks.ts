@@ -1,0 +1,129 @@
+/**
+ * Checks on every batch at the moment the storage applies it.
+ *
+ * I1. One value per key: a key settles once.
+ * I8. The journal is dense, nothing follows its end, and the head that came with the batch is its fold (law
+ *     2).
+ * I10. No timer fires early by the storage's clock, apart from the difference between the clocks of
+ *      processes.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { RunHead } from "@durable/core";
+import { judgeFamily } from "./child-checks.ts";
+import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
+import { judgeForm } from "./entry-checks.ts";
+import type { History } from "./history.ts";
+import {
+  createdAt,
+  driverOf,
+  isEnd,
+  isSettlement,
+  wakeOf,
+  type AppliedBatch,
+  type RunLog,
+  type WrittenEntry,
+} from "./run-log.ts";
+import { noteCoverage } from "./coverage-notes.ts";
+
+export function judgeBatch(
+  history: History,
+  { run, batch }: { readonly run: RunLog; readonly batch: AppliedBatch },
+  head: RunHead,
+  slackMs: number,
+): void {
+  noteCoverage(history, run, batch);
+  judgeDriver(history, run, batch);
+  // Questions are noted even for runs of which the storage forgot a batch.
+  for (const entry of batch.entries) noteQuestion(history, run, entry);
+  if (run.tainted) return;
+  const where = `run ${run.runId}, batch ${run.batches.length}`;
+  const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
+  if (before.some(({ kind }) => isEnd(kind))) history.violate("I8", `${where} follows the end of its run`);
+  if (batch.entries.length === 0) history.violate("I8", `${where} is empty`);
+  const settled = new Set(before.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
+  for (const [index, entry] of batch.entries.entries()) {
+    if (isEnd(entry.kind) && index !== batch.entries.length - 1)
+      history.violate("I8", `${where} goes on after ${entry.kind}`);
+    if (!isSettlement(entry.kind)) continue;
+    if (settled.has(entry.key)) history.violate("I1", `${where} settles ${entry.key} a second time`);
+    settled.add(entry.key);
+    judgeTimer(history, run, entry, slackMs);
+  }
+  judgeHead(history, run, head, where);
+  judgeForm(history, run, batch);
+  judgeFamily(history, run, batch);
+  for (const entry of batch.entries) {
+    if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
+    noteDecided(history, run, entry);
+  }
+}
+
+/**
+ * Notes questions about uncertain attempts, which the engine asks, and those of code that is not observed.
+ */
+function noteQuestion(history: History, run: RunLog, { kind, key = "", wait = "" }: WrittenEntry): void {
+  if (kind === "suspend.opened" && (key.includes("/uncertain") || !history.observed.has(run.workflow)))
+    history.waits.set(run.locator + wait, { runId: run.runId, key });
+}
+
+function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {
+  const entries = history.entries(run);
+  const steps = entries.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
+  const last = entries.at(-1);
+  const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
+  // A journal without a workflow has no driver.
+  const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
+  const above = run.parent ?? run.childOf?.runId ?? null;
+  if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
+  // The head of a fork also counts inherited steps.
+  const counted = run.parent === null ? head.steps === steps : head.steps >= steps;
+  if (head.status === run.status && head.wakeAt === wakeAt && counted) return;
+  const headText = `${head.status}, wake at ${head.wakeAt}, ${head.steps} steps`;
+  history.violate(
+    "I8",
+    `${where}: the head says ${headText}; the journal ${run.status}, ${wakeAt}, ${steps}`,
+  );
+}
+
+/** The deadline may have been set in the parent run, because a fork inherits open sleeps. */
+function judgeTimer(history: History, run: RunLog, fired: WrittenEntry, slackMs: number): void {
+  const opens =
+    fired.kind === "sleep.fired"
+      ? "sleep.opened"
+      : fired.kind === "suspend.expired"
+        ? "suspend.opened"
+        : null;
+  if (opens === null) return;
+  const opened = history
+    .lineage(run)
+    .flatMap((log) => history.entries(log))
+    .find(({ kind, key }) => kind === opens && key === fired.key);
+  const until = opened?.until ?? opened?.expiresAt ?? undefined;
+  const now = run.batches.at(-1)?.at ?? 0;
+  if (until === undefined)
+    history.violate("I10", `run ${run.runId}: ${fired.key} fired and was never opened`);
+  else if (now + slackMs < until)
+    history.violate("I10", `run ${run.runId}: ${fired.key} fired ${until - now} ms early`);
+}
+
+/** J5: once another driver has written, the driver before it writes no more. */
+function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
+  if (batch.outside) return;
+  const writer = driverOf(batch);
+  const writes = history.drivers.get(writer) ?? run;
+  history.drivers.set(writer, run);
+  // A start that arrives after its run was deleted creates the run again, because no record of the old run is
+  // left.
+  if (writes !== run && run.batches.length > 1) {
+    // Runs of one id are distinguished by the time they began, which fails within one millisecond.
+    if (createdAt(writes) === createdAt(run)) run.tainted = writes.tainted = true;
+    else history.violate("I8", `run ${run.runId}: a driver of the earlier run of this id wrote to it`);
+  }
+  if (run.tainted) return;
+  const others = run.batches.slice(0, -1).filter(({ outside }) => !outside);
+  const last = others.at(-1);
+  if (last !== undefined && driverOf(last) !== writer && others.some((other) => driverOf(other) === writer))
+    history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);
+}

@@ -1,0 +1,136 @@
+/**
+ * I8: the form of the entries of a journal, batch by batch.
+ *
+ * - Answers, cancellations and the ends of children are marked as outside batches; nothing else is.
+ * - One write id, one batch.
+ * - Attempts of a step or a stream count 1, 2, 3, and the chunks of a stream are dense (stream-checks.ts).
+ * - A group is opened before anything in it is recorded.
+ * - `after` is the position of an earlier settlement, and `answer` that of an answer to the same wait.
+ * - A recorded answer is judged before a timer fires or the run parks.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { History } from "./history.ts";
+import { isSettlement, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { wrongChunks, wrongStream } from "./stream-checks.ts";
+
+/** An entry and its position in the numbering that a run shares with its ancestors. */
+interface Placed {
+  readonly entry: WrittenEntry;
+  readonly seq: number;
+}
+
+export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): void {
+  const where = `run ${run.runId}, batch ${run.batches.length}`;
+  const [own, ...ancestors] = history.lineage(run).map(placed);
+  const entries = own ?? [];
+  const before = entries.slice(0, entries.length - batch.entries.length);
+  const lineage = [...ancestors.flat(), ...entries];
+  // The first batch of a run may repeat a request that was on its way when the run was deleted.
+  if (history.writeIds.has(batch.by) && run.batches.length > 1)
+    history.violate("I8", `${where} has the write id of another`);
+  history.writeIds.add(batch.by);
+  for (const { entry, seq } of entries.slice(before.length)) {
+    const earlier = (): WrittenEntry[] => entries.filter((other) => other.seq < seq).map(entryOf);
+    const wrong =
+      run.workflow === ""
+        ? wrongRecord(entry, batch, earlier)
+        : (wrongSender(entry, batch) ??
+          wrongAttempt(entry, before) ??
+          wrongStream(entry, earlier) ??
+          (batch.outside ? null : wrongGroup(entry, seq, lineage)) ??
+          wrongPlace(entry, seq, lineage));
+    if (wrong !== null) history.violate("I8", `${where}: ${entry.kind} ${entry.key ?? ""} ${wrong}`);
+  }
+  if (!history.codeChanges) judgeOrder(history, where, entries, before.length);
+}
+
+function entryOf({ entry }: Placed): WrittenEntry {
+  return entry;
+}
+
+/**
+ * In a journal without a workflow every process records, so failed attempts of several processes count
+ * together.
+ */
+function wrongRecord(
+  entry: WrittenEntry,
+  { outside }: AppliedBatch,
+  earlier: () => WrittenEntry[],
+): string | null {
+  return outside ? wrongChunks(entry, earlier) : "is not marked as from outside";
+}
+
+function placed({ batches }: RunLog): Placed[] {
+  const entries = batches.flatMap((batch) => batch.entries);
+  const base = entries[0]?.base ?? 0;
+  return entries.map((entry, i) => ({ entry, seq: base + i + 1 }));
+}
+
+function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {
+  if (/^(suspend\.answered|run\.cancelled)$/.test(kind))
+    return outside ? null : "is not marked as from outside";
+  // Cancelling a child that has not begun also starts it, in the same outside batch.
+  const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
+  return outside && !unborn && !/^(suspend\.resolved|child\.(completed|failed))$/.test(kind)
+    ? "comes from outside"
+    : null;
+}
+
+function wrongAttempt(entry: WrittenEntry, before: readonly Placed[]): string | null {
+  const { kind, key, attempt = 1, stream } = entry;
+  if (!/^(step|attempt)\./.test(kind) || stream === true) return null;
+  // A cancelled start has attempt 0.
+  if (kind === "step.started" && attempt === 0) return null;
+  const failed = before.filter(({ entry }) => entry.kind === "attempt.failed" && entry.key === key).length;
+  return attempt === failed + 1 ? null : `is attempt ${attempt}, after ${failed} that failed`;
+}
+
+function wrongGroup({ key = "" }: WrittenEntry, seq: number, lineage: readonly Placed[]): string | null {
+  const cut = key.lastIndexOf("[");
+  if (cut === -1) return null;
+  const group = key.slice(0, cut);
+  const opened = lineage.some(
+    ({ entry, seq: other }) =>
+      other < seq && entry.key === group && /^(parallel|race)\.opened$/.test(entry.kind),
+  );
+  return opened ? null : `is in a group that was never opened`;
+}
+
+function wrongPlace(
+  { after, answer, wait }: WrittenEntry,
+  seq: number,
+  lineage: readonly Placed[],
+): string | null {
+  if (after !== undefined && after !== 0) {
+    const seen = lineage.some(
+      ({ entry, seq: other }) => other === after && (isSettlement(entry.kind) || entry.kind === "run.forked"),
+    );
+    if (!seen || after >= seq) return `is at ${seq}, after ${after}, which settled nothing`;
+  }
+  if (answer === undefined) return null;
+  const answered = lineage.some(
+    ({ entry, seq: other }) => other === answer && entry.kind === "suspend.answered" && entry.wait === wait,
+  );
+  return answered ? null : `names an answer at ${answer}, which is not one`;
+}
+
+/** I6: no timer fires and no run parks before a recorded answer to an open wait is judged. */
+function judgeOrder(history: History, where: string, entries: readonly Placed[], from: number): void {
+  const open = new Set<string>();
+  const unjudged = new Set<string>();
+  for (const [index, { entry }] of entries.entries()) {
+    const { kind, wait = "" } = entry;
+    if (index >= from && unjudged.size > 0) {
+      if (kind === "sleep.fired" || kind === "suspend.expired")
+        history.violate("I6", `${where}: ${kind} ${entry.key} overtakes an earlier answer`);
+      if (kind === "run.suspended")
+        history.violate("I6", `${where}: the run parks before an answer is judged`);
+    }
+    if (kind === "suspend.opened") open.add(wait);
+    if (kind === "suspend.answered" && open.has(wait)) unjudged.add(wait);
+    if (/^suspend\.(resolved|rejected|expired|closed)$/.test(kind)) unjudged.delete(wait);
+    if (/^suspend\.(resolved|expired|closed)$/.test(kind)) open.delete(wait);
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * What the code of a generated workflow may call, and its position in the tree. Proven in test/sim.test.ts.
+ */
+
+import type { AnyWorkflow, Resolution, StepInfo, Uncertain } from "@durable/core";
+
+/** What the work of a generated workflow may call. */
+export interface Environment {
+  /** Waits in the process that does the work. */
+  pause(ms: number): Promise<void>;
+  /** A value that no other body returns; null in calm trees, whose values follow from the tree. */
+  nonce(): string | null;
+  /** Sends a token out by mail. */
+  mail(token: string): void;
+  /** Kills the process that does the work. */
+  die(): Promise<never>;
+  /** Forks the run at one of its steps, under an id that is the same in every attempt. */
+  fork(runId: string, id: string): Promise<string>;
+  /** The workflow of a child. */
+  workflow(name: string): AnyWorkflow;
+  /** Makes an effect on the outside world. */
+  effect(runId: string, info: StepInfo, value: unknown): void;
+  /** Looks up an effect on the outside world. */
+  lookUp(uncertain: Uncertain): Promise<Resolution>;
+}
+
+/** Where the interpreter is. */
+export interface Frame {
+  readonly environment: Environment;
+  readonly runId: string;
+  /** The position in the tree, equal in every pass. */
+  readonly place: string;
+}

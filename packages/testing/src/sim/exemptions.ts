@@ -1,0 +1,28 @@
+/**
+ * Runs that no process can bring to their end, through no fault of the engine. Proven by the planted bugs of
+ * `npm run sim:mutants`.
+ */
+
+import type { History } from "./history.ts";
+import { isOpen, type RunLog } from "./run-log.ts";
+
+/**
+ * A run is exempt when the deployed code does not fit it, when it kills its drivers, when the storage forgot
+ * one of its batches, or when it waits for a child that is exempt. A child whose workflow no app has is also
+ * exempt once its parent has no driver.
+ */
+export function isExempt(history: History, run: RunLog): boolean {
+  if (isStuck(history, run)) return true;
+  const { above } = run;
+  const lonely = !history.known.has(run.workflow) && above !== undefined;
+  return lonely && (!isOpen(above) || isExempt(history, above));
+}
+
+function isStuck(history: History, run: RunLog): boolean {
+  if (run.tainted || history.blocked.has(run.runId)) return true;
+  // The driver of a parent does not report that changed code blocked a child.
+  if (!history.known.has(run.workflow) && history.codeChanges) return true;
+  // A run that was deleted and started again has the children of its predecessor.
+  const below = history.runs.filter((child) => child.above?.runId === run.runId && isOpen(child));
+  return below.some((child) => isStuck(history, child));
+}

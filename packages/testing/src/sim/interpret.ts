@@ -1,0 +1,156 @@
+/** Interprets a tree as the body of a workflow. Proven in test/sim.test.ts. */
+
+import {
+  DurableError,
+  type Context,
+  type SchemaResult,
+  type StandardSchema,
+  type Uncertain,
+} from "@durable/core";
+import { attempts, type Tree } from "./tree.ts";
+import type { Environment, Frame } from "./environment.ts";
+import { chunksOf, work } from "./step-bodies.ts";
+
+/** Answers to a checked wait are objects with a text in `ok`; validation may take time. */
+function answerSchema(environment: Environment, slowMs: number): StandardSchema<{ ok: string }> {
+  const validate =
+    slowMs === 0 ? checkAnswer : (value: unknown) => environment.pause(slowMs).then(() => checkAnswer(value));
+  return { "~standard": { version: 1, vendor: "sim", validate } };
+}
+
+function checkAnswer(value: unknown): SchemaResult<{ ok: string }> {
+  return typeof (value as { ok?: unknown } | null)?.ok === "string"
+    ? { value: value as { ok: string } }
+    : { issues: [{ message: "ok must be a text" }] };
+}
+
+export function bodyOf(tree: Tree, environment: Environment): (ctx: Context) => Promise<unknown> {
+  return (ctx) => interpret(tree, ctx, { environment, runId: ctx.runId, place: "0" });
+}
+
+const retry = { attempts, delay: 40, factor: 3 };
+
+async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknown> {
+  switch (node.kind) {
+    case "step":
+      return inStep(node, ctx, frame);
+    case "stream":
+      return ctx.stream(node.name, (info) => chunksOf(node, info, frame), { retry });
+    case "child":
+      return ctx.child(frame.environment.workflow(node.name), node.name);
+    case "map":
+      return overItems(node, ctx, frame);
+    case "sleep":
+      await ctx.sleep(node.ms, { name: node.name });
+      return node.ms;
+    case "suspend":
+      return ask(node, ctx, frame.environment);
+    case "killer":
+      return ctx.step(node.name, () => frame.environment.die());
+    case "fork":
+      return ctx.step(node.name, ({ idempotencyKey }) =>
+        // A fork does not fork again, because that would never end.
+        ctx.runId.startsWith("fork-")
+          ? "is a fork"
+          : frame.environment.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
+      );
+    case "sequence":
+      return inSequence(node.nodes, ctx, frame);
+    case "loop":
+      return inSequence(
+        Array.from({ length: node.times }, () => node.node),
+        ctx,
+        frame,
+      );
+    case "attempt":
+      return interpret(node.node, ctx, childFrame(frame, 0)).catch((error: unknown) => {
+        if (!DurableError.is(error)) throw error;
+        return error.code;
+      });
+    case "parallel":
+    case "race":
+      return inGroup(node, ctx, frame);
+  }
+}
+
+function childFrame(frame: Frame, index: number): Frame {
+  return { ...frame, place: `${frame.place}.${index}` };
+}
+
+function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Promise<unknown> {
+  const onUncertain =
+    node.onUncertain === "reconcile"
+      ? (uncertain: Uncertain) => frame.environment.lookUp(uncertain)
+      : node.onUncertain;
+  return ctx.step(node.name, (info) => work(node, info, frame), {
+    retry,
+    ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+    ...(onUncertain === undefined ? {} : { onUncertain }),
+  });
+}
+
+function overItems(node: Tree & { kind: "map" }, ctx: Context, frame: Frame): Promise<unknown[]> {
+  const { name, keyed, concurrency } = node;
+  const items = Array.from({ length: node.items }, (_, i) => i);
+  return ctx.map(items, (c, item) => interpret(node.node, c, childFrame(frame, item)), {
+    name,
+    ...(keyed ? { key: (item: number) => `item ${item}` } : {}),
+    ...(concurrency === null ? {} : { concurrency }),
+  });
+}
+
+async function ask(
+  node: Tree & { kind: "suspend" },
+  ctx: Context,
+  environment: Environment,
+): Promise<unknown> {
+  const wait = ctx.suspend(node.name, {
+    ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+    ...(node.fallback ? { fallback: "no answer" } : {}),
+    ...(node.checked ? { schema: answerSchema(environment, node.slowMs) } : {}),
+    note: node.checked ? "checked" : "free",
+  });
+  if (node.mailed) await ctx.step(`mail ${node.name}`, () => environment.mail(wait.token));
+  return wait;
+}
+
+async function inSequence(nodes: readonly Tree[], ctx: Context, frame: Frame): Promise<unknown[]> {
+  const values: unknown[] = [];
+  for (const [index, node] of nodes.entries())
+    values.push(await interpret(node, ctx, childFrame(frame, index)));
+  return values;
+}
+
+async function inGroup(
+  node: Tree & { kind: "parallel" | "race" },
+  ctx: Context,
+  frame: Frame,
+): Promise<unknown> {
+  const { name, nodes } = node;
+  if (node.plain) {
+    const strands = nodes.map((child, i) => interpret(child, ctx, childFrame(frame, i)));
+    // A branch that loses a plain race may fail later; that failure is ignored.
+    for (const strand of strands) strand.catch(() => {});
+    if (node.kind === "race") return Promise.race(strands);
+    return node.settled ? (await Promise.allSettled(strands)).map(settledValue) : Promise.all(strands);
+  }
+  const shared = node.shares ? ctx.step("shared", () => frame.environment.nonce() ?? "shared") : null;
+  const branches = nodes.map((child, i) => async (c: Context) => {
+    // All branches continue in one turn. The first one wins, so the calls of the others come from branches
+    // that may have lost.
+    if (shared !== null) await shared;
+    if (shared !== null && i === 0) return "first";
+    if (shared !== null) for (let turns = 0; turns < 8; turns++) await Promise.resolve();
+    return interpret(child, c, childFrame(frame, i));
+  });
+  if (node.kind === "race")
+    return ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name });
+  const { concurrency, settled } = node;
+  const limit = concurrency === null ? {} : { concurrency };
+  if (!settled) return ctx.parallel(branches, { name, ...limit });
+  return (await ctx.parallel(branches, { name, ...limit, mode: "settled" })).map(settledValue);
+}
+
+function settledValue(settled: PromiseSettledResult<unknown>): unknown {
+  return settled.status === "fulfilled" ? settled.value : settled.status;
+}

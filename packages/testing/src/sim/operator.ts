@@ -1,0 +1,71 @@
+/**
+ * The actions of a plan: what happens to processes, code, disk and runs at given times. Proven in
+ * test/sim.test.ts.
+ */
+
+import { answer } from "./answerer.ts";
+import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
+import type { Action } from "./plan.ts";
+import type { ProcessLife, Cluster } from "./cluster.ts";
+
+/** Performs one action of the plan. */
+export function performAction(cluster: Cluster, action: Action): void {
+  const { history, lives, scheduler } = cluster;
+  const { kind, target, ms } = action;
+  const life = lives[target % lives.length] as ProcessLife;
+  history.say("plan", `${kind} ${target}`);
+  history.meet(`action ${kind}`);
+  switch (kind) {
+    case "kill":
+      return life.process.kill("killed");
+    case "terminate":
+      life.process.terminate();
+      return void scheduler.after(ms, null, () => life.process.kill("ended"));
+    case "pause":
+      life.process.pausedUntil = scheduler.now + ms;
+      return;
+    case "set-clock":
+      life.process.skewMs += target % 2 === 0 ? ms : -ms;
+      return;
+    case "deploy":
+      cluster.deployed = true;
+      return life.process.kill("redeployed");
+    case "rotate":
+      cluster.rotated = true;
+      return;
+    case "fill-disk":
+      cluster.disk.full = true;
+      return void scheduler.after(ms, null, () => {
+        cluster.disk.full = false;
+      });
+    default:
+      void interfere(cluster, action).catch((error: unknown) => judgeFailure(cluster, "operator", error));
+  }
+}
+
+async function interfere(cluster: Cluster, { kind, target }: Action): Promise<void> {
+  const { history, lives } = cluster;
+  const life = lives.at(-1) as ProcessLife;
+  const { runs } = history;
+  const run = runs[target % Math.max(1, runs.length)];
+  if (run === undefined || !life.process.alive) return;
+  const { app } = life;
+  switch (kind) {
+    case "cancel":
+      return void (await app.cancel(run.runId, "by hand"));
+    case "delete":
+      return app.delete(run.runId);
+    case "advance":
+      return judgeOutcome(cluster, await app.advance(run.runId));
+    case "fork":
+      return void (await cluster.fork(life, run.runId, { edit: !cluster.plan.calm && target % 3 === 0 }));
+    case "storm": {
+      const outcome = await app.get(run.runId).outcome();
+      const [point] = outcome.status === "suspended" ? outcome.waiting : [];
+      if (point !== undefined)
+        await Promise.all(Array.from({ length: 6 }, () => answer(cluster, life.process, app, point.token)));
+      return;
+    }
+    default:
+  }
+}

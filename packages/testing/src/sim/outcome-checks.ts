@@ -1,0 +1,70 @@
+/**
+ * Checks on the outcomes and errors that callers get, and the list of runs that are blocked. Proven by the
+ * planted bugs of `npm run sim:mutants`.
+ */
+
+import { DurableError, type Outcome } from "@durable/core";
+import { topOf } from "./run-log.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** A run may be blocked only by changed code or by too many crashes, unless the storage forgot a batch. */
+export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void {
+  const { history } = cluster;
+  if (outcome.status !== "blocked") return;
+  const { runId, error } = outcome;
+  const run = history.run(runId);
+  const expected = error.code === "poison" || (error.code === "diverged" && history.codeChanges);
+  const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
+  // A driver of a deleted run finds no journal.
+  const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
+  if (!expected && !lied && !gone) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
+  noteBlocked(cluster, runId, error);
+}
+
+/** Notes a run that is blocked for good. After faults have ended, that counts as an end. */
+export function noteBlocked(cluster: Cluster, runId: string, error: unknown): void {
+  const { history, network } = cluster;
+  if (!network.healed) return;
+  const killer = history.run(runId)?.workflow === "killer";
+  if (DurableError.is(error, "poison") && !killer) {
+    advanceAsOperator(cluster, runId);
+  } else if (
+    DurableError.is(error, "poison") ||
+    (DurableError.is(error, "diverged") && history.codeChanges)
+  ) {
+    history.blocked.add(runId);
+  }
+}
+
+/** The run met too many crashes of other runs. An operator who has looked at it advances it. */
+function advanceAsOperator(cluster: Cluster, runId: string): void {
+  cluster.history.meet("a run blocked by crashes of others");
+  void cluster.lives
+    .at(-1)
+    ?.app.advance(runId)
+    .catch((failure: unknown) => judgeFailure(cluster, "operator", failure));
+}
+
+/**
+ * For a child that no app has, only a warning says that it was blocked after crashes: its parent is advanced.
+ */
+export function noteWarning(cluster: Cluster, message: string): void {
+  const { history, network } = cluster;
+  const [, parent = ""] =
+    /of run (\S+) waits for a run that is blocked: .* without progress/.exec(message) ?? [];
+  const run = history.run(parent);
+  if (network.healed && run !== undefined) advanceAsOperator(cluster, topOf(run).runId);
+}
+
+/**
+ * Law 8: the library resolves appends of unknown outcome, so callers see only its own errors or those of the
+ * network.
+ */
+export function judgeFailure({ history }: Cluster, who: string, error: unknown): void {
+  history.say(who, String(error));
+  if (DurableError.is(error)) return;
+  const text = error instanceof Error ? error.message : String(error);
+  if (!text.startsWith("The connection was lost")) history.violate("I11", `${who} got ${text}`);
+  if (text.endsWith("during append."))
+    history.violate("I8", `${who} got the error of an append that was not resolved`);
+}

@@ -1,0 +1,128 @@
+/**
+ * Journals as the checks read them, with code of their own, so that the engine does not judge itself. Proven
+ * by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { Parts } from "./stored-values.ts";
+
+/** One entry of a journal as written: the fields that the checks need. */
+export interface WrittenEntry {
+  readonly kind: string;
+  readonly at: number;
+  readonly key?: string;
+  readonly wait?: string;
+  readonly value?: unknown;
+  readonly attempt?: number;
+  readonly until?: number;
+  readonly expiresAt?: number | null;
+  readonly retryAt?: number;
+  readonly wakeAt?: number | null;
+  /** When a parked run checks its children. */
+  readonly look?: number;
+  /**
+   * Chunks of a stream: the index of the first, how many a whole stream has, and whether a failed attempt was
+   * a stream's.
+   */
+  readonly from?: number;
+  readonly chunks?: readonly unknown[];
+  readonly count?: number;
+  readonly stream?: true;
+  readonly child?: string;
+  readonly childOf?: ChildOf;
+  readonly answer?: number;
+  readonly base?: number;
+  readonly edits?: readonly unknown[];
+  readonly after?: number;
+  readonly ancestry?: readonly { readonly length: number }[];
+  readonly output?: unknown;
+  readonly error?: unknown;
+}
+
+/** The parent of a child run. */
+export interface ChildOf {
+  readonly runId: string;
+  readonly key: string;
+}
+
+export interface AppliedBatch {
+  readonly text: string;
+  readonly by: string;
+  readonly outside: boolean;
+  readonly entries: readonly WrittenEntry[];
+  /** The process that sent it, and the storage's time when it was applied. */
+  readonly process: string;
+  readonly at: number;
+}
+
+export interface RunLog {
+  readonly runId: string;
+  readonly locator: string;
+  readonly workflow: string;
+  /** For a fork. */
+  readonly parent: string | null;
+  /** The run that had the parent's id when this fork was made. */
+  readonly parentLog: RunLog | undefined;
+  readonly childOf: ChildOf | null;
+  /** The run that had the parent's id when this child was made. */
+  readonly above: RunLog | undefined;
+  /** It is a child or has had one, so a process may read its journal for another run. */
+  family: boolean;
+  /** The blobs and sealed places in its batches. */
+  readonly parts: Parts;
+  readonly batches: AppliedBatch[];
+  status: "running" | "suspended" | "completed" | "failed" | "cancelled";
+  deleted: boolean;
+  /** The storage forgot a batch of this run, so most checks skip it. */
+  tainted: boolean;
+}
+
+/** The driver that wrote a batch: its write id without the counter. */
+export function driverOf({ by }: AppliedBatch): string {
+  return by.slice(0, by.lastIndexOf("."));
+}
+
+export const isEnd = (kind: string): boolean => /^run\.(completed|failed|cancelled)$/.test(kind);
+const settlements = new Set([
+  "step.completed",
+  "step.failed",
+  "sleep.fired",
+  "suspend.resolved",
+  "suspend.expired",
+  "stream.completed",
+  "stream.failed",
+  "child.completed",
+  "child.failed",
+]);
+export const isSettlement = (kind: string): boolean => settlements.has(kind);
+
+/** A journal without a workflow has no driver, so it is never open. */
+export function isOpen({ status, deleted, workflow }: RunLog): boolean {
+  return !deleted && workflow !== "" && (status === "running" || status === "suspended");
+}
+
+/** When its first entry was written, which distinguishes runs of one id. */
+export function createdAt({ batches }: RunLog): number | undefined {
+  return batches[0]?.entries[0]?.at;
+}
+
+/** The run at the top of a family: a worker drives children in the place of their parent. */
+export function topOf(run: RunLog): RunLog {
+  return run.above === undefined ? run : topOf(run.above);
+}
+
+/** When a parked run wants to be woken. */
+export function wakeOf({ wakeAt = null, look }: WrittenEntry): number | null {
+  return look === undefined ? wakeAt : Math.min(look, wakeAt ?? look);
+}
+
+/** The part of a token that identifies its wait, whichever key signed it. */
+export function namedBy(token: string): string {
+  return token.slice(1, 29);
+}
+
+/** Law 2: an end is final, a park is a park, and anything else means that the run needs a driver. */
+export function statusAfter(status: RunLog["status"], kind: string): RunLog["status"] {
+  if (status !== "running" && status !== "suspended") return status;
+  if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
+  return kind === "run.suspended" ? "suspended" : "running";
+}

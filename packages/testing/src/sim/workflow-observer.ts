@@ -1,0 +1,240 @@
+/**
+ * Observes workflow functions: the values that each pass gets, and the bodies it starts. Proven by the
+ * planted bugs of `npm run sim:mutants`.
+ */
+
+import { inspect } from "node:util";
+import type { AnyWorkflow, StepInfo } from "@durable/core";
+import { isSource, pulled } from "../kit/chunk-source.ts";
+import type { Observer } from "../kit/observer.ts";
+import type { Body, History } from "./history.ts";
+import { ReplayPass } from "./replay-pass.ts";
+import type { Plan } from "./plan.ts";
+import type { Process } from "./process.ts";
+import type { Code, Program } from "./program.ts";
+import { namedBy, topOf, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { judgeStart } from "./start-checks.ts";
+
+/** The workflow of a run, and the process it runs in. */
+export interface ObservedWorkflow {
+  readonly plan: Plan;
+  readonly process: Process;
+  readonly code: Code;
+  readonly program: Program;
+  readonly runId: string;
+  /** The time at which its run began. */
+  readonly createdAt: number;
+  /** Observes the workflow of a child that is not a program of the simulation. */
+  readonly observeChild: (workflow: AnyWorkflow) => AnyWorkflow;
+}
+
+/** An observer for one pass of a workflow function. */
+export function observeWorkflow(observed: ObservedWorkflow): Observer {
+  const { plan, process, code, program, runId, createdAt, observeChild } = observed;
+  const { history } = process;
+  const run = history.runCreatedAt(runId, createdAt);
+  const worker = !plan.sweeps && process.name.startsWith("worker");
+  const pass = new ReplayPass({ run, code, process: process.name, worker });
+  history.passes.push(pass);
+  const perform = program.perform ?? (async (_process, _key, work) => work());
+  const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
+    if (key !== counted) history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
+    const body = starts(process, pass, info, program);
+    const over = takePlace(process, pass, plan.concurrency);
+    // An aborted body takes no place, however long it takes to notice the abort.
+    info.signal.addEventListener("abort", over, { once: true });
+    return { body, over };
+  };
+  return {
+    made: (ctx, key, result, method) => {
+      if (!(result instanceof Promise)) return;
+      if (method === "stream") noteStream(history, run, key);
+      const { token } = result as { token?: string };
+      if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
+      noteGiven(result, (what) => {
+        if (!process.alive) return;
+        pass.keys.add(key);
+        pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
+        if (/^(parallel|race|map)$/.test(method)) pass.close(key);
+        // A caller that only replays may read a record of changed code; it starts nothing and writes no step.
+        else if (run !== undefined && process.name.startsWith("worker")) judgeKind(history, run, key, method);
+      });
+    },
+    branch: (work, path) => pass.branch(work, path),
+    body: async (key, info, work, counted) => {
+      if (info === null) return work(info);
+      const { body, over } = begins({ key, info, counted });
+      try {
+        const value = await perform(process, counted, () => work(info));
+        body.value = value;
+        return value;
+      } finally {
+        over();
+      }
+    },
+    stream: async (key, info, work, counted) => {
+      if (info === null) return work(info);
+      const started = begins({ key, info, counted });
+      try {
+        const source = await perform(process, counted, () => work(info));
+        return isSource(source) ? noted(source, started, { process, program }) : source;
+      } catch (error) {
+        started.over();
+        throw error;
+      }
+    },
+    find: (key, work) => decided({ process, program, run, key }, () => perform(process, key, work)),
+    child: (_key, workflow) => (history.observed.has(workflow.name) ? workflow : observeChild(workflow)),
+  };
+}
+
+interface Deciding {
+  readonly process: Process;
+  readonly program: Program;
+  readonly run: RunLog | undefined;
+  readonly key: string;
+}
+
+/**
+ * Notes how a function resolved an uncertain attempt; failing often enough counts as a failure of the step.
+ */
+async function decided(
+  { process, program, run, key }: Deciding,
+  find: () => Promise<unknown>,
+): Promise<unknown> {
+  const about = { run, key, comparable: program.perform === undefined };
+  try {
+    const found = (await find()) as { readonly status: string; readonly value?: unknown };
+    process.history.decisions.push({ ...about, ...found });
+    return found;
+  } catch (error) {
+    process.history.decisions.push({ ...about, status: "failed" });
+    throw error;
+  }
+}
+
+function noteStream(history: History, run: RunLog | undefined, key: string): void {
+  if (run !== undefined && !history.streams.some((other) => other.run === run && other.key === key))
+    history.streams.push({ run, key });
+}
+
+/** A body that started, and the function that frees its place. */
+interface StartedBody {
+  readonly body: Body;
+  readonly over: () => void;
+}
+
+interface Producing {
+  readonly process: Process;
+  readonly program: Program;
+}
+
+/** Notes the chunks of a body as they are read: the stream occupies its place until its reader stops. */
+function noted(
+  source: Parameters<typeof pulled>[0],
+  { body, over }: StartedBody,
+  { process, program }: Producing,
+): AsyncIterable<unknown> {
+  const { perform } = program;
+  const given: unknown[] = (body.chunks = []);
+  const chunks = pulled(source, (pull) =>
+    perform === undefined ? pull() : perform(process, body.key, pull),
+  );
+  return (async function* () {
+    try {
+      for await (const chunk of chunks) {
+        given.push(chunk);
+        yield chunk;
+      }
+      body.ended = true;
+    } finally {
+      over();
+    }
+  })();
+}
+
+/**
+ * I12: a worker has bodies running in at most as many runs as it has places; a child shares the place of its
+ * parent.
+ */
+function takePlace(
+  { busy, name, history }: Process,
+  { run, worker }: ReplayPass,
+  places: number,
+): () => void {
+  // A fork that a step makes is driven outside of the worker's places.
+  if (run === undefined || topOf(run).parent !== null) return () => {};
+  const count = (by: 1 | -1): void => {
+    const left = (busy.get(run) ?? 0) + by;
+    if (left === 0) busy.delete(run);
+    else busy.set(run, left);
+  };
+  count(1);
+  const taken = new Set([...busy.keys()].filter(isPlaced).map(({ runId }) => runId)).size;
+  if (worker && taken > places)
+    history.violate("I12", `${name} works on ${taken} runs but has ${places} places`);
+  let over = false;
+  return () => {
+    if (!over) count(-1);
+    over = true;
+  };
+}
+
+/**
+ * A child that has started continues when the driver of its parent is lost, so it does not count after that.
+ */
+function isPlaced({ status, above }: RunLog): boolean {
+  return status === "running" && above === undefined;
+}
+
+/** Notes a body that starts. */
+function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Program): Body {
+  const { history, scheduler } = process;
+  const { key, attempt, idempotencyKey } = info;
+  const { run } = pass;
+  if (history.bodies.some((other) => other.run === run && other.key === key && other.attempt === attempt))
+    history.meet("a body that ran twice");
+  const body: Body = {
+    run,
+    key,
+    attempt,
+    idempotencyKey,
+    process: process.name,
+    at: scheduler.now,
+    comparable: program.perform === undefined,
+  };
+  history.bodies.push(body);
+  history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
+  judgeStart(history, process, pass, body);
+  return body;
+}
+
+/** Law 5: a value goes only to the kind of call that recorded it. */
+function judgeKind(history: History, run: RunLog, key: string, method: string): void {
+  const lineage = history.lineage(run).flatMap((log) => history.entries(log));
+  const kind = kindOf(lineage.find((entry) => entry.key === key));
+  if (kind !== undefined && !kind.startsWith(method))
+    history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind} but went to a ${method}`);
+}
+
+function kindOf(entry: WrittenEntry | undefined): string | undefined {
+  return entry?.kind.replace("attempt", entry.stream === true ? "stream" : "step");
+}
+
+/** Listens to a promise without adding a step to its chain. */
+export function noteGiven(promise: Promise<unknown>, note: (what: string) => void): void {
+  promise.then(
+    (value) => note(shown(value)),
+    (error: unknown) => note(`! ${String((error as { code?: unknown } | null)?.code ?? error)}`),
+  );
+}
+
+/** The value with its types, so that a Date differs from its text. */
+function shown(value: unknown): string {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "nothing";
+  // Stack traces are not part of the value.
+  return inspect(value, { depth: 20, breakLength: Number.POSITIVE_INFINITY }).replaceAll(
+    /\n +(at |\.\.\. \d+ lines matching).*/g,
+    "",
+  );
+}
