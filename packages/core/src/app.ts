@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): App {
     if (definitions.has(name)) {
       throw new DurableError(
         "invalid-options",
-        `createApp was given two workflows named "${name}". Rename one.`,
+        `createApp got two workflows named "${name}". Rename one.`,
       );
     }
     definitions.set(name, definition);

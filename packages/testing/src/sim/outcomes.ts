@@ -46,7 +46,7 @@ function advanceByHand(town: Town, runId: string): void {
 export function noteWarning(town: Town, message: string): void {
   const { history, network } = town;
   const [, parent = ""] =
-    /of run (\S+) waits for a run that is blocked: .* without progress/.exec(message) ?? [];
+    /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
   const run = history.run(parent);
   if (network.healed && run !== undefined) advanceByHand(town, topOf(run).runId);
 }
