@@ -86,10 +86,7 @@ export function createApp(options: AppOptions): App {
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {
     if (definitions.has(name)) {
-      throw new DurableError(
-        "invalid-options",
-        `createApp was given two workflows named "${name}". Rename one.`,
-      );
+      throw new DurableError("invalid-options", `createApp got two workflows named "${name}". Rename one.`);
     }
     definitions.set(name, definition);
   }

@@ -145,7 +145,7 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
   const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
   return new DurableError(
     "suspended",
-    `Run ${outcome.runId} waits for ${names}. Answer with resume(token, value), the tokens are in error.details.waiting; or use result({ wait: true }).`,
+    `Run ${outcome.runId} waits for ${names}. Use resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
     { details: { waiting: outcome.waiting } },
   );
 }

@@ -93,7 +93,7 @@ class PollingWorker implements Worker {
       } catch (error) {
         // Said once for an outage, not at every poll of it.
         if (!failing)
-          world.warn(`the worker cannot read its storage and tries again: ${describeError(error)}`);
+          world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
         failing = true;
       }
       const cancel = world.timer(this.#intervalMs, () => this.#signal.set());
@@ -158,7 +158,7 @@ class PollingWorker implements Worker {
 
   #rest(runId: string, error: unknown): void {
     this.#resting.set(runId, this.#app.world.now() + restMs);
-    this.#app.world.warn(`run ${runId} is left alone for a minute: ${describeError(error)}`);
+    this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
   /** A listener that throws is no fault of the run. */
@@ -187,6 +187,6 @@ class PollingWorker implements Worker {
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");
-    world.warn(`the worker stopped with steps under way, which will run again elsewhere: ${left}`);
+    world.warn(`the worker stopped with steps under way; they will run again elsewhere: ${left}`);
   }
 }

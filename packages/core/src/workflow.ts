@@ -78,7 +78,7 @@ export function durable(
   if (typeof body !== "function") {
     throw new DurableError(
       "invalid-options",
-      `durable("${name}", ...) needs a function: durable("${name}", async (ctx, input) => { ... }).`,
+      `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
   const definition: Definition = {

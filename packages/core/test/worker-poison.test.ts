@@ -24,7 +24,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
     await until(4);
     expect(heard[0]).toMatchObject({ runId: "bad", status: "blocked", error: { code: "poison" } });
     expect(base.world.warnings).toEqual([
-      expect.stringMatching(/^run bad is left alone for a minute: .*51 times without progress.*driver/),
+      expect.stringMatching(/^run bad is skipped for a minute: .*51 times without progress.*driver/),
     ]);
     expect(await statuses(base.storage)).toEqual({ running: 1, completed: 3 });
     expect(ran.filter((line) => line.startsWith("bad"))).toEqual([]);

@@ -96,8 +96,8 @@ Nondeterminism that is not journaled
   In a workflow use ctx.now(), ctx.random() and ctx.uuid(), and keep state in the results of steps.
 
 Warnings
-  run crash ended with 1 recorded result(s) that the code no longer asks for: right. If a step was renamed, { was: "old name" } keeps its result.
-  run crash ended with 1 recorded result(s) that the code no longer asks for: left. If a step was renamed, { was: "old name" } keeps its result.
+  run crash ended with 1 recorded result(s) that the code did not use: right. For a renamed step, pass { was: "old name" }.
+  run crash ended with 1 recorded result(s) that the code did not use: left. For a renamed step, pass { was: "old name" }.
 `.trim(),
     );
   });

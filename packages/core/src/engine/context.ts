@@ -223,7 +223,7 @@ type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 
 function checkedChild(workflow: AnyChild): AnyChild {
   if (typeof workflow?.definition?.body === "function") return workflow;
-  throw new DurableError("invalid-options", "ctx.child was given no workflow. Pass what durable() returned.");
+  throw new DurableError("invalid-options", "ctx.child needs a workflow from durable().");
 }
 
 function mapOf(
@@ -242,7 +242,10 @@ function mapOf(
   const names = items.map((item, index) => key(item, index));
   const twice = names.find((one, index) => names.indexOf(one) !== index);
   if (twice === undefined) return { ...group, names };
-  throw new DurableError("invalid-options", `Two items of ctx.map "${name}" have the key "${twice}".`);
+  throw new DurableError(
+    "invalid-options",
+    `Two items of ctx.map "${name}" have the key "${twice}". Use unique keys.`,
+  );
 }
 
 function groupOf(
@@ -253,7 +256,7 @@ function groupOf(
 ): Group {
   const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all" } = options;
   if (!(concurrency >= 1)) {
-    throw new DurableError("invalid-options", `The concurrency of ${kind} must be at least 1.`);
+    throw new DurableError("invalid-options", `The concurrency of ${kind} "${name}" must be at least 1.`);
   }
   const names = Array.isArray(branches) ? null : Object.keys(branches);
   return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
@@ -261,10 +264,9 @@ function groupOf(
 
 function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
   if (typeof work === "function") return work;
-  const what = kind === "step" ? "Step" : "Stream";
   throw new DurableError(
     "invalid-options",
-    `${what} "${name}" was given ${typeof work} as its work. Pass a function: ctx.${kind}("${name}", () => work()).`,
+    `ctx.${kind}("${name}", ...) needs a function, not ${typeof work}: pass () => work().`,
   );
 }
 

@@ -149,13 +149,13 @@ export class CallRegistry {
   #diverged(key: string, record: KeyRecord, asked: Asked): DurableError {
     const found =
       record.kind !== asked.kind
-        ? `is recorded as ${kindNames[record.kind]}, and the code now asks for ${kindNames[asked.kind]}`
-        : `is recorded with ${describeInput(record.input)}, and the code now declares ${describeInput(asked.input)}`;
+        ? `is recorded as kind "${record.kind}", but the code asks for kind "${asked.kind}"`
+        : `is recorded with ${describeInput(record.input)}, but the code declares ${describeInput(asked.input)}`;
     // An open wait that no code reaches would block the run as well.
     const rename = record.kind === "suspend" && !record.settled ? "" : "give the new call another name, ";
     return new DurableError(
       "diverged",
-      `Run ${this.#runId} does not fit this code: key "${key}" ${found}. What is recorded is kept. Put the code back as it was, ${rename}or fork the run from "${key}"; then advance it again.`,
+      `Run ${this.#runId} does not fit this code: "${key}" ${found}. Restore the code, ${rename}or fork the run from "${key}"; then advance it again.`,
       {
         details: {
           key,
@@ -169,28 +169,18 @@ export class CallRegistry {
   #foreign(key: string, name: string): DurableError {
     return new DurableError(
       "foreign-await",
-      `Run ${this.#runId} asked for "${key}" after waiting for something other than ctx, while another "${name}" was open: replay could not tell the two apart. Put the wait inside a step, or give the two different names.`,
+      `Run ${this.#runId} called "${key}" after awaiting something other than ctx, while another "${name}" was open, so replay could swap them. Put the wait inside a step, or use different names.`,
       { details: { key } },
     );
   }
 }
 
-const kindNames: Readonly<Record<CallKind, string>> = {
-  step: "a step",
-  sleep: "a sleep",
-  suspend: "a suspend point",
-  parallel: "a parallel group",
-  race: "a race",
-  stream: "a stream",
-  child: "a child",
-};
-
 /** Durations and branches speak for themselves; what is left is a fingerprint. */
 function describeInput(input: string | null): string {
   if (input === null) return "no input";
-  return /^[a-z2-7]{16}$/.test(input) ? `input ${input} (a fingerprint)` : input;
+  return /^[a-z2-7]{16}$/.test(input) ? `input fingerprint ${input}` : input;
 }
 
 function foreignWarning(runId: string, key: string): string {
-  return `run ${runId} asked for "${key}" after waiting for something other than ctx. Put such waits inside a step.`;
+  return `run ${runId} called "${key}" after awaiting something other than ctx. Put the wait inside a step.`;
 }

@@ -152,7 +152,7 @@ export class Replay {
     if (found?.wait === entry.wait) return found.value;
     throw new DurableError(
       "corrupt",
-      `Suspend point "${entry.key}" points at its answer, and there is none. Restore the journal from a backup.`,
+      `The answer to suspend point "${entry.key}" is missing. Restore the journal from a backup.`,
     );
   }
 }

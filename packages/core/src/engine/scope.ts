@@ -68,7 +68,7 @@ export class Scope {
     if (key.length <= limits.keyLength) return key;
     throw new DurableError(
       "limit",
-      `The key ${key.slice(0, 80)}... is longer than ${limits.keyLength} characters. Use shorter names.`,
+      `The key "${key.slice(0, 80)}..." is longer than ${limits.keyLength} characters. Use shorter names.`,
     );
   }
 

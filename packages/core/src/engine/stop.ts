@@ -65,7 +65,7 @@ export function abortReason({ runId, state }: RunJournal, stop: Stop, idle: bool
   if (idle && (over === "run.completed" || over === "run.failed")) return null;
   if (stop.kind === "suspended") return null;
   if (stop.kind === "blocked") return stop.error;
-  return new DurableError("cancelled", `Run ${runId} does not need this work any more.`);
+  return new DurableError("cancelled", `Run ${runId} no longer needs this work.`);
 }
 
 /** Options of `app.advance`. */
@@ -124,10 +124,10 @@ export function vanishedWait(runId: string, key: string, thrown?: { readonly val
   const name = nameOf(key);
   const where = `error of run ${runId}`;
   const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
-  const end = thrown === undefined ? "came to its end" : `failed (${describeError(thrown.value)})`;
+  const end = thrown === undefined ? "ended" : `failed (${describeError(thrown.value)})`;
   return new DurableError(
     "diverged",
-    `Run ${runId} does not fit this code: suspend point "${key}" is open, and the code ${end} without reaching it. The wait is kept. Put ctx.suspend("${name}") back${branch}, or fork the run; then advance it again.`,
+    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, or fork the run; then advance it again.`,
     {
       ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
       details: { key, recorded: { kind: "suspend" }, asked: null },
@@ -136,5 +136,5 @@ export function vanishedWait(runId: string, key: string, thrown?: { readonly val
 }
 
 function orphanWarning(runId: string, orphans: readonly string[]): string {
-  return `run ${runId} ended with ${orphans.length} recorded result(s) that the code no longer asks for: ${orphans.slice(0, 10).join(", ")}. If a step was renamed, { was: "old name" } keeps its result.`;
+  return `run ${runId} ended with ${orphans.length} recorded result(s) that the code did not use: ${orphans.slice(0, 10).join(", ")}. For a renamed step, pass { was: "old name" }.`;
 }

@@ -86,7 +86,7 @@ export function readBatch(text: string, where: string): ReadBatch {
   if (typeof raw["v"] === "number" && raw["v"] > formatVersion) {
     throw new DurableError(
       "newer-format",
-      `${where} was written in format ${raw["v"]}, newer than this build reads (${formatVersion}). Upgrade @durable/core in this process.`,
+      `${where} has format ${raw["v"]}, but this build reads only up to ${formatVersion}. Upgrade @durable/core.`,
     );
   }
   const { by, entries } = raw;
@@ -122,6 +122,6 @@ function parse(text: string, where: string): Raw {
 export function corrupt(where: string): DurableError {
   return new DurableError(
     "corrupt",
-    `${where} is not a batch this library wrote. Restore the journal from a backup.`,
+    `${where} was not written by this library. Restore the journal from a backup.`,
   );
 }

@@ -72,7 +72,7 @@ function assertSame(journal: RunJournal, definition: Definition, input: Json): v
   if (workflow !== definition.name) {
     throw new DurableError(
       "workflow-mismatch",
-      `Run ${runId} belongs to workflow "${workflow}", not to "${definition.name}". Choose another id.`,
+      `Run ${runId} belongs to workflow "${workflow}", not "${definition.name}". Choose another id.`,
     );
   }
   if (fingerprintOf(journal.input) !== fingerprintOf(input)) {
@@ -198,7 +198,7 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
 function poison(runId: string, starts: number): DurableError {
   return new DurableError(
     "poison",
-    `Run ${runId} was taken up ${starts - 1} times without progress: it seems to kill its driver. Look at the step after its last entry, then advance it by hand.`,
+    `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry, then call app.advance("${runId}").`,
   );
 }
 
@@ -223,10 +223,7 @@ export async function replay(
 }
 
 function notLeased({ runId }: RunJournal): DurableError {
-  return new DurableError(
-    "conflict",
-    `Run ${runId} is only replayed here, because another process drives it.`,
-  );
+  return new DurableError("conflict", `Run ${runId} is only replayed here.`);
 }
 
 /**

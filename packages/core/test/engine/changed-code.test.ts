@@ -141,7 +141,7 @@ describe.each(Object.entries(ways))("a run parked on version 1, %s", (_, answer)
     expect(at.world.warnings.join("\n")).toBe(
       orphans.length === 0
         ? ""
-        : `run ${runId} ended with ${orphans.length} recorded result(s) that the code no longer asks for: ${orphans.join(", ")}. If a step was renamed, { was: "old name" } keeps its result.`,
+        : `run ${runId} ended with ${orphans.length} recorded result(s) that the code did not use: ${orphans.join(", ")}. For a renamed step, pass { was: "old name" }.`,
     );
   });
 });

@@ -21,9 +21,6 @@ const code =
     return ctx.suspend("review");
   };
 
-const wayOut =
-  / Its journal is untouched. Put the code back as it was, give the new call another name, or fork the run from "\w+"; then advance it again.$/;
-
 function blockedError(outcome: Outcome<unknown> | undefined): DurableError {
   if (outcome?.status !== "blocked") throw new Error(`Not blocked: ${JSON.stringify(outcome)}`);
   return outcome.error;
@@ -74,29 +71,29 @@ describe("H5 the code no longer fits the journal", () => {
     for (const change of divergences) {
       const { at } = await at1(code(change, "was"));
       const { message } = blockedError(await at.run(code(change, "now")));
-      told[change.change] = message.replace(`Run ${runId} does not fit this code: `, "").replace(wayOut, "");
+      told[change.change] = message.replace(`Run ${runId} does not fit this code: `, "");
     }
     expect(told).toMatchInlineSnapshot(`
       {
-        "a branch added": "key "a" is recorded with branches x, y, and the code now declares branches x, y, z. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a branch of a race renamed": "key "a" is recorded with branches x, y, and the code now declares branches why, x. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a branch removed": "key "a" is recorded with branches x, y, and the code now declares branches x. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a failed attempt became a sleep": "key "a" is recorded as a step, and the code now asks for a sleep. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a group became a race": "key "a" is recorded as a parallel group, and the code now asks for a race. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a length of time became a moment": "key "a" is recorded with 86400000 ms, and the code now declares 2026-06-01T00:00:00.000Z. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a numbered branch added": "key "a" is recorded with 2 branches, and the code now declares 3 branches. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a step became a group": "key "a" is recorded as a step, and the code now asks for a parallel group. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a step became a sleep": "key "a" is recorded as a step, and the code now asks for a sleep. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "a step became a wait": "key "a" is recorded as a step, and the code now asks for a suspend point. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "an open sleep became a step": "key "a" is recorded as a sleep, and the code now asks for a step. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "an open sleep became a wait": "key "a" is recorded as a sleep, and the code now asks for a suspend point. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "an open wait became a sleep": "key "review" is recorded as a suspend point, and the code now asks for a sleep. What is recorded is kept. Put the code back as it was, or fork the run from "review"; then advance it again.",
-        "an open wait became a step": "key "review" is recorded as a suspend point, and the code now asks for a step. What is recorded is kept. Put the code back as it was, or fork the run from "review"; then advance it again.",
-        "another declared input": "key "a" is recorded with input hniovow3iudgghgw (a fingerprint), and the code now declares input ieq2txrl3oztezmq (a fingerprint). What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "another length of an open sleep": "key "a" is recorded with 86400000 ms, and the code now declares 172800000 ms. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "no declared input any more": "key "a" is recorded with input hniovow3iudgghgw (a fingerprint), and the code now declares no input. What is recorded is kept. Put the code back as it was, give the new call another name, or fork the run from "a"; then advance it again.",
-        "the open wait vanished": "suspend point "review" is open, and the code came to its end without reaching it. The wait is kept. Put ctx.suspend("review") back, or fork the run; then advance it again.",
-        "the step that \`was\` names is no step": "key "review" is recorded as a suspend point, and the code now asks for a step. What is recorded is kept. Put the code back as it was, or fork the run from "review"; then advance it again.",
+        "a branch added": ""a" is recorded with branches x, y, but the code declares branches x, y, z. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a branch of a race renamed": ""a" is recorded with branches x, y, but the code declares branches why, x. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a branch removed": ""a" is recorded with branches x, y, but the code declares branches x. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a failed attempt became a sleep": ""a" is recorded as kind "step", but the code asks for kind "sleep". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a group became a race": ""a" is recorded as kind "parallel", but the code asks for kind "race". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a length of time became a moment": ""a" is recorded with 86400000 ms, but the code declares 2026-06-01T00:00:00.000Z. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a numbered branch added": ""a" is recorded with 2 branches, but the code declares 3 branches. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a step became a group": ""a" is recorded as kind "step", but the code asks for kind "parallel". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a step became a sleep": ""a" is recorded as kind "step", but the code asks for kind "sleep". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "a step became a wait": ""a" is recorded as kind "step", but the code asks for kind "suspend". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "an open sleep became a step": ""a" is recorded as kind "sleep", but the code asks for kind "step". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "an open sleep became a wait": ""a" is recorded as kind "sleep", but the code asks for kind "suspend". Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "an open wait became a sleep": ""review" is recorded as kind "suspend", but the code asks for kind "sleep". Restore the code, or fork the run from "review"; then advance it again.",
+        "an open wait became a step": ""review" is recorded as kind "suspend", but the code asks for kind "step". Restore the code, or fork the run from "review"; then advance it again.",
+        "another declared input": ""a" is recorded with input fingerprint hniovow3iudgghgw, but the code declares input fingerprint ieq2txrl3oztezmq. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "another length of an open sleep": ""a" is recorded with 86400000 ms, but the code declares 172800000 ms. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "no declared input any more": ""a" is recorded with input fingerprint hniovow3iudgghgw, but the code declares no input. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
+        "the open wait vanished": "the code ended without reaching the open suspend point "review". Restore ctx.suspend("review"), or fork the run; then advance it again.",
+        "the step that \`was\` names is no step": ""review" is recorded as kind "suspend", but the code asks for kind "step". Restore the code, or fork the run from "review"; then advance it again.",
       }
     `);
   });
@@ -105,7 +102,7 @@ describe("H5 the code no longer fits the journal", () => {
     const { at, token } = await at1((ctx) => ctx.suspend("review"));
     const wrong: Code = (ctx) => ctx.step("review", work);
     await expect(at.world.run(at.flow(wrong).resume(token, 1))).rejects.toThrowErrorMatchingInlineSnapshot(
-      `[DurableError: Run order-1 does not fit this code: key "review" is recorded as a suspend point, and the code now asks for a step. What is recorded is kept. Put the code back as it was, or fork the run from "review"; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
+      `[DurableError: Run order-1 does not fit this code: "review" is recorded as kind "suspend", but the code asks for kind "step". Restore the code, or fork the run from "review"; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
     );
     expect(await at.app(wrong).deliver(token, 1)).toMatchObject({ status: "accepted" });
     expect(outputOf(await at.run((ctx) => ctx.suspend("review")))).toBe(1);
@@ -157,10 +154,10 @@ describe("a wait that vanished", () => {
   });
 
   // The way out is code that cannot be written: ctx.suspend("parallel[one]/review").
-  test("in a branch: the way out is told in names, not keys", async () => {
+  test("in a branch: the way out uses names, not keys", async () => {
     const { at } = await at1((ctx) => ctx.parallel({ one: (c) => c.suspend("review") }));
     const error = blockedError(await at.run((ctx) => ctx.parallel({ one: () => 1 })));
-    expect(error.message).toContain('"parallel[one]/review" is open');
+    expect(error.message).toContain('open suspend point "parallel[one]/review"');
     expect(error.message).toContain('ctx.suspend("review")');
   });
 });

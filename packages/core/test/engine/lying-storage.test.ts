@@ -149,7 +149,7 @@ test("H20 a worker says so, and lets the run rest", async () => {
   await storage.forget(1);
   await until(1);
   expect(heard).toMatchObject([{ runId: "r", status: "blocked", error: { code: "journal-regressed" } }]);
-  expect(on.world.warnings).toEqual([expect.stringMatching(/^run r is left alone for a minute: .*fewer/)]);
+  expect(on.world.warnings).toEqual([expect.stringMatching(/^run r is skipped for a minute: .*fewer/)]);
   await on.world.advance(30_000);
   expect(ran).toEqual(["a", "b", "c", "d", "long"]);
 });

@@ -32,7 +32,7 @@ describe("a renamed step", () => {
     expect(orphans).toEqual(["draft"]);
     expect(at.world.warnings).toMatchInlineSnapshot(`
       [
-        "run order-1 ended with 1 recorded result(s) that the code no longer asks for: draft. If a step was renamed, { was: "old name" } keeps its result.",
+        "run order-1 ended with 1 recorded result(s) that the code did not use: draft. For a renamed step, pass { was: "old name" }.",
       ]
     `);
   });

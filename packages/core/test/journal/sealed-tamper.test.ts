@@ -155,7 +155,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     });
     expect(await verdict(without, token)).toMatchObject({
       code: "corrupt",
-      message: expect.stringMatching(/^Batch 1 of run r is not a batch/),
+      message: expect.stringMatching(/^Batch 1 of run r was not written by this library/),
     });
     const empty = await changedCopy(lab, (runs) => {
       for (const run of runs.values()) run.blobs = {};
@@ -181,7 +181,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
     const outcome = await copy.world.run(app.advance("r"));
     expect(outcome).toMatchObject({ status: "blocked", error: { code: "corrupt" } });
     expect(outcome.status === "blocked" && outcome.error.message).toMatch(
-      /"(left|right)" points at its answer/,
+      /answer to suspend point "(left|right)" is missing/,
     );
     expect(ran).toEqual([]);
     expect(await storedRuns(copy.storage)).toEqual(before);

@@ -50,8 +50,7 @@ function advanceAsOperator(cluster: Cluster, runId: string): void {
  */
 export function noteWarning(cluster: Cluster, message: string): void {
   const { history, network } = cluster;
-  const [, parent = ""] =
-    /of run (\S+) waits for a run that is blocked: .* without progress/.exec(message) ?? [];
+  const [, parent = ""] = /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
   const run = history.run(parent);
   if (network.healed && run !== undefined) advanceAsOperator(cluster, topOf(run).runId);
 }

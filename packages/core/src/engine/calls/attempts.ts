@@ -237,7 +237,7 @@ export class Info implements StepInfo {
 function unexpected(where: string, error: unknown): DurableError {
   return new DurableError(
     "storage-failed",
-    `The outcome of ${where} could not be written down: ${describeError(error)}`,
+    `Could not record the outcome of ${where}: ${describeError(error)}`,
     { cause: error },
   );
 }

@@ -152,7 +152,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
         return this.#await(outcome.wakeAt, lookMs);
       case "blocked":
         // Its own driver is this one: nobody else would hear of it.
-        this.engine.world.warn(`${this.where} waits for a run that is blocked: ${outcome.error.message}`);
+        this.engine.world.warn(`${this.where} is blocked: ${outcome.error.message}`);
         return this.#await(null, lookMs);
     }
   }
@@ -211,7 +211,9 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
         const { key } = this;
         this.engine.write({ kind: "child.closed", key, after: this.engine.replay.delivered });
       })
-      .catch((error: unknown) => this.engine.world.warn(`${this.where} lives on: ${describeError(error)}`))
+      .catch((error: unknown) =>
+        this.engine.world.warn(`could not cancel ${this.where}: ${describeError(error)}`),
+      )
       .finally(over);
   }
 

@@ -37,7 +37,7 @@ function open(engine: CallEngine, scope: Scope, group: Group): Scope[] | null {
   const { kind, name, names, branches } = group;
   const where = `${kind} "${name}" of run ${engine.journal.runId}`;
   if (branches.length > limits.branches) {
-    throw new DurableError("limit", `The ${where} has more than ${limits.branches} branches.`);
+    throw new DurableError("limit", `The ${where} has more than ${limits.branches} branches. Split it.`);
   }
   for (const branch of names ?? []) assertName(branch, `A branch of ${where}`);
   const declared = names ?? branches.length;
@@ -101,7 +101,10 @@ export function race(
   group: Group,
 ): Promise<{ name: string; value: unknown }> {
   if (group.branches.length === 0) {
-    throw new DurableError("invalid-options", `A race of run ${engine.journal.runId} has no branches.`);
+    throw new DurableError(
+      "invalid-options",
+      `The race "${group.name}" of run ${engine.journal.runId} has no branches.`,
+    );
   }
   const scopes = open(engine, scope, group);
   if (scopes === null) return pending();
@@ -113,7 +116,7 @@ export function race(
       if (over) return;
       over = true;
       const name = group.names?.[index] ?? String(index);
-      const lost = new DurableError("cancelled", `Branch "${name}" of ${group.name} was first.`);
+      const lost = new DurableError("cancelled", `Branch "${name}" won the race "${group.name}".`);
       for (const other of scopes) {
         if (other === branch) continue;
         close(engine, other, "abandoned");

@@ -38,7 +38,7 @@ export function retryPolicy(options: RetryOptions | false | undefined, where: st
   if (!counted || typeof factor !== "number" || !(factor >= 1)) {
     throw new DurableError(
       "invalid-options",
-      `${where} has retry ${show(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
+      `${where} has invalid retry ${show(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
     );
   }
   return {

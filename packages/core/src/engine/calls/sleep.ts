@@ -46,5 +46,5 @@ function deadline(input: string, now: number): number {
 
 function dateText(date: Date): string {
   if (!Number.isNaN(date.getTime())) return date.toISOString();
-  throw new DurableError("invalid-options", "ctx.sleep was given an invalid Date.");
+  throw new DurableError("invalid-options", "ctx.sleep got an invalid Date.");
 }

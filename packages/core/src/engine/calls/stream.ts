@@ -79,7 +79,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
     if (chunks.length === count) return chunks;
     throw new DurableError(
       "corrupt",
-      `The ${this.where} ended with ${count} chunks, and ${chunks.length} are recorded. Restore the journal from a backup.`,
+      `The ${this.where} ended with ${count} chunks, but ${chunks.length} are recorded. Restore the journal from a backup.`,
     );
   }
 

@@ -135,7 +135,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
       this.engine.block(
         new DurableError(
           "limit",
-          `The ${this.where} would be open wait number ${limits.openWaits + 1}. Split the run.`,
+          `The ${this.where} exceeds the limit of ${limits.openWaits} open waits. Split the run.`,
         ),
       );
       return null;
@@ -202,7 +202,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   #expired(): DurableError {
     return new DurableError(
       "suspend-expired",
-      `Nobody answered ${this.where} in time. Catch this error, or give ctx.suspend a fallback.`,
+      `The ${this.where} expired without an answer. Catch this error, or give ctx.suspend a fallback.`,
       { details: { key: this.key } },
     );
   }

@@ -58,7 +58,7 @@ export function checkedMode(mode: OnUncertain | undefined, where: string): OnUnc
   if (mode === undefined || mode === "retry" || mode === "suspend" || typeof mode === "function") return mode;
   throw new DurableError(
     "invalid-options",
-    `The ${where} has onUncertain ${show(mode)}. Use "retry", "suspend" or a function that finds out.`,
+    `The ${where} has invalid onUncertain ${show(mode)}. Use "retry", "suspend" or a function.`,
   );
 }
 
@@ -66,7 +66,7 @@ export function checkedMode(mode: OnUncertain | undefined, where: string): OnUnc
 export function undecided(runId: string, key: string): DurableError {
   return new DurableError(
     "diverged",
-    `Run ${runId} does not fit this code: step "${key}" was begun with onUncertain, and how that ended is not recorded. Nothing is repeated. Put onUncertain back, or say { onUncertain: "retry" }; then advance it again.`,
+    `Run ${runId} does not fit this code: step "${key}" began with onUncertain, and its outcome is unknown. Restore onUncertain, or pass { onUncertain: "retry" }; then advance it again.`,
     { details: { key, recorded: { kind: "step" }, asked: { kind: "step" } } },
   );
 }
@@ -98,7 +98,7 @@ export function askSomebody(
 
 const name = "uncertain";
 const ask =
-  'The driver died after this attempt began. Look whether its effect happened, then answer { status: "completed", value }, { status: "retry" } or { status: "failed", message }.';
+  'The driver died after this attempt began. Check whether its effect happened, then answer { status: "completed", value }, { status: "retry" } or { status: "failed", message }.';
 
 function resolutionSchema(check: (value: unknown) => Promise<Resolution>): StandardSchema {
   const validate = async (value: unknown): Promise<SchemaResult<unknown>> => {
@@ -123,7 +123,7 @@ function checkedResolution(value: unknown): Resolution {
   if (known || (status === "failed" && typeof message === "string")) return value as Resolution;
   throw new DurableError(
     "invalid-input",
-    `${show(value)} decides nothing. Use { status: "completed", value }, { status: "retry" } or { status: "failed", message }.`,
+    `${show(value)} is not a valid resolution. Use { status: "completed", value }, { status: "retry" } or { status: "failed", message }.`,
   );
 }
 
@@ -141,7 +141,7 @@ export async function reconcile(
       const again = nextAttemptAt(policy, { error, attempt }, { now, random: world.random() });
       if (again === null) {
         const why = error instanceof Error ? error.message : show(error);
-        return { status: "failed", message: `What became of ${where} could not be found out: ${why}` };
+        return { status: "failed", message: `Could not determine the outcome of ${where}: ${why}` };
       }
       await pause(world, again - now);
     }

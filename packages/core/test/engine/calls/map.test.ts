@@ -74,7 +74,7 @@ describe("ctx.map", () => {
     }
   });
 
-  test("refuses a key that comes twice, names that are none, and a concurrency of nothing", async () => {
+  test("refuses a repeated key, invalid names, and a concurrency below 1", async () => {
     const on = lab();
     const flow = durable("map", async (ctx) => {
       const codes: string[] = [];
@@ -96,7 +96,7 @@ describe("ctx.map", () => {
       ...Array.from({ length: 7 }, () => "invalid-name"),
       "invalid-options",
     ]);
-    expect(codes[0]).toBe('invalid-options: Two items of ctx.map "map" have the key "a".');
+    expect(codes[0]).toBe('invalid-options: Two items of ctx.map "map" have the key "a". Use unique keys.');
   });
 
   test("of no items is an empty list, recorded as such", async () => {

@@ -70,7 +70,7 @@ describe("retryPolicy", () => {
 
   it("says of which step", () => {
     expect(messageOf(() => retryPolicy({ attempts: 0 }, where))).toMatch(
-      /^The step "draft" of run r-17 has retry/,
+      /^The step "draft" of run r-17 has invalid retry/,
     );
   });
 });

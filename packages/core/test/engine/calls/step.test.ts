@@ -261,7 +261,7 @@ test.each<[string, unknown]>([
   ["object", Promise.resolve(1)],
   ["string", "work"],
   ["undefined", undefined],
-])("work that is %s and no function is told how to write it", async (type, work) => {
+])("work of type %s is refused, and the message shows the right form", async (type, work) => {
   const on = lab();
   const outcome = await runOf(
     on,
@@ -269,6 +269,6 @@ test.each<[string, unknown]>([
   );
   expect(outcome).toMatchObject({ status: "failed", error: { code: "invalid-options" } });
   const { message } = (outcome as { error: Error }).error;
-  expect(message).toContain(`Step "call" was given ${type} as its work`);
-  expect(message).toContain('ctx.step("call", () => work())');
+  expect(message).toContain(`ctx.step("call", ...) needs a function, not ${type}`);
+  expect(message).toContain("pass () => work()");
 });

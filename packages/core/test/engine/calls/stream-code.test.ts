@@ -78,31 +78,31 @@ describe("code that changed", () => {
 
   test.each([
     [
-      "a step",
-      "a stream",
+      "step",
+      "stream",
       (ctx: Context) => ctx.step("words", () => [1]),
       (ctx: Context) => ctx.stream("words", () => [1]),
     ],
     [
-      "a stream",
-      "a step",
+      "stream",
+      "step",
       (ctx: Context) => ctx.stream("words", () => [1]),
       (ctx: Context) => ctx.step("words", () => [1]),
     ],
     [
-      "a stream",
-      "a suspend point",
+      "stream",
+      "suspend",
       (ctx: Context) => ctx.stream("words", () => [1]),
       async (ctx: Context) => ctx.suspend("words"),
     ],
-  ])("H5 what was %s and is %s now has diverged", async (was, is, before, after) => {
+  ])("H5 a call that was a %s and is now a %s has diverged", async (was, is, before, after) => {
     const { goOn } = await parkedAfter(before);
     const { outcome, same } = await goOn(after);
     expect(outcome).toMatchObject({
       status: "blocked",
       error: {
         code: "diverged",
-        message: expect.stringContaining(`is recorded as ${was}, and the code now asks for ${is}`),
+        message: expect.stringContaining(`is recorded as kind "${was}", but the code asks for kind "${is}"`),
       },
     });
     expect(same).toBe(true);

@@ -72,7 +72,7 @@ describe("a function finds out", () => {
         code: "step-failed",
         cause: {
           message: expect.stringMatching(
-            /^What became of step "charge" of run r could not be found out: busy/,
+            /^Could not determine the outcome of step "charge" of run r: busy/,
           ) as string,
         },
       },
@@ -91,11 +91,11 @@ describe("a function finds out", () => {
     ["nothing", undefined],
     ["a text", "completed"],
     ["an unknown status", { status: "ok" }],
-  ])("gives %s: that decides nothing, and the effect is not repeated", async (_, value) => {
+  ])("gives %s: not a valid resolution, and the effect is not repeated", async (_, value) => {
     const { outcome, charges } = await found(() => value);
     expect(outcome).toMatchObject({
       status: "failed",
-      error: { cause: { message: expect.stringContaining("decides nothing") as string } },
+      error: { cause: { message: expect.stringContaining("is not a valid resolution") as string } },
     });
     expect(charges).toHaveLength(1);
   });
