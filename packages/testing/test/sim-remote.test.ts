@@ -1,11 +1,11 @@
 /** The simulator over RemoteStorage: three handles, as three processes have them, on one bucket. */
 
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { simulate } from "../src/sim/index.ts";
 import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
-const seeds = 40;
+const seeds = inject("full") ? 40 : 10;
 /** One wrote into a slot of a run that was gone; one looked for a blob where it was not known yet. */
 const onceFailed = [1_138, 1_163];
 
