@@ -31,8 +31,8 @@ const needsProcess = [
   /\b(?:bucketConformance|fuzzRun)\(/,
 ];
 
-const tests = globSync(places, { cwd: root, exclude: ["**/node_modules/**"] }).map((path) => {
-  const text = readFileSync(`${root}/${path}`, "utf8");
+const tests = globSync(places, { cwd: root }).map((path) => {
+  const text = readFileSync(`${root}${path}`, "utf8");
   return {
     path: path.replaceAll("\\", "/"),
     onlyFull: path.endsWith(".full.test.ts"),
