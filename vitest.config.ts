@@ -1,4 +1,13 @@
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** True under `npm run test:full`: sweeps run at their whole size, and not as a sample. */
+    full: boolean;
+  }
+}
 
 // "durable-source" runs tests on the TypeScript sources of every workspace package, without a build.
 // The rest are Node's own conditions: "module" is missing because vitest hands this list to Node as well.
@@ -7,17 +16,56 @@ const conditions = ["durable-source", "node", "development|production"];
 // A machine that wants the counts gets them as JSON, in a file it names.
 const report = process.env["TEST_REPORT"];
 
-export default defineConfig({
-  resolve: { conditions },
-  ssr: { resolve: { conditions } },
-  test: {
-    include: ["{packages,examples}/*/test/**/*.test.ts", "{runtimes,scripts}/test/**/*.test.ts"],
-    reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
-    pool: "forks",
-    // Crash tests start processes of their own: more workers only make time-outs likelier.
-    maxWorkers: 2,
-    // For what hangs, not for what is slow: a busy machine takes several times as long as an idle one.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-  },
+const root = fileURLToPath(new URL(".", import.meta.url));
+const places = ["{packages,examples}/*/test/**/*.test.ts", "{runtimes,scripts}/test/**/*.test.ts"];
+
+// Starting a process for a test file costs about as much as an average file does, so most files share two processes.
+// These signs in its text give a file a process of its own.
+const needsProcess = [
+  // It changes globals, the environment, or modules that others import.
+  /\bvi\.(?:doMock|mock|resetModules|spyOn|stub\w+|useFakeTimers)\(/,
+  /\bprocess\.(?:chdir|on|once)\(|\bprocess\.env\[.*\] = |\.prototype, "|\bforgetSecrets\b/,
+  // It watches chance, clocks or the memory of the whole process.
+  /\bcrashEverywhere\(|\/sim[/-]|\bmemoryUsage\(/,
+  // It leaves clients of a server behind.
+  /\b(?:bucketConformance|fuzzRun)\(/,
+];
+
+const tests = globSync(places, { cwd: root }).map((path) => {
+  const text = readFileSync(`${root}${path}`, "utf8");
+  return {
+    path: path.replaceAll("\\", "/"),
+    onlyFull: path.endsWith(".full.test.ts"),
+    hasSize: text.includes('inject("full")'),
+    alone: needsProcess.some((sign) => sign.test(text)),
+  };
+});
+
+export default defineConfig(({ mode }) => {
+  const full = mode === "full";
+  const chosen = tests.filter(({ onlyFull, hasSize }) => (full ? onlyFull || hasSize : !onlyFull));
+  const project = (name: string, isolate: boolean) => ({
+    test: {
+      name,
+      isolate,
+      include: chosen.filter(({ alone }) => alone === isolate).map(({ path }) => path),
+    },
+  });
+  return {
+    resolve: { conditions },
+    ssr: { resolve: { conditions } },
+    test: {
+      provide: { full },
+      // Processes that tests start find the sources compiled.
+      env: { NODE_COMPILE_CACHE: `${root}node_modules/.cache/node-compile` },
+      projects: [project("alone", true), project("shared", false)],
+      reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
+      pool: "forks",
+      // Crash tests start processes of their own: more workers only make time-outs likelier.
+      maxWorkers: 2,
+      // For what hangs, not for what is slow: a busy machine takes several times as long as an idle one.
+      testTimeout: 120_000,
+      hookTimeout: 120_000,
+    },
+  };
 });

@@ -1,15 +1,17 @@
 /** A small share of `npm run soak:remote`, on the real stores. */
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { careless, fuzzRun } from "../../packages/core/test/adapters/remote/support/fuzz.ts";
 import { stores, type Store } from "../lib/stores.ts";
 
-test.each(["r2", "s3"])(
-  "H15 H21 four drivers on a run in %s, with deaths and lost replies: 8 runs without a violation, and a careless store is caught",
+const size = inject("full") ? 8 : 3;
+
+test.concurrent.each(["r2", "s3"])(
+  `H15 H21 four drivers on a run in %s, with deaths and lost replies: ${size} runs without a violation, and a careless store is caught`,
   { timeout: 240_000 },
   async (name) => {
     const store = (await stores[name]?.()) as Store;
     try {
-      const seeds = Array.from({ length: 8 }, (_, n) => n + 1);
+      const seeds = Array.from({ length: size }, (_, n) => n + 1);
       const runs = seeds.map((seed) => fuzzRun(store.open(`run ${seed}/`), { seed, patienceMs: 120_000 }));
       const results = await Promise.all(runs);
       for (const [n, { violations }] of results.entries()) expect(violations, `seed ${n + 1}`).toEqual([]);

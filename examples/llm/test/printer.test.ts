@@ -32,7 +32,7 @@ async function printedLives(): Promise<string[]> {
         const ctx = printer.watch(context);
         const plan = await ctx.step("plan", () => "a plan");
         const work = () => (life === 1 ? Promise.reject(new Error("503\nwith a body")) : plan);
-        await ctx.step("ask", work, { retry: { delay: 1_500, jitter: false } });
+        await ctx.step("ask", work, { retry: { delay: 100, jitter: false } });
       },
       // Too impatient for any delay: the run is parked.
       { storage, patience: 0 },
@@ -46,7 +46,7 @@ async function printedLives(): Promise<string[]> {
     const { recorded } = await flow.run(undefined, { id: "r" });
     if (recorded) printer.recorded();
     texts.push(untimed(out.text));
-    await wait(1_700);
+    await wait(150);
   }
   return texts;
 }

@@ -1,11 +1,11 @@
 /** The simulator on RemoteStorage: three handles, one per process, on one bucket. */
 
-import { expect, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { simulate } from "../src/sim/index.ts";
 import { handles } from "./support/sim-remote.ts";
 import { complaintOf } from "./support/sim-sweep.ts";
 
-const seeds = 40;
+const seeds = inject("full") ? 40 : 10;
 /** Seeds that once failed: a write to a slot of a deleted run, and a read of a blob that was not known yet. */
 const onceFailed = [1_138, 1_163];
 

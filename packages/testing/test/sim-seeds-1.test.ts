@@ -1,3 +1,4 @@
+import { inject } from "vitest";
 import { sweep } from "./support/sim-sweep.ts";
 
-sweep(1, 1_500);
+sweep(1, inject("full") ? 1_500 : 100);

@@ -1,6 +1,6 @@
 import { createApp, durable, FatalError, MemoryStorage, type Outcome, type Storage } from "@durable/core";
 import { faultyStorage, seeded, virtualWorld, type Random } from "@durable/testing";
-import { describe, expect, test } from "vitest";
+import { describe, expect, inject, test } from "vitest";
 import { cutAt, entriesOf, runId, secret, settlement, stage, type Code } from "../support/order-stage.ts";
 import { randomTree, walkTree, type Tree } from "./support/order-trees.ts";
 
@@ -117,7 +117,7 @@ function treeOf(random: Random): Tree {
   return { kind: "sequence", nodes: [randomTree(random, random.between(5, 30))] };
 }
 
-const seeds = 300;
+const seeds = inject("full") ? 300 : 48;
 const groups = 6;
 
 describe("H2 random workflows, with slow storage and slow work", () => {

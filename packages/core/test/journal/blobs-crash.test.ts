@@ -1,6 +1,6 @@
 import { SqliteStorage } from "@durable/core/sqlite";
 import { virtualWorld, type Fault } from "@durable/testing";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, inject, onTestFinished, test } from "vitest";
 import { kindsOf, lab, outputOf, secret, type Lab } from "../support/behaviour-lab.ts";
 import { bookAnswers, bookFlow, bookInput } from "../support/blobs-flow.ts";
 import { livesOf } from "./support/blobs-lives.ts";
@@ -26,9 +26,11 @@ function sqlite(): Lab {
   return { world, storage, secret };
 }
 
+const [often, seldom] = inject("full") ? [2, 7] : [8, 14];
+
 test.each([
-  ["memory", lab, 2],
-  ["SQLite", sqlite, 7],
+  ["memory", lab, often],
+  ["SQLite", sqlite, seldom],
 ] as const)(
   "H10 H71 large values, and faults at appends, on %s",
   { timeout: 60_000 },

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, inject, it } from "vitest";
 import { killChildren } from "../../support/child-process.ts";
 import { killWriters } from "./support/kills.ts";
 import { doubled, Ledger } from "./support/ledger.ts";
@@ -6,13 +6,15 @@ import { killDrivers } from "./support/lives.ts";
 import { tearFiles } from "./support/torn.ts";
 
 // A fixed sample of what `npm run soak:sqlite` does for as long as it is told to.
+const [writers, drivers, torn] = inject("full") ? [20, 9, 150] : [5, 3, 30];
+
 describe("a process that is killed while it writes (H11)", () => {
   afterEach(killChildren);
 
-  it("loses nothing that was acknowledged, 20 times", { timeout: 60_000 }, async () => {
-    const report = await killWriters({ kills: 20, seed: 11 });
-    expect(report).toMatchObject({ kills: 20, lost: 0, doubled: 0 });
-    expect(report.acknowledged).toBeGreaterThan(100);
+  it(`loses nothing that was acknowledged, ${writers} times`, { timeout: 60_000 }, async () => {
+    const report = await killWriters({ kills: writers, seed: 11 });
+    expect(report).toMatchObject({ kills: writers, lost: 0, doubled: 0 });
+    expect(report.acknowledged).toBeGreaterThan(5 * writers);
     expect(report.batches).toBeGreaterThanOrEqual(report.acknowledged);
   });
 });
@@ -50,10 +52,10 @@ describe("processes that are killed while they drive the same workflows (H11)", 
     expect(ledger.lost([parent])).toEqual(["a-fork"]);
   });
 
-  it("give together what one gives in calm, on MemoryStorage, 9 deaths on", { timeout: 60_000 }, async () => {
-    const report = await killDrivers({ kills: 9, seed: 11 });
+  it("give together what one gives in calm, on MemoryStorage, after kills", { timeout: 60_000 }, async () => {
+    const report = await killDrivers({ kills: drivers, seed: 11 });
     expect(report.faults).toEqual([]);
-    expect(report).toMatchObject({ kills: 9, lost: 0, doubled: 0, rerun: 0, different: 0 });
+    expect(report).toMatchObject({ kills: drivers, lost: 0, doubled: 0, rerun: 0, different: 0 });
     expect(report.runs).toBeGreaterThanOrEqual(12);
     expect(report.acknowledged).toBeGreaterThan(100);
   });
@@ -62,13 +64,14 @@ describe("processes that are killed while they drive the same workflows (H11)", 
 describe("files that were torn, or have bits flipped (H12)", () => {
   afterEach(killChildren);
 
-  it("give a prefix of history or an error of ours, never a changed record, 150 times", async () => {
-    const { images, parts, ...report } = await tearFiles({ images: 150, seed: 12 });
+  it("give a prefix of history or an error of ours, never a changed record", async () => {
+    const { images, parts, ...report } = await tearFiles({ images: torn, seed: 12 });
     expect(report.faults).toEqual([]);
     expect(report.changed).toBe(0);
     expect(report.whole + report.shorter + report.refused).toBe(images);
-    expect(parts, "log, file with a log, file alone").toEqual({ log: 50, file: 50, closed: 50 });
-    expect(report.shorter, "most damage to a log is noticed").toBeGreaterThan(40);
-    expect(report.refused, "and most damage to a file").toBeGreaterThan(50);
+    const third = images / 3;
+    expect(parts, "log, file with a log, file alone").toEqual({ log: third, file: third, closed: third });
+    expect(report.shorter, "most damage to a log is noticed").toBeGreaterThan(0.8 * third);
+    expect(report.refused, "and most damage to a file").toBeGreaterThan(third);
   });
 });
