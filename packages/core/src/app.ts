@@ -1,4 +1,4 @@
-/** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
+/** Several workflows on one storage. An app finds the code of a token or run id; workers and handlers take an app. */
 
 import type { Definition } from "./engine/definition.ts";
 import { advanceRun, cancelRun } from "./runs/drive.ts";
@@ -86,10 +86,7 @@ export function createApp(options: AppOptions): App {
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {
     if (definitions.has(name)) {
-      throw new DurableError(
-        "invalid-options",
-        `createApp got two workflows named "${name}". Rename one.`,
-      );
+      throw new DurableError("invalid-options", `createApp got two workflows named "${name}". Rename one.`);
     }
     definitions.set(name, definition);
   }

@@ -135,9 +135,7 @@ describe("replayGolden: a run that ended", () => {
     });
     const { verdict, warnings } = await verdictOf(await recorded(reviewed, "fine"), without);
     expect(verdict).toBe("diverged");
-    expect(warnings).toEqual([
-      expect.stringMatching(/4 recorded result\(s\) that the code did not use/),
-    ]);
+    expect(warnings).toEqual([expect.stringMatching(/4 recorded result\(s\) that the code did not use/)]);
   });
 });
 

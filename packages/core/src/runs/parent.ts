@@ -1,4 +1,4 @@
-/** What a run reports to the run that waits for it. */
+/** Reports the end of a child run to its parent. */
 
 import type { ChildEnd } from "../engine/child-runs.ts";
 import { writeFact } from "../journal/fact-text.ts";
@@ -9,7 +9,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Host } from "./host.ts";
 import { openJournal } from "./lookup.ts";
 
-/** Writes into the parent's journal how a child ends; does nothing where nobody waits for that. */
+/** Appends the end of a child to the parent's journal, unless the parent does not wait for it. */
 export async function reportToParent(
   host: Host,
   { runId, childOf }: RunJournal,
@@ -21,7 +21,7 @@ export async function reportToParent(
     end.kind === "run.completed"
       ? { kind: "child.completed", key, after, value: end.output }
       : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
-  // A parent that is driven here takes it into its own next write.
+  // A parent that this process drives writes it with its own next append.
   if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
   const parent = await openJournal(host, locatorOf(childOf.runId));
   if (parent === null) return;

@@ -73,9 +73,7 @@ describe("a wait that is not ctx's, in a workflow", () => {
       status: "blocked",
       error: { code: "foreign-await", details: { key: "same#2" } },
     });
-    expect((outcome as { error: Error }).error.message).toMatch(
-      /inside a step, or use different names/,
-    );
+    expect((outcome as { error: Error }).error.message).toMatch(/inside a step, or use different names/);
     // What was running when it was found out is paid for, and kept.
     expect(await kindsOf(flow.with({ ...on }).get("r"))).toEqual(["run.started", "step.completed same"]);
   });
@@ -109,9 +107,7 @@ describe("a wait that is not ctx's, in a workflow", () => {
     const parked = await runOf(on, flow);
     expect(parked).toMatchObject({ status: "suspended", waiting: [{ key: "ok" }] });
     await on.world.advance(10_000);
-    expect(on.world.warnings.some((text) => /after awaiting something other than ctx/.test(text))).toBe(
-      true,
-    );
+    expect(on.world.warnings.some((text) => /after awaiting something other than ctx/.test(text))).toBe(true);
     expect(await kindsOf(flow.with({ ...on }).get("r"))).toContain("step.completed late");
     expect(
       await flow

@@ -149,9 +149,7 @@ test("H71 what is thrown is recorded, however large; a stream over its limit fai
   const [lengths, stream, after] = outputOf(await runOf(on, flow)) as [number[], Told, number];
   expect(Math.max(...lengths)).toBeLessThan(10_000);
   expect(stream).toMatchObject({ code: "too-large", details: { limit: streamBytes } });
-  expect(stream.message).toMatch(
-    /chunk of stream "many" of run r is number 5 and makes \d+ bytes/,
-  );
+  expect(stream.message).toMatch(/chunk of stream "many" of run r is number 5 and makes \d+ bytes/);
   expect(after).toBe(1);
 });
 

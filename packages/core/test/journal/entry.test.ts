@@ -264,7 +264,9 @@ describe("H51 what is no batch of ours", () => {
     ],
   ])("%s is `corrupt`", (_, text) => {
     expect(codeOf(() => readBatch(text, where))).toBe("corrupt");
-    expect(messageOf(() => readBatch(text, where))).toMatch(/^Batch 3 of run r-17 was not written by this library/);
+    expect(messageOf(() => readBatch(text, where))).toMatch(
+      /^Batch 3 of run r-17 was not written by this library/,
+    );
   });
 
   it("H54 a newer format is said to be newer, whatever else is in it", () => {

@@ -45,8 +45,7 @@ function advanceByHand(town: Town, runId: string): void {
 /** Of a child that no app has, only a warning says that it was taken for a killer: its parent is advanced. */
 export function noteWarning(town: Town, message: string): void {
   const { history, network } = town;
-  const [, parent = ""] =
-    /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
+  const [, parent = ""] = /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
   const run = history.run(parent);
   if (network.healed && run !== undefined) advanceByHand(town, topOf(run).runId);
 }
