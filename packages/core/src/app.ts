@@ -1,4 +1,4 @@
-/** Several workflows on one storage: from a token or a run id to its code. Workers and handlers take an app. */
+/** Several workflows on one storage. An app finds the code of a token or run id; workers and handlers take an app. */
 
 import type { Definition } from "./engine/definition.ts";
 import { advanceRun, cancelRun } from "./runs/drive.ts";

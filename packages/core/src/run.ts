@@ -1,4 +1,4 @@
-/** A handle on one run: look at it, wait for it, cancel it, fork it. Holds no state of the run itself. */
+/** A handle to read one run, wait for it, cancel it or fork it. It has no state of the run itself. */
 
 import type { Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
@@ -13,7 +13,7 @@ import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 
-/** A stop, and the journal as it was known then. */
+/** A stop, and the journal at that time. */
 export interface Driven {
   readonly outcome: Outcome<unknown>;
   readonly journal: RunJournal;
@@ -41,7 +41,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** True on the handle whose `start` recorded the run; false when a run of this id existed. */
   readonly created: boolean;
   readonly #host: Host;
-  /** The drive this process started, until somebody has heard how it stopped. */
+  /** The drive that this process started, until `result()` has used its outcome. */
   #driving: Promise<Driven> | null;
 
   constructor(id: string, parts: { host: Host; driving?: Promise<Driven>; created?: boolean }) {
@@ -51,7 +51,7 @@ export class Run<Output = unknown, Input = unknown> {
     this.#driving = parts.driving ?? null;
   }
 
-  /** Reads the journal and says where the run is. Does not drive it. */
+  /** Reads the journal and returns where the run is. Does not drive it. */
   async outcome(): Promise<Outcome<Output>> {
     const journal = await openRun(this.#host, this.id);
     return (await outcomeWithChildren(this.#host, journal, true)) as Outcome<Output>;
@@ -77,7 +77,7 @@ export class Run<Output = unknown, Input = unknown> {
           await this.#host.changed(journal, journal.state.summary.wakeAt);
           break;
         case "running":
-          // Its driver may be dead: look again when a lease would have run out.
+          // Its driver may be dead: check again when its lease would have expired.
           await this.#host.changed(journal, this.#host.world.now() + this.#host.leaseMs);
       }
     }
@@ -119,7 +119,7 @@ export class Run<Output = unknown, Input = unknown> {
     return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
   }
 
-  /** How the drive under way stops; else what the journal says, driven on if it is due. */
+  /** The stop of the drive under way; otherwise the recorded outcome, after an advance if the run is due. */
   async #next(): Promise<Driven> {
     const driving = this.#driving;
     this.#driving = null;
@@ -135,7 +135,7 @@ export class Run<Output = unknown, Input = unknown> {
   }
 }
 
-/** Nothing but an answer, or an answer's deadline, can move it. */
+/** Only an answer, or the deadline of an answer, can continue the run. */
 function waitsForOutside(outcome: Outcome<unknown> & { status: "suspended" }): boolean {
   const { waiting, wakeAt } = outcome;
   return waiting.length > 0 && (wakeAt === null || waiting.some(({ expiresAt }) => expiresAt === wakeAt));

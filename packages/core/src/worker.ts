@@ -1,11 +1,11 @@
 /**
- * Finds due runs and drives them: those without a live driver, those that were answered, those whose time has come.
+ * Finds due runs and drives them: runs without a live driver, with a new answer, or whose deadline has passed.
  *
- * worker.1. Work is found in the storage alone: if every wake-up is lost, a worker still finds it (law 7).
- * worker.2. At most `concurrency` runs at a time; a run that sleeps or waits takes no place.
- * worker.3. Stopping hands every run on at its next step boundary: nothing is lost, no attempt is burnt.
- * worker.4. A run that keeps killing its worker is left alone, and said so. Whoever started a few times without
- *     progress is a suspect and is driven with nobody beside it, so that neighbours are not blamed.
+ * worker.1. Work is found in the storage alone, so a worker finds it even if every notification is lost (law 7).
+ * worker.2. At most `concurrency` runs at a time; parked runs do not count.
+ * worker.3. Stopping hands every run over at its next step boundary: no work is lost, and no attempt is used up.
+ * worker.4. A run that keeps killing its worker is skipped, with a warning. A run with a few starts without progress
+ *     is a suspect and is driven alone, so that other runs are not blamed for its crashes.
  */
 
 import type { App } from "./app.ts";
@@ -40,12 +40,12 @@ export interface Worker {
   stop(): Promise<void>;
 }
 
-/** How long a run that failed to advance, is blocked or is poison is left alone by this worker. */
+/** How long this worker skips a run that failed to advance, is blocked or is poison. */
 const restMs = 60_000;
 
-/** Starts without progress that make a run a suspect; finding that out counts as one more. */
+/** Starts without progress that make a run a suspect; the start that finds this counts, too. */
 const suspectStarts = 3;
-/** A suspect that has not killed its worker by then gets company again. */
+/** After this time a suspect no longer keeps other runs from being taken. */
 const aloneMs = 60_000;
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
@@ -91,7 +91,7 @@ class PollingWorker implements Worker {
         await this.#take();
         failing = false;
       } catch (error) {
-        // Said once for an outage, not at every poll of it.
+        // One warning per outage, not one per poll.
         if (!failing)
           world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
         failing = true;
@@ -102,7 +102,7 @@ class PollingWorker implements Worker {
     }
   }
 
-  /** Takes due runs while there are places: page by page, past those that are not for this worker. */
+  /** Takes due runs while there are free places, page by page, and skips runs that are not for this worker. */
   async #take(): Promise<void> {
     const { world, workflows } = this.#app;
     if (this.#aloneUntil > world.now() || this.#takeSuspect()) return;
@@ -120,7 +120,7 @@ class PollingWorker implements Worker {
     }
   }
 
-  /** Suspects go first, once those under way have ended; true when nothing else may be taken now. */
+  /** Suspects go first, once the active runs have stopped; true when no other run may be taken now. */
   #takeSuspect(): boolean {
     const [suspect] = this.#suspects;
     if (suspect === undefined) return false;
@@ -161,7 +161,7 @@ class PollingWorker implements Worker {
     this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
-  /** A listener that throws is no fault of the run. */
+  /** An error in the listener must not affect the run. */
   #notify(outcome: Outcome<unknown>): void {
     try {
       this.#options.onStop?.(outcome);
@@ -181,7 +181,7 @@ class PollingWorker implements Worker {
     this.#signal.set();
     this.#forget();
     await new Promise<void>((resolve) => {
-      // Called off once all is let go: a timer alone keeps a process alive.
+      // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
       void Promise.all(this.#active.values()).then(() => resolve(cancel()));
     });

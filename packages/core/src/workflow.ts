@@ -1,4 +1,4 @@
-/** `durable()`: a named function whose steps are kept. */
+/** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
 import type { Arguments, Definition } from "./engine/definition.ts";
@@ -104,7 +104,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     get,
     list: async (query = {}) => (await host.storage()).list({ ...query, workflow: definition.name }),
     cancel: async (runId, reason) => {
-      // A slip of the id must not end a run of another workflow.
+      // A wrong id must not end a run of another workflow.
       const journal = await openRun(host, runId);
       definitionOf(host, journal);
       return cancelRun(host, journal, reason);

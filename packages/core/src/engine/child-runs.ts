@@ -1,4 +1,4 @@
-/** What the engine asks of whoever starts and drives runs: an arrow that would otherwise point back. */
+/** The interface through which the engine drives child runs. It keeps the engine from importing `runs/`. */
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "./definition.ts";
@@ -12,11 +12,11 @@ export interface ChildRun {
   readonly childOf: ChildOf;
 }
 
-/** What the engine asks of whoever drives runs. */
+/** Implemented by the driver of the parent run. */
 export interface Children {
-  /** Creates the run if it is not there, and drives it on until it stops. */
+  /** Creates the run if it is missing, and drives it until it stops. */
   drive(child: ChildRun): Promise<Outcome<unknown>>;
-  /** Ends it, and those below it; one that is not there yet can never begin. */
+  /** Ends a child and its own children. A child that does not exist yet can then never begin. */
   cancel(child: {
     readonly runId: string;
     readonly workflow: string;
@@ -24,5 +24,5 @@ export interface Children {
   }): Promise<void>;
 }
 
-/** What a parent's journal says of the end of a child. */
+/** The entry in a parent's journal that records the end of a child. */
 export type ChildEnd = Extract<Fact<Json>, { kind: "child.completed" | "child.failed" }>;

@@ -1,4 +1,4 @@
-/** The Context users see: types, and its thin implementation over the engine. */
+/** The `Context` of workflows: its types, and a thin implementation over the engine. */
 
 import { joinParts, sha256 } from "../values/hash.ts";
 import { encode } from "../values/codec/encode.ts";
@@ -176,7 +176,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     const count = scope.count(`${kind}[${name}]`);
     return joinParts([engine.journal.seedAt(engine.replay.delivered), scope.path, kind, name, count]);
   };
-  // The overloads of Context are kept by the types below; inside, values are unknown.
+  // The overloads of Context are checked at its interface; inside, values are unknown.
   const context = {
     runId: engine.journal.runId,
     version: parts.version,
@@ -270,7 +270,7 @@ function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
   );
 }
 
-/** A promise the user may keep for later: its failure is no unhandled rejection meanwhile. */
+/** The user may await this promise later, so its failure must not count as an unhandled rejection until then. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

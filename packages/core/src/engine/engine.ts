@@ -4,9 +4,9 @@
  * engine.1. Durable before visible: a call settles only from an entry of the journal, never from work directly.
  * engine.2. One settlement is delivered at a time, and microtasks are drained before the next (law 4).
  * engine.3. Work starts, and waits open, only when nothing is deliverable.
- * engine.4. Suspension never throws: the loop notices that only waiting is left, parks by an append, and lets go.
- * engine.5. Once the run is blocked, lost or ended nothing is written, but for the outcome of work that was
- *     already running when it was found to be blocked.
+ * engine.4. Suspension never throws: when only waiting is left, the loop appends a park and releases the run.
+ * engine.5. Once the run is blocked, lost or ended, nothing is written, except the outcome of work that was already
+ *     running when the run became blocked.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -36,9 +36,9 @@ import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
 import { Timers } from "./timers.ts";
 
-/** How long a recorded entry that nobody asked for is waited for, once per drive. */
+/** How long replay waits for the call of an uncalled settlement, once per drive. */
 const graceMs = 30;
-/** Then the event loop gets a turn: a long replay starves nobody. */
+/** After so many rounds the event loop gets a turn, so that a long replay does not starve other work. */
 const roundsPerTurn = 512;
 
 export class Engine implements ReplayEnd, CallEngine {
@@ -83,7 +83,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#learned = this.journal.entries.length;
   }
 
-  /** Lets a call in, or answers null: its promise then stays pending for good. */
+  /** Accepts a call, or returns null: its promise then stays pending forever. */
   enter(asked: Asked): Entered | null {
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) return null;
@@ -99,7 +99,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.queue(call);
   }
 
-  /** The call begins when the loop comes to it, here or wherever the run is driven next. */
+  /** The call begins when the loop comes to it, in this drive or the next one. */
   queue(call: Call): void {
     this.#fresh.push(call);
     if (!this.#inTurn) this.wake();
@@ -116,7 +116,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#outbox.writeWithNext(fact);
   }
 
-  /** The run cannot go on here. */
+  /** The run cannot continue with this code or configuration. */
   block(error: DurableError): void {
     this.#blocked ??= error;
     this.wake();
@@ -128,13 +128,13 @@ export class Engine implements ReplayEnd, CallEngine {
     this.wake();
   }
 
-  /** Hands the run on: no further work begins here, and what is under way is recorded first. */
+  /** Hands the run over: no further work begins here, and work under way is recorded first. */
   leave(): void {
     this.#leaving = true;
     this.wake();
   }
 
-  /** Only waiting was left, and the run was let go. */
+  /** Only waiting was left, and the run was released. */
   get parked(): boolean {
     return this.#stop?.kind === "suspended";
   }
@@ -143,17 +143,17 @@ export class Engine implements ReplayEnd, CallEngine {
     return this.#finish !== null;
   }
 
-  /** No further attempt may start: the run is over, or this driver is. */
+  /** No further attempt may start: the run is over, or this driver stops. */
   get closing(): boolean {
     return this.#finish !== null || this.ceasing;
   }
 
-  /** Nothing more begins here. */
+  /** Nothing more begins in this drive. */
   get ceasing(): boolean {
     return this.#stop !== null || this.#blocked !== null || this.#leaving || this.journal.state.end !== null;
   }
 
-  /** Takes in entries that came from outside, or our own that have become durable. */
+  /** Processes entries that came from outside, and our own that have become durable. */
   learn(entries: readonly Entry[]): void {
     this.#learned += entries.length;
     for (const entry of entries) {
@@ -163,12 +163,12 @@ export class Engine implements ReplayEnd, CallEngine {
     this.wake();
   }
 
-  /** Something changed: the loop looks again. */
+  /** Something changed: the loop checks again. */
   wake(): void {
     this.#signal.set();
   }
 
-  /** Runs to the next stop. The function has just been called and its first turn is under way, or it was parked. */
+  /** Runs to the next stop. The workflow function was just called, and is in its first turn, or it was parked. */
   async drive(given: Driving): Promise<Stop> {
     const { lease } = this.options;
     this.#given = given;
@@ -198,13 +198,13 @@ export class Engine implements ReplayEnd, CallEngine {
     }
   }
 
-  /** Delivers one settlement, or passes over one that nobody asks for; false when there is none. */
+  /** Delivers one settlement, or passes over an uncalled one; false when no settlement is left. */
   async #deliver(): Promise<boolean> {
     const next = this.replay.next();
     if (next === null) return false;
     const { settlement } = next;
     if (next.kind === "uncalled") {
-      // Changed code or a foreign await: the call may still come. A call that does is answered first.
+      // Changed code or a foreign await. The call may still come, and is then answered first.
       if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
       else this.#graceSpent = await this.#signal.silence(this.world, graceMs);
       return true;
@@ -216,7 +216,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   #settle(call: Call, settlement: Settlement): void {
     this.replay.delivered = Math.max(this.replay.delivered, settlement.seq);
-    // What was answered about a step is not told again once the step has settled: it moves no clock.
+    // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
     if (stepAsked(call.key) === null) this.replay.clock = Math.max(this.replay.clock, settlement.at);
     this.timers.cancel(call);
     this.#inTurn = true;
@@ -232,9 +232,9 @@ export class Engine implements ReplayEnd, CallEngine {
       if (next === "leave" && this.#blocked === null) this.#end({ kind: "left" });
       if (next !== undefined) return;
     }
-    // What came while the lease was out is looked at before anything begins.
+    // Entries that came while the lease was expired are processed before anything begins.
     if (!lease.valid) return void (await lease.renew());
-    // The function may have ended with calls that nobody waits for: whoever comes next begins them.
+    // The function may have ended with calls that it does not await: the next driver begins them.
     const open = this.#finish === null || this.#fresh.length > 0;
     if (this.#leaving && open) return this.#settleWork({ kind: "left" });
     this.#begin();
@@ -244,13 +244,13 @@ export class Engine implements ReplayEnd, CallEngine {
     await this.#signal.wait();
   }
 
-  /** Calls the journal says nothing of begin now, in the order they were made; one that begins may make another. */
+  /** Begins calls without a record, in the order they were made. Beginning one may add another. */
   #begin(): void {
     for (let call = this.#fresh.shift(); call !== undefined; call = this.#fresh.shift())
       if (!call.scope.closed && this.replay.record(call.key)?.settled !== true) call.begin();
   }
 
-  /** No work is under way and no append in flight: write what is queued, and with it the stop if this is one. */
+  /** No work is under way and no append is in flight: write the queue, with a park or an end if the run stops here. */
   async #rest(): Promise<void> {
     const { size, settles } = this.#outbox;
     if (!settles && this.#finish !== null) return this.#complete(this.#finish);
@@ -262,7 +262,7 @@ export class Engine implements ReplayEnd, CallEngine {
     await this.#signal.wait();
   }
 
-  /** A run that is parked already, for the same time, needs no entry to say so again. */
+  /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
     const park = parkOf(this.timers.stops());
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
@@ -281,7 +281,7 @@ export class Engine implements ReplayEnd, CallEngine {
     await this.#settleWork({ kind: "blocked", error });
   }
 
-  /** Stops once the work that is under way has been recorded. */
+  /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
     if (this.inFlight.idle && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
@@ -299,7 +299,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.wake();
   }
 
-  /** A foreign wait ended after the run was parked: this same life of the function goes on. */
+  /** A foreign await ended after the run was parked: the same execution of the function continues. */
   #revived(): boolean {
     if (!this.parked) return false;
     this.#stop = null;

@@ -1,4 +1,4 @@
-/** What is under way and will lead to an append: bodies of steps, and answers being judged. */
+/** Counts work that will lead to an append: bodies of steps, and answers that are being validated. */
 
 export class InFlight {
   readonly #changed: () => void;
@@ -13,12 +13,12 @@ export class InFlight {
     return this.#work + this.#verdicts === 0;
   }
 
-  /** An answer that stands in the journal has no verdict yet. */
+  /** A recorded answer is being validated. */
   get judging(): boolean {
     return this.#verdicts > 0;
   }
 
-  /** Something begins; returns how to say, once, that it is over. */
+  /** Counts one more; the returned function counts it off, once. */
   begin(what: "work" | "verdict"): () => void {
     const count = (by: 1 | -1): void => {
       if (what === "work") this.#work += by;

@@ -1,9 +1,9 @@
 /**
- * A driver's grip on its run: the lease, kept alive, and an eye on the tail of the journal.
+ * The lease of a driver: renewed while it drives, together with a watch on the tail of the journal.
  *
  * lease.1. A lease only saves work. Losing it stops a driver early; keeping it proves nothing.
- * lease.2. No work starts under a lease that has run out by the driver's own clock: it is renewed first.
- * lease.3. A live driver sees what comes from outside: it is told by the storage, or polls.
+ * lease.2. No work starts under a lease that has expired by the driver's own clock: it is renewed first.
+ * lease.3. A live driver sees entries from outside: the storage notifies it, or it polls.
  */
 
 import type { Entry } from "../journal/entry.ts";
@@ -24,7 +24,7 @@ interface Driving {
   readonly abort: AbortController;
 }
 
-/** Short runs end before anything here costs them a timer that fires. */
+/** Short runs end before this timer fires. */
 const firstLookMs = 100;
 const slowestPollMs = 5_000;
 const renewTries = 12;
@@ -58,19 +58,19 @@ export class DriverLease {
     return lease;
   }
 
-  /** A stop has been appended, and the lease went with it. */
+  /** A stop was appended, and that append released the lease. */
   released(): void {
     this.#owned = false;
     this.#until = 0;
   }
 
-  /** The lease that goes with an append: our own drive extends it, a stop gives it back. */
+  /** The lease field of an append: normal appends extend the lease, a stop releases it. */
   extend(stop: boolean): AppendRequest["lease"] {
     this.#until = this.#world.now() + this.#ttlMs;
     return stop ? null : { owner: this.#owner, ttlMs: this.#ttlMs };
   }
 
-  /** Like `claim`, for the batch that creates the run: there is no lease to take before it. */
+  /** Like `acquire`, for the batch that creates the run: there is no lease to take before it. */
   leaseForNewRun(journal: RunJournal): AppendRequest["lease"] {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
@@ -82,14 +82,14 @@ export class DriverLease {
     return this.#world.now() < this.#until;
   }
 
-  /** Extends the lease; false when somebody else has it, or the storage does not answer for long. */
+  /** Extends the lease; false when another driver has it, or the storage failed in all attempts. */
   async renew(): Promise<boolean> {
     for (let tries = 1; this.#driving !== null; tries++) {
       const { journal, events } = this.#driving;
       try {
         const lease = await this.acquire(journal);
         if (lease === null) events.lost();
-        // Somebody may have driven the run while our lease was out: nothing begins before we know.
+        // Another driver may have driven the run while our lease was expired: read its entries before any work begins.
         else if (lease.length !== journal.position) notify(await journal.refresh(), events);
         return lease !== null;
       } catch (error) {
@@ -103,7 +103,7 @@ export class DriverLease {
     return false;
   }
 
-  /** Lets the lease run out instead of giving it back: whoever lets go alive clears the count of starts. */
+  /** Expires the lease without releasing it, because `release()` resets the start counter. */
   async abandon(): Promise<void> {
     await this.#storage.lease(this.#locator, this.#owner, 0);
     this.released();
@@ -115,7 +115,7 @@ export class DriverLease {
     try {
       await this.#storage.release(this.#locator, this.#owner, quietMs);
     } catch {
-      // It runs out by itself.
+      // The lease expires by itself.
     }
   }
 
@@ -144,7 +144,7 @@ export class DriverLease {
     });
   }
 
-  /** Keeps an eye on the tail from now on. */
+  /** Watches the tail of the journal from now on. */
   watch(): void {
     const driving = this.#driving;
     if (driving === null || this.#watching) return;
@@ -159,10 +159,10 @@ export class DriverLease {
     for (let poll = firstLookMs; this.#driving === driving; poll = Math.min(poll * 1.5, slowestPollMs)) {
       const { position } = journal;
       const nap = (): Promise<void> => pause(this.#world, poll, abort.signal);
-      // A storage that cannot tell, or cannot tell now, is polled.
+      // Poll if the storage has no notifications, or they fail now.
       await (this.#storage.changed?.(journal.locator, position, abort.signal).catch(nap) ?? nap());
       await journal.settled();
-      // Our own appends move the tail too, and they would meet whatever comes from outside: no need to look.
+      // Our own append moved the tail. It would have met entries from outside, so there is nothing to read.
       if (journal.position !== position) {
         await pause(this.#world, firstLookMs, abort.signal);
         continue;
@@ -175,7 +175,7 @@ export class DriverLease {
     }
   }
 
-  /** Takes in what is there now. */
+  /** Reads new entries now. */
   async pollNow(): Promise<void> {
     const driving = this.#driving;
     if (driving === null) return;
@@ -187,7 +187,7 @@ export class DriverLease {
     try {
       return await journal.refresh();
     } catch (error) {
-      // A storage that does not answer now will be asked again; a journal that shrank will not come back.
+      // A storage error is temporary, and the next poll tries again; a journal that shrank is final.
       if (isFinal(error)) throw error;
       return [];
     }

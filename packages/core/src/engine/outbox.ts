@@ -1,11 +1,11 @@
 /**
- * What one drive has to say to the journal.
+ * The facts that one drive has yet to append to the journal.
  *
- * outbox.1. One append at a time; what settles meanwhile rides the next one (law: at most one append per step).
- * outbox.2. A rider needs no append of its own: it goes with the next batch, and before what caused that batch.
- * outbox.3. While an answer is being judged, timers wait: what stands first in the journal is seen first.
- * outbox.4. A stop (park or end) is written with all that is queued, and dropped when others were first:
- *     an answer that lands first turns a park into a conflict.
+ * outbox.1. One append at a time; facts that are queued meanwhile go with the next one (at most one append per step).
+ * outbox.2. A fact of `writeWithNext` causes no append: it goes with the next batch, before the facts that caused it.
+ * outbox.3. Timers wait while an answer is validated: the answer is earlier in the journal, so it is delivered first.
+ * outbox.4. A stop (park or end) is written with everything that is queued, and dropped on a conflict: an answer
+ *     that was appended first means that the run must not park.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -19,7 +19,7 @@ import type { InFlight } from "./in-flight.ts";
 import type { DriverLease } from "./lease.ts";
 
 export interface OutboxEvents {
-  /** Entries became durable, ours or others'. */
+  /** Entries became durable: from this driver or from another writer. */
   learn(entries: readonly Entry[]): void;
   stopped(kind: "suspended" | "ended" | "lost"): void;
   failed(error: unknown): void;
@@ -63,25 +63,25 @@ export class Outbox {
     return this.#appending;
   }
 
-  /** Something queued lets the workflow go on once it is durable: no time to stop. */
+  /** A queued fact lets the workflow continue once it is durable, so the drive must not stop yet. */
   get settles(): boolean {
     return this.#queue.some(({ fact }) => traitsOf(fact).quiet !== true && !this.#wait(fact).settled);
   }
 
-  /** The run is blocked: only work that was already paid for is still recorded. */
+  /** The run is blocked: only outcomes of attempts, which are already paid for, are still recorded. */
   keepAttempts(): void {
     this.#withNext = [];
     this.#queue = this.#queue.filter(({ fact }) => traitsOf(fact).paid);
   }
 
-  /** Appends in the background, after a turn in which what settles together is gathered. */
+  /** Appends in the background, after one turn of the event loop, so that facts of that turn share a batch. */
   flush(): void {
     if (this.#appending) return;
     this.#appending = true;
     void this.#world.turn().then(() => this.#send(null));
   }
 
-  /** Appends now, with a stop if this is one. */
+  /** Appends now, with a stop if one is given. */
   async append(stop: Fact<Json> | null): Promise<void> {
     this.#appending = true;
     await this.#send(stop);
@@ -101,7 +101,7 @@ export class Outbox {
   async #write(stop: Fact<Json> | null): Promise<void> {
     const facts = [...this.#withNext, ...this.#take()];
     this.#withNext = [];
-    // What does not fit goes first: a stop is the last word.
+    // A stop must be the last entry, so it waits until the rest of the queue is written.
     if (this.size > 0) stop = null;
     const batch = stop === null ? facts : [...facts, writeFact(stop, this.#world.now())];
     if (batch.length === 0) return;
@@ -115,7 +115,7 @@ export class Outbox {
     this.#events.stopped(stop.kind === "run.suspended" ? "suspended" : "ended");
   }
 
-  /** What can be written now. Timers go last, and wait for a verdict: it speaks of what stands in the journal already. */
+  /** The facts that can be written now. Timers go last, and wait for the verdict on an answer that is already recorded. */
   #ready(): WrittenFact[] {
     const fresh = this.#queue.filter(({ fact }) => !this.#wait(fact).settled);
     const timers = this.#inFlight.judging
@@ -131,10 +131,10 @@ export class Outbox {
     return [...taken];
   }
 
-  /** What the journal says of the wait a time-out is about: settled, it lost; answered, it may yet have its turn. */
+  /** The recorded state of the wait that a timeout is about: if settled, the timeout is dropped; if answered, it waits. */
   #wait(fact: Fact<Json>): Partial<WaitState> {
     const { state } = this.#journal;
-    // A child that was found to have ended may have told so itself meanwhile.
+    // The child may have reported its end itself in the meantime.
     if (fact.kind === "child.completed" || fact.kind === "child.failed")
       return state.children.get(fact.key)?.over === true ? { settled: "closed" } : {};
     return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};

@@ -1,4 +1,4 @@
-/** A promise with its handles, already handled: a failure nobody awaits yet is no unhandled rejection. */
+/** Promises with their resolvers, marked as handled: a rejection that is awaited later is not an unhandled rejection. */
 
 import type { World } from "../ports/world.ts";
 
@@ -14,12 +14,12 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
-/** What a suspended, closed or stopped call returns: it never settles, so no catch or finally sees it. */
+/** The promise of a suspended, closed or stopped call. It never settles, so no `catch` or `finally` sees it. */
 export function pending<T>(): Promise<T> {
   return new Promise<T>(() => {});
 }
 
-/** One listener, woken by any number of rings; a ring while nobody listens is kept. */
+/** Wakes one listener. A `set` without a listener is kept for the next `wait`. */
 export class Signal {
   #isSet = false;
   #wake: (() => void) | null = null;
@@ -35,7 +35,7 @@ export class Signal {
     this.#wake = null;
   }
 
-  /** Waits for a ring from now on, for so long; true when none came. */
+  /** Waits up to `ms` for a `set` from now on; true when none came. */
   async silence(world: World, ms: number): Promise<boolean> {
     let over = false;
     const cancel = world.timer(ms, () => {

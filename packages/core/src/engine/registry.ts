@@ -1,5 +1,5 @@
 /**
- * The calls a workflow has made: keys, the checks of law 5, and who is waiting for what.
+ * The calls that a workflow has made: their keys, the checks of law 5, and which call waits for which entry.
  * A call is anything with a key: a step, a sleep, a suspend point, a group.
  */
 
@@ -18,17 +18,17 @@ export interface Call {
   readonly scope: Scope;
   /** Hands the recorded outcome to the workflow. */
   settle(settlement: Settlement): void;
-  /** The journal has nothing more to say: start the work, or open the wait. Again after a failed attempt. */
+  /** The journal has no outcome: start the work, or open the wait. Called again after a failed attempt. */
   begin(): void;
-  /** The time it asked for has come. */
+  /** The requested time has come. */
   due(): void;
-  /** Something came from outside for it. */
+  /** An entry for this call came from outside. */
   recheck?(): void;
-  /** What a value becomes as its outcome, encoded; or what is wrong with it. Absent where any value will do. */
+  /** The encoded outcome that a value becomes, or why it is invalid. Absent where any value is valid. */
   check?(value: unknown): Promise<{ readonly value: Json } | string>;
 }
 
-/** What a call is asked with. */
+/** The call that the workflow asks for. */
 export interface Asked {
   readonly scope: Scope;
   readonly kind: CallKind;
@@ -37,11 +37,11 @@ export interface Asked {
   readonly input: string | null;
   /** A name this step had in an earlier version of the code. */
   readonly was?: string | undefined;
-  /** The engine asks, and not the workflow's code. */
+  /** The engine makes the call, not the workflow. */
   readonly own?: true;
 }
 
-/** A call that was let in: its key, where it stands causally, what is recorded of it. */
+/** An accepted call: its key, the highest position delivered before it, and its record. */
 export interface Entered {
   readonly key: string;
   readonly after: number;
@@ -67,7 +67,7 @@ export class CallRegistry {
   enter(asked: Asked, inTurn: boolean): Entered | DurableError {
     const { scope, kind, name } = asked;
     let { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
-    // A renamed step may have taken over the record of this name: the next one is still free.
+    // A renamed step may have taken over the record of this name, so the next free count is used.
     while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, ""));
     const key = this.#recordedKey(own, count, asked);
     if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
@@ -95,7 +95,7 @@ export class CallRegistry {
     this.#byWait.set(waitOf(call.key), call);
   }
 
-  /** The call has been answered: another one of its name is no longer beside it. */
+  /** The call has settled, so it is no longer open beside another call of its name. */
   landed(call: Call, name: string): void {
     call.scope.flight(name, -1);
   }
@@ -104,12 +104,12 @@ export class CallRegistry {
     return this.#byKey.get(key);
   }
 
-  /** All that were made, in their order. */
+  /** All calls, in the order in which they were made. */
   all(): Iterable<Call> {
     return this.#byKey.values();
   }
 
-  /** Something that is durable now may concern a call that is open. */
+  /** Passes a durable entry to the open call that it concerns. */
   notify(entry: Entry): void {
     switch (entry.kind) {
       case "attempt.failed":
@@ -130,7 +130,7 @@ export class CallRegistry {
     return this.#byWait.get(wait);
   }
 
-  /** Notes that no call below this path gets an answer any more. */
+  /** Notes that calls below this path no longer get an answer. */
   close(path: string): void {
     this.#closed.push(path);
   }
@@ -139,7 +139,7 @@ export class CallRegistry {
     return this.#closed.some((path) => isWithin(key, path));
   }
 
-  /** The new name wins if it is recorded; else an old name's record is taken over, count for count. */
+  /** The new name wins if it is recorded; otherwise the record of the old name is taken over, count for count. */
   #recordedKey(own: string, count: number, { scope, was }: Asked): string {
     if (was === undefined || this.#replay.record(own) !== undefined) return own;
     const old = scope.keyOf(was, count);
@@ -151,7 +151,7 @@ export class CallRegistry {
       record.kind !== asked.kind
         ? `is recorded as kind "${record.kind}", but the code asks for kind "${asked.kind}"`
         : `is recorded with ${describeInput(record.input)}, but the code declares ${describeInput(asked.input)}`;
-    // An open wait that no code reaches would block the run as well.
+    // Renaming does not help for an open wait: a wait that the code does not reach blocks the run, too.
     const rename = record.kind === "suspend" && !record.settled ? "" : "give the new call another name, ";
     return new DurableError(
       "diverged",
@@ -175,7 +175,7 @@ export class CallRegistry {
   }
 }
 
-/** Durations and branches speak for themselves; what is left is a fingerprint. */
+/** Durations and branches are shown as they are; any other input is a fingerprint. */
 function describeInput(input: string | null): string {
   if (input === null) return "no input";
   return /^[a-z2-7]{16}$/.test(input) ? `input fingerprint ${input}` : input;

@@ -1,10 +1,10 @@
 /**
- * What the journal says, by key, and the order in which workflow code may see it (law 4).
+ * The record of each key, and the order in which settlements are delivered to the workflow (law 4).
  *
  * replay.1. Settlements are delivered lowest position first, among those whose call has been made.
  * replay.2. The first settlement of a key is the only one.
- * replay.3. An answer that is ahead of its wait is held at once; any other settlement without a call is
- *     reported as uncalled, and held only when the engine says so.
+ * replay.3. An answer that is recorded before its wait is held at once; any other settlement without a call is
+ *     reported as uncalled, and held only when the engine calls `pass`.
  */
 
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
@@ -15,7 +15,7 @@ import { DurableError } from "../values/errors.ts";
 export type { CallKind } from "../journal/entry.ts";
 export type { Settlement } from "../journal/kinds.ts";
 
-/** What is recorded of one key. */
+/** The record of one key. */
 export interface KeyRecord {
   readonly kind: CallKind;
   /** Declared input, as recorded: a fingerprint, a duration, a list of branches. */
@@ -23,7 +23,7 @@ export interface KeyRecord {
   /** Attempts that failed. */
   failures: number;
   retryAt: number | null;
-  /** How often a start was announced, and since when one is open. */
+  /** How many starts are recorded, and since when one is open. */
   starts: number;
   started: number | null;
   /** The latest attempt of a stream, and its chunks. */
@@ -38,7 +38,7 @@ export interface KeyRecord {
 export class Replay {
   readonly #records = new Map<string, KeyRecord>();
   readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }>>();
-  /** Waits with an answer that has no verdict yet: a time-out after it settles nothing. */
+  /** Waits with an answer that has no verdict yet: a later timeout does not settle them. */
   readonly #unjudged = new Map<string, number>();
   readonly #queue: Settlement[] = [];
   readonly #called = new Set<string>();
@@ -117,7 +117,7 @@ export class Replay {
     this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);
   }
 
-  /** The next settlement to deliver, or the one in the way that nobody asked for, or nothing. */
+  /** The next settlement to deliver, or an uncalled one that is before it, or null. */
   next(): { kind: "deliver" | "uncalled"; settlement: Settlement } | null {
     const ready = this.#ready.shift();
     if (ready !== undefined) return { kind: "deliver", settlement: ready };
@@ -133,22 +133,22 @@ export class Replay {
     }
   }
 
-  /** Holds the settlement at the cursor until it is called, and goes on. */
+  /** Holds the settlement at the cursor until its call is made, and moves on. */
   pass(): void {
     const settlement = this.#queue[this.#cursor++];
     if (settlement !== undefined) this.#held.set(settlement.key, settlement);
   }
 
-  /** What was recorded and never asked for. */
+  /** Keys with a recorded settlement and no call. */
   orphans(): string[] {
     return [...this.#held.keys()];
   }
 
-  /** The encoded answer of a resolved suspend point, wherever it stands. */
+  /** The encoded answer of a resolved suspend point: in the entry itself, or in the answer entry it refers to. */
   answer(entry: Extract<Entry, { kind: "suspend.resolved" }>): Json {
     if (entry.value !== undefined) return entry.value;
     const found = this.#answers.get(entry.answer ?? 0);
-    // What it points at is in clear, and may have been turned to what somebody said to another wait.
+    // The reference is not encrypted, so it may have been changed to the answer of another wait.
     if (found?.wait === entry.wait) return found.value;
     throw new DurableError(
       "corrupt",
@@ -162,7 +162,7 @@ function newRecord(kind: CallKind): KeyRecord {
   return { kind, ...none, failures: 0, starts: 0, attempt: 0, opened: false, settled: false };
 }
 
-/** Branches as declared input: which there are, in whatever order they are written. */
+/** Branches as declared input, independent of the order in which the code writes them. */
 export function branchesInput(branches: readonly string[] | number): string {
   return typeof branches === "number" ? `${branches} branches` : `branches ${branches.toSorted().join(", ")}`;
 }

@@ -1,10 +1,10 @@
-/** One strand of a workflow and its own space of keys: the whole run, or one branch of a group. */
+/** A part of a workflow with its own space of keys: the whole run, or one branch of a group. */
 
 import { DurableError } from "../values/errors.ts";
 import { assertName } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 
-/** `abandoned`: nobody waits for what is still running in it. */
+/** `abandoned`: the run does not wait for work that is still running in the scope. */
 export type Closing = "closed" | "abandoned";
 type Closer = (how: Closing) => void;
 
@@ -25,7 +25,7 @@ export class Scope {
     this.#reason = parent === null ? null : parent.#reason;
   }
 
-  /** Made when somebody asks: most strands never look at it. */
+  /** Created on first use, because most scopes never read it. */
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController();
@@ -49,7 +49,7 @@ export class Scope {
     return { key: this.keyOf(name, count), count };
   }
 
-  /** How often a name has been used in here, this time included. */
+  /** How often a name has been used in this scope, this time included. */
   count(name: string): number {
     const count = (this.#counts.get(name) ?? 0) + 1;
     this.#counts.set(name, count);
@@ -76,22 +76,22 @@ export class Scope {
     return this.inner(`${group}[${name}]`);
   }
 
-  /** A scope of its own for what belongs to one key. */
+  /** A scope for the calls that belong to one key. */
   inner(path: string): Scope {
     const inner = new Scope(path, this);
     this.#branches.add(inner);
     return inner;
   }
 
-  /** No call in here gets an answer any more. */
+  /** Calls in this scope no longer get an answer. */
   close(how: Closing): void {
     this.#closed = true;
     this.#tellClosers(how);
   }
 
-  /** Its function has returned: nothing in here can be aborted or closed any more. */
+  /** The branch function has returned, so nothing in this scope needs to be aborted or closed. */
   leave(): void {
-    // Work it left behind must still hear of a cancellation.
+    // Work that is still open must be aborted by a later cancellation.
     for (const open of this.#open.values()) if (open > 0) return;
     if (this.parent !== null) this.parent.#branches.delete(this);
   }
@@ -102,7 +102,7 @@ export class Scope {
     for (const branch of this.#branches) branch.#tellClosers(how);
   }
 
-  /** Calls `closer` when this scope, or one around it, is closed; returns the way to call it off. */
+  /** Calls `closer` when this scope, or one around it, is closed; returns a function that removes it. */
   whenClosed(closer: Closer): () => void {
     this.#closers.add(closer);
     return () => this.#closers.delete(closer);

@@ -15,7 +15,7 @@ import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
 
-/** Why a drive came to its end. What the run's outcome is, the journal says. */
+/** Why a drive ended. The outcome of the run is in the journal. */
 export type Stop =
   | { readonly kind: "ended" | "suspended" | "lost" | "left" }
   | { readonly kind: "blocked"; readonly error: DurableError };
@@ -26,7 +26,7 @@ export interface Finish {
   readonly thrown?: { readonly value: unknown };
 }
 
-/** What may be done when replay has come to its end and before any work starts. */
+/** What a hook can do after replay and before any work starts. */
 export interface ReplayEnd {
   readonly journal: RunJournal;
   readonly calls: CallRegistry;
@@ -34,32 +34,32 @@ export interface ReplayEnd {
   learn(entries: readonly Entry[]): void;
   block(error: DurableError): void;
 }
-/** `again`: others were first, and the code has yet to see what they wrote. */
+/** `again`: another writer appended first, and the workflow has not seen those entries yet. */
 export type OnReplayEnd = (replayEnd: ReplayEnd) => Promise<"go on" | "leave" | "again">;
 
 export interface EngineOptions {
   readonly journal: RunJournal;
   readonly world: World;
-  /** Or the error that asks for a secret, raised by the first suspend point. */
+  /** An error if no secret is configured; the first suspend point blocks the run with it. */
   readonly keyring: Keyring | DurableError;
   /** The lease, kept alive while driving. */
   readonly lease: DriverLease;
   readonly children: Children;
-  /** Says to the run's parent, if it has one, how the run is about to end. */
+  /** Reports the end of the run to its parent, if it has one, before the end is appended. */
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
-  /** A call on a parked run: told so that somebody may drive it on. */
+  /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
 
-/** What one drive is given. */
+/** Options of one drive. */
 export interface Driving {
-  /** Sleeps and retries within this time are sat out. */
+  /** Sleeps and retries that end within this time are held in memory. */
   readonly patienceMs: number;
   /** For placing an answer. */
   readonly onReplayEnd?: OnReplayEnd | undefined;
 }
 
-/** What work that is still running is told; `null` when there can be none, or it ended well with its run. */
+/** Why running work is aborted; `null` when no work can be running, or the run is only parked. */
 export function abortReason({ runId, state }: RunJournal, stop: Stop, idle: boolean): DurableError | null {
   const over = state.end?.kind;
   if (idle && (over === "run.completed" || over === "run.failed")) return null;
@@ -95,12 +95,12 @@ export function parkOf({
   return { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) };
 }
 
-/** True when the journal says so already. */
+/** True when the journal already has this park. */
 export function isParked({ state }: RunJournal, { wakeAt, look }: Park): boolean {
   return state.summary.status === "suspended" && look === undefined && state.summary.wakeAt === wakeAt;
 }
 
-/** The end of the function as an entry; an open wait that the code did not reach is no end. */
+/** The end of the run as a fact, or `diverged` if the code did not reach an open wait. */
 export function endOf(
   finish: Finish,
   run: {
@@ -119,7 +119,7 @@ export function endOf(
   return finish.fact(orphans);
 }
 
-/** `thrown` is what ended the code before it could reach the wait, if anything did. */
+/** `thrown` is the error that ended the code before it reached the wait, if there was one. */
 export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {
   const name = nameOf(key);
   const where = `error of run ${runId}`;

@@ -1,14 +1,14 @@
-/** The open waits of one drive: which call wants to be looked at when, and which wait without a time. */
+/** The open waits of one drive: when each call is due, if it has a time at all. */
 
 import type { World } from "../ports/world.ts";
 import type { Call } from "./registry.ts";
 
-/** When a call wants to be looked at; `null` when only the outside can settle it. */
 interface Wait {
+  /** When the call is due; `null` when only an entry from outside can settle it. */
   readonly at: number | null;
-  /** Somebody else is to settle it: its deadline is no reason to sit and wait. */
+  /** Settled from outside, so its deadline is no reason to hold the run in memory. */
   readonly outside: boolean;
-  /** When it is looked at should nobody tell; `null` where somebody surely will. */
+  /** When to check if no notification came; `null` where one is certain. */
   readonly recheckAt: number | null;
 }
 
@@ -39,7 +39,7 @@ export class Timers {
     if (this.#waits.delete(call)) this.#changed();
   }
 
-  /** The first deadline, and the first look, of those that wait. */
+  /** The earliest deadline and the earliest check of all waits. */
   stops(): { readonly wakeAt: number | null; readonly recheckAt: number | null } {
     const waits = [...this.#waits.values()];
     return {
@@ -57,7 +57,7 @@ export class Timers {
     return false;
   }
 
-  /** Tells every call whose time has come, by the driver's clock; each is told once. */
+  /** Calls `due` once on every call whose time has come by the driver's clock. */
   fire(): void {
     const now = this.#world.now();
     if (this.#earliest === null || this.#earliest > now) return this.#arm();
@@ -84,7 +84,7 @@ export class Timers {
     this.#arm();
   }
 
-  /** An alarm that rang early, by a clock that was set back, is set again. */
+  /** Sets the alarm again if it fired early because the clock was set back. */
   #arm(): void {
     const at = this.#earliest;
     if (at === (this.#alarm?.at ?? null)) return;

@@ -10,10 +10,10 @@ import type { Fact } from "./entry.ts";
 import { isKind, traitsOf } from "./kinds.ts";
 import { DurableError } from "../values/errors.ts";
 
-/** The newest there is. */
+/** The newest format that this build writes and reads. */
 export const formatVersion = 2;
 
-/** Fields by their sort, which is the same in every kind: one of another sort was not written by us. */
+/** Fields by type, which is the same in every kind of entry. A field of another type means a corrupt batch. */
 const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "count", "look", "firstAt"];
 const texts = ["key", "wait", "runId", "workflow", "parent", "child"];
 const lists = ["ancestry", "edits", "cuts", "usage"];
@@ -40,7 +40,7 @@ function fits(raw: Raw): boolean {
   );
 }
 
-/** A list; or what stands for it where values are sealed. */
+/** A list, or the sealed form of one. */
 function areChunks(chunks: unknown): boolean {
   return Array.isArray(chunks) || (chunks as Raw | null | undefined)?.["$"] === "sealed";
 }
@@ -52,7 +52,7 @@ function isChildOf(childOf: unknown): boolean {
 
 export interface BatchText {
   readonly texts: readonly string[];
-  /** The oldest format that can hold them: builds from before it refuse the batch by name. */
+  /** The oldest format that can represent the entries: older builds refuse the batch as `newer-format`. */
   readonly format: number;
 }
 
@@ -61,7 +61,7 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
   return `${head},"entries":[${texts.join(",")}]}`;
 }
 
-/** Format 2 brought streams, children, journals without a workflow, starts of steps, and what envelope.ts does to values. */
+/** Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts. */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
   const second =
@@ -96,7 +96,7 @@ export function readBatch(text: string, where: string): ReadBatch {
   return { driver: by.slice(0, by.lastIndexOf(".")), writeId: by, outside: raw["outside"] === true, facts };
 }
 
-/** The parsed object becomes the fact: a long replay reads many, and copies would be most of its cost. */
+/** The parsed object becomes the fact, because copies would be most of the cost of a long replay. */
 function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   if (typeof raw !== "object" || raw === null || !fits(raw)) throw corrupt(where);
   const { attempt, took } = raw;
@@ -114,7 +114,7 @@ function parse(text: string, where: string): Raw {
     const raw: unknown = JSON.parse(text);
     if (typeof raw === "object" && raw !== null) return raw as Raw;
   } catch {
-    // Falls through: not JSON and not an object are the same finding.
+    // Falls through: text that is not JSON and JSON that is not an object are both corrupt.
   }
   throw corrupt(where);
 }

@@ -1,5 +1,5 @@
 /**
- * The facts a journal is made of.
+ * The entries of a journal, and their fields.
  *
  * entry.1. `seq` is dense from 1 over a run's entries. A fork counts on from its parent, so that the
  *     positions in inherited entries keep their meaning.
@@ -174,7 +174,7 @@ export type FactKind = Fact<unknown>["kind"];
 /** The kinds of calls that a workflow makes. */
 export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
 
-/** A fact as it stands in a journal. */
+/** A fact with its position and time in a journal. */
 export type Entry<V = Json> = Fact<V> & {
   readonly at: number;
   readonly seq: number;

@@ -1,4 +1,4 @@
-/** The written form of one fact, made when it is queued: its size decides which append it goes with. */
+/** The text of one fact, made when it is queued, because its size decides which append it goes with. */
 
 import type { Json } from "../values/codec/tags.ts";
 import { limits } from "../values/limits.ts";
@@ -17,7 +17,7 @@ export function writeFact(fact: Fact<Json>, at: number): WrittenFact {
 
 export function writeText(fact: Fact<Json>, at: number): string {
   if (!("startedAt" in fact)) return JSON.stringify({ at, ...fact });
-  // A step's entry is written once per step: its usual fields are left out and put back when read.
+  // Default values are left out and restored on read, because this entry is written once per step.
   const { startedAt, attempt, kind, key, after, ...rest } = fact;
   const took = at - startedAt;
   return JSON.stringify({
@@ -31,7 +31,7 @@ export function writeText(fact: Fact<Json>, at: number): string {
   });
 }
 
-/** How many facts, from the first on, go into one append; a single one always does. */
+/** How many facts, from the first on, fit into one append; at least one. */
 export function fitting(facts: readonly WrittenFact[]): number {
   let size = 0;
   const end = facts.findIndex(

@@ -1,9 +1,9 @@
 /**
- * What a journal adds up to (law 2): pure folds over entries, shared by engine, resumers and lists.
+ * The state of a run, computed from its journal (law 2): pure folds over entries, for engine, resume and lists.
  *
  * fold.1. `summarize` alone decides a run's status and head.
  * fold.2. An end is final: entries after it change nothing.
- * fold.3. The first answer that stands settles a suspend point; what comes later is a duplicate.
+ * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -19,11 +19,11 @@ function emptySummary(): Summary {
   return { ...none, runId: "", workflow: "", status: "running", createdAt: 0, updatedAt: 0, steps: 0 };
 }
 
-/** Takes one fact into a summary, in place: a long replay folds many. */
+/** Adds one fact to a summary, in place, because a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number): void {
   if (summary.status !== "running" && summary.status !== "suspended") return;
   if (fact.kind === "run.started") summary.workflow = fact.workflow;
-  // Due at once, whatever the clock of whoever wrote last says; nobody drives what has no workflow.
+  // 0 is due at once, whatever the clock of the last writer was. A journal without a workflow is never due.
   summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;
   summary.status = "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
@@ -69,28 +69,28 @@ function begin(
   summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
 }
 
-/** One suspend point, as far as the journal knows it. */
+/** The recorded state of one suspend point. */
 export interface WaitState {
   readonly wait: string;
   opened: (Entry & { kind: "suspend.opened" }) | null;
-  /** An answer nobody has judged yet: it came through `deliver`, or before its wait. */
+  /** An answer without a verdict yet: it came through `deliver`, or before its wait. */
   answer: (Entry & { kind: "suspend.answered" }) | null;
   settled: "resolved" | "expired" | "closed" | null;
   answerId: string | null;
 }
 
-/** One child, as far as its parent's journal knows it; `over` once its end, or that of its scope, is recorded. */
+/** The recorded state of one child; `over` once its end, or the end of its scope, is recorded. */
 export interface ChildState {
   readonly opened: Entry & { kind: "child.opened" };
   over: boolean;
 }
 
-/** The fold of one run's journal, grown entry by entry. */
+/** The fold of one run's journal, updated entry by entry. */
 export class RunState {
   readonly summary: Readonly<Summary> = emptySummary();
   readonly waits = new Map<string, WaitState>();
   readonly children = new Map<string, ChildState>();
-  /** The deadline the run was parked for, looks after its children aside. */
+  /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
@@ -121,7 +121,7 @@ export class RunState {
     switch (entry.kind) {
       case "suspend.opened":
         state.opened = entry;
-        // The code reaches it again: a race around it is gone, or was decided otherwise.
+        // The code reaches the wait again: the race around it is gone, or had another winner.
         if (state.settled === "closed") state.settled = null;
         break;
       case "suspend.answered":
@@ -141,7 +141,7 @@ export class RunState {
         settle(state, "resolved");
         break;
       case "suspend.expired":
-        // An answer that was there first is judged before time has a say.
+        // An earlier answer is validated first; the timeout counts only if that answer is invalid.
         if (state.answer === null) settle(state, "expired");
         break;
       case "suspend.closed":
@@ -151,7 +151,7 @@ export class RunState {
     }
   }
 
-  /** The state of a wait the journal may not know yet. */
+  /** The state of a wait, also of one without any entry yet. */
   wait(wait: string): WaitState {
     return this.waits.get(wait) ?? { wait, opened: null, answer: null, settled: null, answerId: null };
   }
@@ -160,7 +160,7 @@ export class RunState {
     return this.wait(waitOf(key));
   }
 
-  /** Suspend points that are durable and not settled; `answered` takes in those whose answer has no verdict yet. */
+  /** Suspend points that are durable and not settled; `answered` includes those whose answer has no verdict yet. */
   openWaits({ answered = false } = {}): (WaitState & { opened: NonNullable<WaitState["opened"]> })[] {
     const open = [...this.waits.values()].filter(
       (wait) => wait.opened !== null && wait.settled === null && (answered || wait.answer === null),

@@ -1,5 +1,5 @@
 /**
- * One table of entry kinds: what every other file needs to know of a kind, in one row.
+ * One table of entry kinds: each row has all that other files need to know about a kind.
  * A new kind is a row here, its fields in entry.ts, and the code that reads it.
  */
 
@@ -9,7 +9,7 @@ import type { CallKind, Entry, Fact, FactKind } from "./entry.ts";
 interface Traits {
   /** The kind of call it belongs to. Absent for facts of the whole run, and for answers, which may be early. */
   readonly call?: CallKind;
-  /** The one field that holds a user's value. Without it the entry is corrupt, unless `optional`. */
+  /** The field that holds a user's value. Without it the entry is corrupt, unless `optional`. */
   readonly value?: "input" | "output" | "value" | "error" | "chunks" | "note" | "issues" | "reason";
   readonly optional?: true;
   /** It gives the workflow the outcome of its call. */
@@ -24,7 +24,7 @@ interface Traits {
   readonly quiet?: true;
   /** A fork inherits it although it settles nothing: always, or with the outcome of its call. */
   readonly inherited?: "always" | "settled";
-  /** The format that brought it; 1 by default. */
+  /** The format that introduced it; 1 by default. */
   readonly format?: 2;
 }
 
@@ -79,7 +79,7 @@ type Settling = {
 /** The outcome of a call, as the workflow gets it. */
 export type Settlement<V = Json> = Extract<Entry<V>, { kind: Settling }>;
 
-/** What the table says of an entry's kind. */
+/** The row of an entry's kind. */
 export function traitsOf({ kind }: Pick<Fact<unknown>, "kind">): Traits {
   return kinds[kind];
 }
@@ -98,7 +98,7 @@ export function callKind(fact: Extract<Fact<unknown>, { key: string }>): CallKin
   return fact.kind === "attempt.failed" && fact.stream === true ? "stream" : kinds[fact.kind].call;
 }
 
-/** The fields that may hold values. All of them are checked in every entry: one that does not belong there is hostile. */
+/** The fields that may hold values. All are checked in every entry, because a hostile entry may have extra ones. */
 export function valueFields({ kind }: Fact<unknown>): readonly string[] {
   return kind.startsWith("run.") ? runValues : callValues;
 }

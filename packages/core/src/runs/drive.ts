@@ -1,6 +1,6 @@
 /**
- * The walk from a definition and a journal to an outcome, in four verbs: create, acquire, advance, replay.
- * One read per advance; the lease is taken after it, and a journal that grew in between is read on.
+ * From a definition and a journal to an outcome, in four verbs: create, acquire, advance, replay.
+ * Each advance reads the journal once, then takes the lease, then reads the entries that came in between.
  */
 
 import { writeFact } from "../journal/fact-text.ts";
@@ -32,7 +32,7 @@ export interface LeasedRun {
   readonly owned: boolean;
   /** The run was recorded just now. */
   readonly created: boolean;
-  /** How often a driver took the run since its journal last grew: a run that keeps killing its drivers. */
+  /** How often a driver took the run since its journal last grew. Many starts mean that the run kills its drivers. */
   readonly starts: number;
 }
 
@@ -93,7 +93,7 @@ export async function acquire(host: Host, journal: RunJournal): Promise<LeasedRu
   const granted = journal.state.end === null ? await lease.acquire(journal) : null;
   if (granted === null) return { journal, lease, owned: false, starts: 0, created: false };
   if (granted.length !== journal.position) await journal.refresh();
-  // With a copy that lags behind, recorded work would be done again.
+  // With a stale copy, recorded work would run again.
   if (journal.position < granted.length) throw incomplete(journal.runId, journal.position, granted.length);
   return { journal, lease, owned: true, starts: granted.starts, created: false };
 }
@@ -126,7 +126,7 @@ export async function advance(
       journal,
       await toNextStop(host, definition, leased, { options }),
     );
-    // With a signal the caller is a worker, which finds the parent by itself, and counts it.
+    // With a signal the caller is a worker, which finds the parent itself and counts it as one of its runs.
     if (journal.state.end !== null && options.signal === undefined) wakeParent(host, journal);
     return outcome;
   } finally {
@@ -171,7 +171,7 @@ async function advanceChild(host: Host, child: ChildRun, options: AdvanceOptions
   return advance(host, definition, created, options);
 }
 
-/** A child has ended and reported it: if this process has the parent's code and does not drive it yet, it goes on now. */
+/** A child has ended and reported it: drives the parent, if its code is here and this process does not drive it yet. */
 export function wakeParent(host: Host, { childOf }: RunJournal): void {
   if (childOf === undefined || host.driving.has(childOf.runId)) return;
   const wake = async (): Promise<void> => {
@@ -227,8 +227,8 @@ function notLeased({ runId }: RunJournal): DurableError {
 }
 
 /**
- * The code of a run: this process has it by name, or finds it where the parent's code calls it. For that the parent
- * is replayed; `null` when the code of no run above is known here.
+ * The code of a run: found by name, or by a replay of the parent, whose code calls the child. `null` when this
+ * process has the code of no run above.
  */
 export async function codeOf(host: Host, journal: RunJournal): Promise<Definition | null> {
   const known =
@@ -246,7 +246,7 @@ export async function codeOf(host: Host, journal: RunJournal): Promise<Definitio
   return found.definition;
 }
 
-/** Ends a run from outside; a parent that was notified goes on. */
+/** Ends a run from outside, then drives its parent, which was notified. */
 export async function cancelRun(host: Host, journal: RunJournal, reason?: string): Promise<Outcome<unknown>> {
   const outcome = await cancel(host, journal, reason);
   if (!outcome.recorded) wakeParent(host, journal);

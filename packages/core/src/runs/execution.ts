@@ -1,4 +1,4 @@
-/** One life of a workflow function over one journal: from its call until it ends or is let go. */
+/** One execution of a workflow function over one journal: from its call until it ends or is dropped. */
 
 import { cancelChild } from "./cancel.ts";
 import { reportToParent } from "./parent.ts";
@@ -19,7 +19,7 @@ import type { Parked } from "./parked.ts";
 
 type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
 
-/** Blocked runs are left out of due lists for this long; asked for by id, they are tried at once. */
+/** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
 const quietMs = 60_000;
 
 export class Execution implements Parked {
@@ -39,7 +39,7 @@ export class Execution implements Parked {
     this.lease = lease;
   }
 
-  /** Calls the function; it goes no further than its first waits until it is driven. */
+  /** Calls the function. It stops at its first awaits until it is driven. */
   static async begin(
     host: Host,
     definition: Definition,
@@ -70,7 +70,7 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
-  /** Goes on to the next stop. A life that is parked then stays warm. */
+  /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
     options,
@@ -87,12 +87,12 @@ export class Execution implements Parked {
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
     const { driving: executions } = this.#host;
-    // A replay that looks for something must not stand in for the life that drives.
+    // A read-only replay must not replace the execution that drives the run.
     if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
     try {
       const stop = await this.#settled(driving);
-      // What came in with the reply to its park was told to a life that had stopped: replay tells it again.
+      // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended";
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
@@ -102,7 +102,7 @@ export class Execution implements Parked {
     }
   }
 
-  /** A child of the run is driven here, too, and is about to end. */
+  /** A child of the run, driven in this process, too, is about to end. */
   async reportEnd(childEnd: ChildEnd): Promise<boolean> {
     const call = this.#engine.calls.get(childEnd.key);
     if (!(call instanceof ChildCall)) return false;
@@ -113,7 +113,7 @@ export class Execution implements Parked {
     return Promise.race([call.reportEnd(childEnd), stopped]);
   }
 
-  /** Gives the lease back however the drive ended. */
+  /** Releases the lease, however the drive ended. */
   async #settled(drive: Promise<Stop>): Promise<Stop> {
     try {
       const stop = await drive;
@@ -125,7 +125,7 @@ export class Execution implements Parked {
     }
   }
 
-  /** A foreign wait ended after the run was parked: the same life of the function goes on, under a new lease. */
+  /** A foreign await ended after the run was parked: the same execution continues, under a new lease. */
   revive(): void {
     const again = async (): Promise<unknown> => {
       const granted = await this.lease.acquire(this.journal);
@@ -136,7 +136,7 @@ export class Execution implements Parked {
   }
 }
 
-/** Calls the function; its end is encoded at once, so that nothing can change it afterwards. */
+/** Calls the function. Its result is encoded at once, so that later changes to the value have no effect. */
 async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
   const where = `of run ${ctx.runId}`;
   try {
@@ -156,7 +156,7 @@ function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
   return orphans.length === 0 ? {} : { orphans };
 }
 
-/** Only a beginning has one. */
+/** Only the first entry of a run has a version. */
 function versionOf(journal: RunJournal): string | null {
   return journal.entries.find((entry) => "version" in entry)?.version ?? null;
 }

@@ -1,4 +1,4 @@
-/** What a run reports to the run that waits for it. */
+/** Reports the end of a child run to its parent. */
 
 import type { ChildEnd } from "../engine/child-runs.ts";
 import { writeFact } from "../journal/fact-text.ts";

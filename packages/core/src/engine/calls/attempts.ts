@@ -1,8 +1,8 @@
 /**
- * Work that is attempted until it succeeds or its policy gives up: a part of every step and stream.
+ * Attempts of a step or stream: work that is retried until it succeeds or its policy gives up.
  *
- * attempts.1. The workflow sees the decoded record, on the first run as on replay.
- * attempts.2. Every attempt that ends is one entry. An attempt cut off by a crash is none, and counts as none.
+ * attempts.1. The workflow gets the decoded record, on the first execution as on replay.
+ * attempts.2. Every attempt that ends is one entry. An attempt that a crash interrupted has no entry and is not counted.
  * attempts.3. A failure reaches the workflow as `step-failed`, with the user's error as its cause.
  */
 
@@ -38,13 +38,13 @@ export interface StepInfo {
   readonly meter: (usage: Usage) => void;
 }
 
-/** The call whose attempts these are. */
+/** The step or stream that the attempts belong to. */
 interface AttemptedCall extends Pick<Call, "key" | "kind" | "scope"> {
   readonly after: number;
   readonly where: string;
-  /** Makes `due` be called then, while its scope is open. */
+  /** Schedules a call of `due`, unless the scope is closed before. */
   waitUntil(at: number): void;
-  /** Does the work of one attempt, and says what is to be recorded of it. */
+  /** Does the work of one attempt, and returns the fact to record. */
   perform(info: Info, attempted: Attempted): Promise<Fact<Json>>;
 }
 
@@ -54,7 +54,7 @@ export interface AttemptParts {
   readonly input: string | null;
 }
 
-/** What every entry about an attempt says. */
+/** The fields of every entry about an attempt. */
 export interface Attempted {
   readonly key: string;
   readonly after: number;
@@ -64,7 +64,7 @@ export interface Attempted {
   readonly usage?: readonly Usage[];
 }
 
-/** The attempts of one step or stream: when they start, their time limit, and what is recorded of each. */
+/** The attempts of one step or stream: when they start, their time limit, and the fact that each one records. */
 export class Attempts {
   readonly #engine: CallEngine;
   readonly #call: AttemptedCall;
@@ -122,7 +122,7 @@ export class Attempts {
       const fact = await this.#bounded(info, attempted);
       this.#engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
     } catch (thrown) {
-      // Given up on purpose: the driver has stopped, or a race was lost. The step has not failed.
+      // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
   }
@@ -181,7 +181,7 @@ export class Attempts {
   }
 }
 
-/** Key and signal are made when the work asks for them: most work does not. */
+/** The idempotency key and the signal are created on first use, because most work does not read them. */
 export class Info implements StepInfo {
   readonly attempt: number;
   readonly key: string;
@@ -189,7 +189,7 @@ export class Info implements StepInfo {
   readonly #scope: Scope;
   #own: Scope | null = null;
   #meter: Meter | null = null;
-  /** The attempt is over: what it still does reaches nobody. */
+  /** The attempt is over: its later results are dropped. */
   over = false;
 
   constructor(runId: string, key: string, attempt: number, scope: Scope) {
@@ -212,7 +212,7 @@ export class Info implements StepInfo {
     return this.#meter.add.bind(this.#meter);
   }
 
-  /** What was metered, as entries hold it. */
+  /** The metered usage, as entries store it. */
   get used(): { readonly usage?: readonly Usage[] } | undefined {
     return this.#meter?.noted;
   }
@@ -222,7 +222,7 @@ export class Info implements StepInfo {
     this.#ownScope().abort(reason);
   }
 
-  /** A scope of the attempt's own: its time-out ends it alone, and what ends the branch ends it too. */
+  /** A scope for this attempt alone: a timeout aborts only it, and an abort of the branch aborts it, too. */
   #ownScope(): Scope {
     return (this.#own ??= this.#scope.branch(this.key, String(this.attempt)));
   }

@@ -1,4 +1,4 @@
-/** What steps, sleeps and suspend points have in common: a key, a place, and a promise the journal settles. */
+/** The base of steps, sleeps, suspend points and the like: a key, a scope, and a promise that the journal settles. */
 
 import type { DurableError } from "../../values/errors.ts";
 import type { Keyring } from "../../journal/tokens.ts";
@@ -60,7 +60,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   protected readonly engine: CallEngine;
   protected readonly parts: P;
   protected readonly outcome: Deferred<T> = deferred();
-  /** How messages name it: `step "draft" of run r-17`. */
+  /** The name in messages: `step "draft" of run r-17`. */
   readonly where: string;
   #stopListening: () => void = () => {};
 
@@ -86,7 +86,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     try {
       this.answer(settlement);
     } catch (error) {
-      // The record cannot be read: that is no outcome of the call, so the workflow must not see one.
+      // The record cannot be read. That is not an outcome of the call, so the workflow must not see one.
       this.engine.block(error as DurableError);
     }
   }
@@ -96,13 +96,13 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     return this.engine.replay.record(this.key);
   }
 
-  /** Makes `due` be called then, while its scope is open. */
+  /** Schedules a call of `due`, unless the scope is closed before. */
   waitUntil(at: number): void {
     this.engine.timers.wait(this, at);
     this.whenClosed(() => this.engine.timers.cancel(this));
   }
 
-  /** Tells of the end of its scope, once, for as long as the call is open. */
+  /** Calls `closer` once, if the scope is closed while this call is open. */
   protected whenClosed(closer: (how: Closing) => void): void {
     this.#stopListening();
     this.#stopListening = this.scope.whenClosed(closer);

@@ -1,10 +1,10 @@
 /**
  * A run that another run waits for.
  *
- * child.1. The parent's entry comes first: there is no child that its parent does not know of, so that whoever
- *     cancels the parent finds every child.
- * child.2. A child's id follows from its parent and its key: begun twice, it is still one run.
- * child.3. A child tells its parent before it ends. Should that be lost, the parent looks for itself, in the end.
+ * child.1. The parent's entry is durable before the child exists, so that a cancellation of the parent finds every
+ *     child.
+ * child.2. The id of a child is derived from its parent and its key: begun twice, it is still one run.
+ * child.3. A child reports its end to the parent before it ends. If that report is lost, the parent checks later.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -20,10 +20,11 @@ import { deferred, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import type { Scope } from "../scope.ts";
 
-/** Should nobody tell, a parked parent looks after so long, then ever more rarely: sooner where a driver may be dead. */
+/** If a child never reports its end, a parked parent checks after this delay, then at growing intervals. */
 const lookMs = 600_000;
+/** The first check is earlier when the child has a driver, because that driver may be dead. */
 const driverMs = 30_000;
-/** How long whoever ends a run may take from the first of its children to the run itself. */
+/** How long a cancellation may take from the first of the children to the run itself. */
 const endingMs = 60_000;
 const cancelTries = 12;
 
@@ -65,7 +66,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   protected answer(settlement: Settlement): void {
     const { name: workflow } = this.parts.definition;
-    // A fork keeps what the child of its parent gave: that run has another id than its own child would have.
+    // A fork inherits the result of a child of its parent run, which has another id than its own child would have.
     const runId = this.engine.journal.state.children.get(this.key)?.opened.child ?? this.#child.runId;
     if (settlement.kind === "child.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
@@ -95,13 +96,13 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return this.engine.replay.record(this.key)?.settled === true;
   }
 
-  /** The parent's entry is durable: the first of them, or the last. */
+  /** An entry of this call became durable: `child.opened`, or the end of the child. */
   recheck(): void {
     if (this.#settled) this.#reported.resolve(true);
     else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
   }
 
-  /** The child says how it is about to end; settles when that is durable. */
+  /** Records how the child is about to end; resolves when that is durable. */
   reportEnd(childEnd: ChildEnd): Promise<true> {
     if (this.#settled) this.#reported.resolve(true);
     else this.engine.write(childEnd);
@@ -130,7 +131,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     if (!this.#settled) await this.engine.options.lease.pollNow();
     if (this.#settled || this.scope.closed) return;
     switch (outcome.status) {
-      // It ended and could not tell: what stands in its journal counts.
+      // The child ended but could not report it, so its own journal decides.
       case "completed":
         return this.engine.write({
           kind: "child.completed",
@@ -151,15 +152,15 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       case "suspended":
         return this.#await(outcome.wakeAt, lookMs);
       case "blocked":
-        // Its own driver is this one: nobody else would hear of it.
+        // This process drives the child, so no other place reports that it is blocked.
         this.engine.world.warn(`${this.where} is blocked: ${outcome.error.message}`);
         return this.#await(null, lookMs);
     }
   }
 
   /**
-   * The child was ended without a word to this run: whoever does that ends this run next. The workflow must not
-   * see a failure in it, unless they died on the way.
+   * A child that was cancelled without a report to this run is part of a cancellation that ends this run next. The
+   * workflow must not see a failed child, unless the canceller died before it reached this run.
    */
   async #endsToo(): Promise<boolean> {
     const { engine, scope } = this;
@@ -171,7 +172,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return false;
   }
 
-  /** A storage that fails is no failure of the child; an input it refuses is, and so is its deletion. */
+  /** A storage error is retried. A refused input, another workflow under its id, or a deletion fails the child. */
   #failed(error: unknown): void {
     const gone = DurableError.is(error, "conflict") && error.details["deleted"] === true;
     if (!gone && !DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
@@ -196,7 +197,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     this.engine.timers.wait(this, wakeAt, { outside: true, recheckAt });
   }
 
-  /** When a race is lost around it, nobody needs its result. */
+  /** When its branch loses a race, the child is cancelled, because its result is not needed. */
   closeWithScope(): void {
     this.whenClosed(() => this.#close());
   }
@@ -217,7 +218,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       .finally(over);
   }
 
-  /** The run may be over before anybody comes back to this: a storage that does not answer is asked again now. */
+  /** Retries at once, because the run may end before another driver could cancel the child. */
   async #cancel(): Promise<void> {
     const { runId, definition, childOf } = this.#child;
     for (let tries = 1; ; tries++) {

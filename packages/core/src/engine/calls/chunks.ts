@@ -1,4 +1,4 @@
-/** Chunks on their way into entries: gathered by time and by size. */
+/** Collects chunks into entries, by time and by size. */
 
 import { encode } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
@@ -10,7 +10,7 @@ import type { World } from "../../ports/world.ts";
 /** What a producer may return: an async generator, a `ReadableStream`, or any iterable. */
 export type Chunks<T> = AsyncIterable<T> | Iterable<T>;
 
-/** Where entries go, and the clock they are gathered by. */
+/** Receives the entries, and has the clock for collecting them. */
 export interface Sink {
   readonly world: World;
   write(fact: Fact<Json>): void;
@@ -23,7 +23,7 @@ interface Source {
   readonly attempt: number;
 }
 
-/** Chunks are written at the latest so long after they came. */
+/** A chunk waits at most this long before it is written. */
 const gatherMs = 100;
 
 export class ChunkBuffer {
@@ -37,7 +37,7 @@ export class ChunkBuffer {
   #cancel: (() => void) | null = null;
   /** Chunks handed to the journal. */
   written = 0;
-  /** When the first of them came. */
+  /** When the first chunk arrived. */
   #firstAt: number | null = null;
 
   constructor(
@@ -55,12 +55,12 @@ export class ChunkBuffer {
     return this.#source.attempt;
   }
 
-  /** What was written before is not durable yet. */
+  /** Chunks that were written before are not durable yet. */
   get waits(): boolean {
     return this.#pending() > 0;
   }
 
-  /** As the entry of the stream's end has it. */
+  /** The field of the entry that ends the stream. */
   get first(): { readonly firstAt?: number } {
     return this.#firstAt === null ? {} : { firstAt: this.#firstAt };
   }
@@ -69,7 +69,7 @@ export class ChunkBuffer {
     return this.#chunks.length >= limits.chunksPerEntry || this.#bytes >= limits.chunkBytes;
   }
 
-  /** Takes a chunk in, and returns it as it will be recorded. */
+  /** Adds a chunk, and returns it as it will be recorded. */
   push(chunk: unknown): Json {
     const json = encode(chunk, this.#where);
     const size = typeof json === "string" ? json.length : JSON.stringify(json).length;
@@ -107,7 +107,7 @@ export class ChunkBuffer {
     this.#bytes = 0;
   }
 
-  /** Calls the timer off. */
+  /** Cancels the timer. */
   close(): void {
     this.#cancel?.();
     this.#cancel = null;

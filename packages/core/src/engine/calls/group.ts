@@ -1,10 +1,10 @@
 /**
- * Branches that run side by side: `parallel` and `race`.
+ * Branches that run concurrently: `parallel` and `race`.
  *
  * group.1. Every branch has its own space of keys, named before anything is awaited.
- * group.2. The group itself settles through plain promises: no entry, no clock, so replay decides alike.
- * group.3. When a group is decided early, the scopes of the others are closed: nothing more begins in them,
- *     their waits are closed, and what they still had running is recorded but reaches nobody.
+ * group.2. The group itself settles through plain promises, without an entry or a clock, so replay gives the same result.
+ * group.3. When a group is decided early, the scopes of the other branches are closed: nothing more begins in them,
+ *     their waits are closed, and outcomes of running work are recorded but not delivered.
  */
 
 import type { CallEngine } from "./call.ts";
@@ -32,7 +32,7 @@ export type Settled<T> =
   | { readonly status: "fulfilled"; readonly value: T }
   | { readonly status: "rejected"; readonly reason: unknown };
 
-/** Opens the group and its branches; `null` when the call is not let in. */
+/** Opens the group and its branches; `null` when the engine accepts no more calls. */
 function open(engine: CallEngine, scope: Scope, group: Group): Scope[] | null {
   const { kind, name, names, branches } = group;
   const where = `${kind} "${name}" of run ${engine.journal.runId}`;
@@ -77,7 +77,7 @@ export function parallel(
         over = true;
         scopes.forEach((other, i) => {
           if (results[i] !== undefined) return;
-          // Told to stop, and still waited for: work that ends well all the same is kept.
+          // Aborted but still awaited: if its work completes nevertheless, the result is recorded.
           close(engine, other, "closed");
           other.abort(result.reason);
         });

@@ -1,4 +1,4 @@
-/** When a failed attempt is tried again. Pure: chance and time are arguments. */
+/** When a failed attempt is retried. Pure: the random number and the time are arguments. */
 
 import { toMs, type Duration } from "../../values/duration.ts";
 import { DurableError, FatalError, RetryError, show } from "../../values/errors.ts";
@@ -63,13 +63,13 @@ export function nextAttemptAt(
   if (attempt >= policy.attempts || readable(() => isFatal(error), false)) return null;
   const asked = readable(() => askedDelay(error, world.now), null);
   if (asked !== null) return world.now + Math.round(asked);
-  // A factor grows past all numbers, and nothing times that is NaN.
+  // The factor can overflow to Infinity, and 0 * Infinity is NaN.
   const growth = Math.min(policy.factor ** (attempt - 1), Number.MAX_VALUE);
   const bound = Math.min(policy.maxDelay, policy.delay * growth);
   return world.now + Math.round(policy.jitter ? bound * world.random : bound);
 }
 
-/** What was thrown may have getters that throw: it then says nothing. */
+/** A thrown value may have getters that throw; such a value is treated as if it had no hints. */
 function readable<T>(read: () => T, otherwise: T): T {
   try {
     return read();
@@ -78,7 +78,7 @@ function readable<T>(read: () => T, otherwise: T): T {
   }
 }
 
-/** A value that cannot be kept will not be kept next time; a provider's own verdict is believed. */
+/** A value that cannot be recorded will fail again; `isRetryable: false` of a provider is final, too. */
 function isFatal(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof FatalError || error.name === "FatalError") return true;
@@ -88,7 +88,7 @@ function isFatal(error: unknown): boolean {
   );
 }
 
-/** `RetryError({ after })`, or the `retry-after` a provider sent along with its error. */
+/** The delay of `RetryError({ after })`, or of a `retry-after` header on the error of a provider. */
 function askedDelay(error: unknown, now: number): number | null {
   if (!(error instanceof Error)) return null;
   const { name, after, responseHeaders, headers } = error as Error & Record<string, unknown>;
@@ -106,7 +106,7 @@ function askedDelay(error: unknown, now: number): number | null {
 /** A header from outside must not park a run for ever. */
 const longestAsked = 86_400_000;
 
-/** An `after` that says nothing leaves the delay to the policy: the step's own error is what must be kept. */
+/** An invalid `after` falls back to the policy: throwing here would hide the error of the step. */
 function delayFrom(after: unknown, now: number): number | null {
   try {
     const ms = after instanceof Date ? after.getTime() - now : toMs(after as Duration, "RetryError.after");
@@ -116,7 +116,7 @@ function delayFrom(after: unknown, now: number): number | null {
   }
 }
 
-/** Headers, or a plain object of them; anything else that hangs on an error has none. */
+/** `Headers`, or a plain object of them; `null` for anything else. */
 function headersOf(headers: unknown): Headers | null {
   try {
     return new Headers(headers as HeadersInit);

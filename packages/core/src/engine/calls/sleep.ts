@@ -1,4 +1,4 @@
-/** A wait for time. The deadline is taken once, from the driver's clock when the wait opens, and recorded. */
+/** A wait for a point in time. The deadline is computed once, from the driver's clock when the wait opens, and recorded. */
 
 import { endOfTime, toMs, type Duration } from "../../values/duration.ts";
 import { DurableError } from "../../values/errors.ts";

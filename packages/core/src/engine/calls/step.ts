@@ -1,4 +1,4 @@
-/** Named work whose outcome is kept. */
+/** Named work whose outcome is recorded. */
 
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { decode } from "../../values/codec/decode.ts";
@@ -15,7 +15,7 @@ import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 import {
-  askSomebody,
+  openQuestion,
   checkedMode,
   reconcile,
   Uncertain,
@@ -74,7 +74,7 @@ interface StepParts extends CallParts, AttemptParts {
 
 export class StepCall extends KeyedCall<StepParts, unknown> {
   readonly #attempts: Attempts;
-  /** The start that this life of the workflow announced, by its number. */
+  /** The number of the start that this execution recorded. */
   #announced = 0;
   #begun = 0;
 
@@ -82,9 +82,9 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     super(engine, "step", parts);
     this.#attempts = new Attempts(engine, this, parts);
     const { onUncertain, entered } = parts;
-    // What was asked about an uncertain outcome belongs to the step, whether or not it is asked again.
+    // Questions about an uncertain outcome belong to the step, so they are no orphans if it does not ask again.
     if (onUncertain !== undefined) engine.calls.close(this.key);
-    // Asked at once, so that whoever brings the answer finds the question, and hears what is wrong with it.
+    // Asked at once, so that `resume` finds the question and can validate the answer.
     if (onUncertain === "suspend" && isUncertain(entered.record))
       this.#settleUncertain(entered.record, onUncertain);
   }
@@ -112,7 +112,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     return (this.record?.failures ?? 0) + 1;
   }
 
-  /** Starts the next attempt. Where its loss must be noticed, its start is recorded first. */
+  /** Starts the next attempt. With `onUncertain` its start is recorded first. */
   #prepare(): void {
     if (this.parts.onUncertain === undefined) return this.#attempts.start(this.#nextAttempt);
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
@@ -172,7 +172,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     const info = new Info(this.engine.journal.runId, this.key, this.#nextAttempt, this.scope);
     const uncertain = new Uncertain(info, started ?? 0);
     if (mode === "suspend") {
-      const asked = askSomebody(this.engine, this.scope, {
+      const asked = openQuestion(this.engine, this.scope, {
         uncertain,
         starts,
         check: (v) => this.#checked(v),
@@ -201,7 +201,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   }
 }
 
-/** An attempt was announced, and the journal does not say how it ended. */
+/** The start of an attempt is recorded, and its end is not. */
 function isUncertain(record: KeyRecord | undefined): record is KeyRecord {
   return record !== undefined && record.started !== null && !record.settled;
 }

@@ -1,8 +1,8 @@
 /**
- * Work whose output comes in chunks, recorded while they come.
+ * Work whose output is a sequence of chunks, recorded while they arrive.
  *
- * stream.1. Indices of chunks are dense within an attempt; an attempt that begins anew has a number of its own,
- *     also after a crash, so that no reader can mix two.
+ * stream.1. Indices of chunks are dense within an attempt. A new attempt gets a new number, also after a crash, so
+ *     that no reader can mix the chunks of two attempts.
  * stream.2. Chunks are gathered by time and by size, and at most two batches of one stream are held in memory:
  *     a producer that is faster than the storage waits.
  * stream.3. The workflow sees the chunks when the stream has ended, as they were recorded.
@@ -95,7 +95,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
     this.#attempts.start((this.record?.attempt ?? 0) + 1);
   }
 
-  /** Some chunks of this stream are durable. */
+  /** More chunks of this stream are durable. */
   recheck(): void {
     this.#landed.set();
   }
@@ -107,7 +107,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
       pending: () => this.#pending(buffer),
     });
     const { signal } = info;
-    // What was written may never land now: nothing waits for it, and no timer keeps the process alive for it.
+    // Written chunks may never become durable now, so nothing may wait for them, and no timer may keep the process alive.
     const stop = (): void => {
       buffer.close();
       this.#landed.set();
@@ -117,7 +117,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
       for await (const chunk of source) {
         buffer.push(chunk);
         while (buffer.isFull && buffer.waits && !signal.aborted) await this.#landed.wait();
-        // Its time is over, or nobody wants it any more: leaving the loop tells the producer.
+        // Timed out or no longer needed: leaving the loop ends the producer.
         signal.throwIfAborted();
         if (buffer.isFull) buffer.flush();
       }

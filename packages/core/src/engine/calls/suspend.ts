@@ -1,10 +1,10 @@
 /**
- * A wait for the outside.
+ * A wait for an answer from outside.
  *
- * suspend.1. The token exists before the wait does: it may be mailed first and awaited later.
- * suspend.2. An answer that nobody has checked (delivered without code, or early) is judged here, and the
- *     verdict is an entry of its own: replay never judges again.
- * suspend.3. A bad answer is recorded and leaves the wait open.
+ * suspend.1. The token exists before the wait is opened, so it can be sent first and awaited later.
+ * suspend.2. An answer that was not validated (delivered without code, or early) is validated here, and the
+ *     verdict is an entry of its own, so replay never validates again.
+ * suspend.3. An invalid answer is recorded and leaves the wait open.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -35,7 +35,7 @@ export interface SuspendOptions {
 /** The promise of a suspend point. It has the token that answers it. */
 export type SuspendPromise<T> = Promise<T> & { readonly token: string; readonly key: string };
 
-/** Where a suspend point stands; `own` when the engine asks, and not the workflow's code. */
+/** The scope and name of a suspend point; `own` when the engine makes the call, not the workflow. */
 interface SuspendPlace {
   readonly scope: Scope;
   readonly name: string;
@@ -71,7 +71,7 @@ export function suspend(
   return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
 }
 
-/** The token is signed when somebody reads it: a hash that replay need not pay. */
+/** The token is signed on first read, so that replay does not pay for the hash. */
 function withToken(call: SuspendCall, sign: () => string): SuspendPromise<unknown> {
   let token: string | null = null;
   const properties = {
@@ -92,7 +92,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   readonly #wait = waitOf(this.key);
   #begun = false;
   #judging = false;
-  /** Its time-out is queued, and has its turn when no answer stands before it. */
+  /** Its timeout is queued; it takes effect if no earlier answer is valid. */
   #late = false;
 
   get schema(): StandardSchema | undefined {
@@ -121,14 +121,14 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     else this.#await();
   }
 
-  /** Waits for the outside, until the recorded deadline if there is one. */
+  /** Waits for an answer, until the recorded deadline if there is one. */
   #await(): void {
     const { opened, settled } = this.engine.journal.state.wait(this.#wait);
     const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
     if (!this.#late) this.engine.timers.wait(this, until, { outside: true });
   }
 
-  /** Opens the wait; it is visible to others once this is durable. */
+  /** Opens the wait; other processes see it once the entry is durable. */
   #open(): number | null {
     const { timeoutMs, note } = this.parts;
     if (this.engine.timers.waiting >= limits.openWaits) {
@@ -146,7 +146,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     return expiresAt;
   }
 
-  /** Judges an answer that is there and that nobody has judged. */
+  /** Validates a recorded answer that has no verdict yet. */
   recheck(): void {
     const { answer } = this.engine.journal.state.wait(this.#wait);
     if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
@@ -187,7 +187,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     this.engine.write({ kind: "suspend.expired", ...this.#called, ...this.parts.fallback });
   }
 
-  /** When a race is lost around it, its token answers nothing any more. */
+  /** When its branch loses a race, the wait is closed and its token is no longer accepted. */
   closeWithScope(): void {
     this.whenClosed(() => this.#close());
   }

@@ -1,9 +1,9 @@
 /**
- * Effects whose end nobody knows: an attempt was announced, and the driver died before it could say more.
+ * Effects with an unknown outcome: the start of an attempt is recorded, but the driver died before its end was.
  *
- * uncertain.1. The announcement is durable before the work begins, so that no effect goes unnoticed.
- * uncertain.2. Nothing is repeated until it was decided: by rule, by a person, or by asking the service itself.
- * uncertain.3. A decision is an entry like any other: replay never asks again.
+ * uncertain.1. The start is durable before the work begins, so that no effect goes unnoticed.
+ * uncertain.2. Nothing is repeated before a decision: by rule, by a person, or by a function that asks the service.
+ * uncertain.3. A decision is an entry like any other, so replay never asks again.
  */
 
 import type { CallEngine } from "./call.ts";
@@ -62,7 +62,7 @@ export function checkedMode(mode: OnUncertain | undefined, where: string): OnUnc
   );
 }
 
-/** The code no longer says what is to be done about an attempt that may have had its effect. */
+/** The code no longer has `onUncertain` for an attempt whose effect may have happened. */
 export function undecided(runId: string, key: string): DurableError {
   return new DurableError(
     "diverged",
@@ -72,14 +72,14 @@ export function undecided(runId: string, key: string): DurableError {
 }
 
 /** Opens a suspend point inside the step: `charge/uncertain`. */
-export function askSomebody(
+export function openQuestion(
   engine: CallEngine,
   scope: Scope,
   question: {
     readonly uncertain: Uncertain;
-    /** How often the step was announced: each time is another question. */
+    /** How many starts are recorded: each one has its own question. */
     readonly starts: number;
-    /** Throws when a value cannot be the step's output. */
+    /** Throws when a value is not a valid output of the step. */
     readonly check: (value: unknown) => Promise<unknown>;
   },
 ): Promise<Resolution> {
@@ -127,7 +127,7 @@ function checkedResolution(value: unknown): Resolution {
   );
 }
 
-/** Asks until there is an answer, as often as the step itself would be tried; then the step has failed. */
+/** Calls `find` with the retry policy of the step; after the last attempt the step has failed. */
 export async function reconcile(
   find: (uncertain: Uncertain) => Resolution | Promise<Resolution>,
   uncertain: Uncertain,
