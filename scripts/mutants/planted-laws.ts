@@ -47,7 +47,7 @@ export const plantedInLaws: readonly PlantedBug[] = [
     name: "timer-key-reused",
     breaks: "law 5",
     file: "engine/calls/sleep.ts",
-    find: "const recorded = this.engine.replay.record(this.key)?.until ?? null;",
+    find: "const recorded = this.record?.until ?? null;",
     replace: "const recorded = this.engine.replay.record(this.parts.name)?.until ?? null;",
     why: "The second sleep with a name gets the deadline of the first.",
   },

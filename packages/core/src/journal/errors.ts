@@ -26,7 +26,7 @@ export function unsettled(runId: string, tries: number, cause: unknown): Durable
 export function regressed(runId: string, position: number): DurableError {
   return new DurableError(
     "journal-regressed",
-    `Run ${runId} had ${position} batches and now has fewer, because the storage lost acknowledged writes or the run was deleted. Restore the newer journal, or fork the run.`,
+    `Run ${runId} had ${position} batches and now has fewer: the storage lost writes, or the run was deleted. Restore the newer journal, or fork the run.`,
   );
 }
 

@@ -104,10 +104,5 @@ export function valueFields({ kind }: Fact<unknown>): readonly string[] {
 }
 
 // A step's input is a fingerprint, a run's is a value.
-const runValues = valuesOf((kind) => kind.startsWith("run."));
-const callValues = valuesOf((kind) => !kind.startsWith("run."));
-
-function valuesOf(belongs: (kind: string) => boolean): string[] {
-  const rows: [string, Traits][] = Object.entries(kinds);
-  return [...new Set(rows.flatMap(([kind, { value = [] }]) => (belongs(kind) ? value : [])))];
-}
+const runValues = ["input", "output", "error", "reason"];
+const callValues = ["value", "error", "chunks", "note", "issues"];

@@ -54,7 +54,7 @@ export class Meter {
     if (!fits) {
       throw new DurableError(
         "invalid-options",
-        `The usage of ${this.#where} is invalid. Pass meter() what the provider reported: a model name of 1 to ${longestName} characters and token counts as integers, for at most ${mostModels} models.`,
+        `The usage of ${this.#where} is invalid. Pass meter() what the provider reported: whole numbers of tokens, for at most ${mostModels} models with names of 1 to ${longestName} characters.`,
       );
     }
     this.#used = used;

@@ -11,7 +11,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun } from "../engine/child-runs.ts";
-import { DriverLease } from "../engine/lease.ts";
+import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import type { ChildOf } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
@@ -55,9 +55,8 @@ export async function create(
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
-  const journals = await host.journals();
-  const journal = RunJournal.create(runId, journals);
-  const lease = new DriverLease({ ...journals, ttlMs: host.leaseMs });
+  const journal = RunJournal.create(runId, await host.journals());
+  const lease = await host.newLease();
   const { name: workflow, version } = definition;
   const started = { kind: "run.started", runId, workflow, version, input: encoded } as const;
   const fact = writeFact({ ...started, ...(childOf === undefined ? {} : { childOf }) }, host.world.now());
@@ -87,9 +86,7 @@ function assertSame(journal: RunJournal, definition: Definition, input: Json): v
 
 /** Takes the lease of an open journal, and reads the entries that came since it was read. */
 export async function acquire(host: Host, journal: RunJournal): Promise<LeasedRun> {
-  const lease =
-    host.parked.checkedOut(journal)?.lease ??
-    new DriverLease({ ...(await host.journals()), ttlMs: host.leaseMs });
+  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease());
   const granted = journal.state.end === null ? await lease.acquire(journal) : null;
   if (granted === null) return { journal, lease, owned: false, starts: 0, created: false };
   if (granted.length !== journal.position) await journal.refresh();
@@ -211,7 +208,7 @@ export async function replay(
   journal: RunJournal,
   inspect: (replayEnd: ReplayEnd) => void | Promise<void>,
 ): Promise<Stop> {
-  const lease = new DriverLease({ ...(await host.journals()), ttlMs: host.leaseMs });
+  const lease = await host.newLease();
   const execution = await Execution.begin(host, definition, { journal, lease }, () =>
     Promise.reject(notLeased(journal)),
   );

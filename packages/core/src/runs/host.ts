@@ -3,6 +3,7 @@
 import { defaultStorage, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Find } from "../engine/definition.ts";
+import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
@@ -69,6 +70,11 @@ export class Host {
       world: this.world,
       cipher: this.#options.encryption ?? null,
     };
+  }
+
+  /** A lease that is not taken yet. */
+  async newLease(): Promise<DriverLease> {
+    return new DriverLease({ ...(await this.journals()), ttlMs: this.leaseMs });
   }
 
   storage(): Promise<Storage> {

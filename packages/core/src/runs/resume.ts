@@ -186,7 +186,7 @@ function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<J
   if (journal.state.waits.size >= limits.openWaits * 2) {
     throw new DurableError(
       "limit",
-      `Run ${journal.runId} accepts no more early answers, because it has ${limits.openWaits * 2} waits and answers. Answer with resume() when the suspend point is open.`,
+      `Run ${journal.runId} accepts no more early answers. Answer when the suspend point is open.`,
     );
   }
   const where = `answer to a suspend point of run ${journal.runId}`;

@@ -57,7 +57,7 @@ export function secret(value: string, name: string = unnamed): SecretValue {
     );
   if (value.length < shortest)
     throw refused(
-      `The secret "${scrub(name)}" is too short. Use at least ${shortest} characters, because a secret is removed from every recorded text, and a shorter one may occur there by chance.`,
+      `The secret "${scrub(name)}" is too short. Use at least ${shortest} characters: a shorter one may occur in other texts by chance.`,
     );
   if (name.includes(value) || scrub(name) !== name)
     throw refused("The name of a secret contains a secret. Names are recorded, so use another name.");

@@ -68,16 +68,12 @@ export interface Attempted {
 export class Attempts {
   readonly #engine: CallEngine;
   readonly #call: AttemptedCall;
-  readonly #policy: RetryPolicy;
-  readonly #timeoutMs: number | null;
-  readonly #input: string | null;
+  readonly #parts: AttemptParts;
 
-  constructor(engine: CallEngine, call: AttemptedCall, { policy, timeoutMs, input }: AttemptParts) {
+  constructor(engine: CallEngine, call: AttemptedCall, parts: AttemptParts) {
     this.#engine = engine;
     this.#call = call;
-    this.#policy = policy;
-    this.#timeoutMs = timeoutMs;
-    this.#input = input;
+    this.#parts = parts;
   }
 
   /** The journal has no outcome: the next attempt is prepared, now or when its time has come. */
@@ -110,8 +106,9 @@ export class Attempts {
   /** The fields that every entry of this attempt has. */
   attempted(attempt: number): Attempted {
     const { key, after } = this.#call;
+    const { input } = this.#parts;
     const startedAt = this.#engine.world.now();
-    return { key, after, startedAt, attempt, ...(this.#input === null ? {} : { input: this.#input }) };
+    return { key, after, startedAt, attempt, ...(input === null ? {} : { input }) };
   }
 
   async #attempt(attempt: number): Promise<void> {
@@ -130,7 +127,7 @@ export class Attempts {
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
   async #bounded(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const work = this.#call.perform(info, attempted).finally(() => info.leave());
-    const timeoutMs = this.#timeoutMs;
+    const { timeoutMs } = this.#parts;
     if (timeoutMs === null) return work;
     const limit = deferred<never>();
     const cancel = this.#engine.world.timer(timeoutMs, () => {
@@ -153,7 +150,7 @@ export class Attempts {
     const { world } = this.#engine;
     const now = world.now();
     const failure = { error: thrown, attempt: this.#failures + 1 };
-    const retryAt = nextAttemptAt(this.#policy, failure, { now, random: world.random() });
+    const retryAt = nextAttemptAt(this.#parts.policy, failure, { now, random: world.random() });
     const error = encodeThrown(thrown, `error of ${this.#call.where}`);
     const ofStream = this.#call.kind === "stream";
     const failed = ofStream ? "stream.failed" : "step.failed";

@@ -89,11 +89,11 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   get #opened(): boolean {
-    return this.engine.replay.record(this.key)?.opened === true;
+    return this.record?.opened === true;
   }
 
   get #settled(): boolean {
-    return this.engine.replay.record(this.key)?.settled === true;
+    return this.record?.settled === true;
   }
 
   /** An entry of this call became durable: `child.opened`, or the end of the child. */

@@ -26,7 +26,7 @@ class SleepCall extends KeyedCall<SleepParts, void> {
   begin(): void {
     if (this.engine.finished) return;
     const { input } = this.parts;
-    const recorded = this.engine.replay.record(this.key)?.until ?? null;
+    const recorded = this.record?.until ?? null;
     const until = recorded ?? deadline(input, this.engine.world.now());
     if (recorded === null) {
       this.engine.write({ kind: "sleep.opened", key: this.key, after: this.after, until, input });

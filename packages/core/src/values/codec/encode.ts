@@ -270,7 +270,7 @@ class Encoder {
     const path = scrub(this.#pathText());
     throw new DurableError(
       "not-serializable",
-      `The ${this.#where} contains ${scrub(what)} at ${path}, which a journal cannot store. Use plain data, for example only the fields that you need.`,
+      `The ${this.#where} contains ${scrub(what)} at ${path}, which a journal cannot store. Use plain data.`,
       { details: { path }, ...options },
     );
   }
@@ -279,7 +279,7 @@ class Encoder {
 function tooLarge(where: Where, size: number, limit: number, least = ""): DurableError {
   return new DurableError(
     "too-large",
-    `The ${where} takes ${least}${size} bytes; the limit is ${limit}. Store it in a file or a bucket, and pass its address.`,
+    `The ${where} takes ${least}${size} bytes; the limit is ${limit}. Store it elsewhere, and pass its address.`,
     { details: { size, limit } },
   );
 }
