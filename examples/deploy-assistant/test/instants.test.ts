@@ -195,7 +195,7 @@ test("H34 a reply that says nothing useful is asked about again, and harms nothi
 test("H35 a reply while the model is thinking about the last one waits its turn", async () => {
   const desk = openDesk();
   const { runId, address } = await desk.ask("Please put 2.0.0 on preview-x.");
-  // Nobody waits in between: the second reply meets a run that is busy with the first.
+  // Without a wait in between: the second reply reaches a run that is busy with the first.
   const change = desk.mail("Take 1.1.0", { to: address });
   const again = desk.mail("Take 1.0.0", { to: address });
   const statuses = (await Promise.all([change, again])).map(({ status }) => status);

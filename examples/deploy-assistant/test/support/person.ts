@@ -1,4 +1,4 @@
-/** Somebody who wants something deployed, and answers every mail about it: at once, late, twice, or before it is sent. */
+/** A person who wants something deployed, and answers every mail about it: at once, late, twice, or before it is sent. */
 
 import { setTimeout as delay } from "node:timers/promises";
 import type { Random } from "@durable/testing";
