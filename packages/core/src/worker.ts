@@ -21,7 +21,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** How often the storage is asked for due runs; 500 ms by default. */
   readonly interval?: Duration;
-  /** Starts without progress after which a run is left alone as `poison`; 50 by default. */
+  /** Starts without progress after which a run is skipped as `poison`; 50 by default. */
   readonly maxStarts?: number;
   /** How long `stop` waits for steps that are under way; 30 s by default. */
   readonly drain?: Duration;

@@ -44,7 +44,7 @@ describe("a start that leaves the driving to others", () => {
   const bodies: string[] = [];
   const flow = durable("left", (ctx, name: string) => ctx.step("a", () => bodies.push(name)));
 
-  test("writes one batch and takes no lease: the run is due at once, for whoever looks", async () => {
+  test("writes one batch and takes no lease: the run is due at once, for any worker", async () => {
     const on = lab();
     const app = createApp({ workflows: [flow], ...on });
     const run = await app.start("left", "x", { id: "r", drive: false });
@@ -92,7 +92,7 @@ test("H61 a sweep leaves a dead driver's run alone until its lease has run out, 
   expect(bodies).toEqual({ a: 1, b: 1 });
 });
 
-test("a sweep advances each due run once, at most as many as it is told, and says which failed", async () => {
+test("a sweep advances each due run once, at most as many as its limit, and lists those that failed", async () => {
   const on = lab();
   const flow = durable("answered", async (ctx, id) => [id, await ctx.suspend("ok")]).with({ ...on });
   const app = createApp({ workflows: [flow], ...on });

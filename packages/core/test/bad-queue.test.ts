@@ -91,7 +91,7 @@ test(`H57 every message ${times} times, in any order and an hour late: what one 
     const settled = entriesOf(batches).filter(({ kind }) => settlement.test(kind));
     const keys = settled.map(({ key }) => key);
     expect(new Set(keys).size, `seed ${seed}: one record a key`).toBe(keys.length);
-    // No message failed, and a copy of an accepted answer is told that it was accepted.
+    // No message failed, and a copy of an accepted answer is accepted, too.
     const statuses = answers.map((answer) => (answer as { status?: string } | null)?.status ?? "failed");
     expect(answers.length).toBeGreaterThan(6 * times);
     expect(new Set(statuses)).not.toContain("failed");

@@ -207,7 +207,7 @@ describe("H55 a fleet in the middle of a deploy", () => {
     expect(old.heard).toEqual([]);
     expect(await statuses(on.storage)).toEqual({ running: 5 });
     const { unknown } = await on.world.run(createApp({ ...on, workflows: [known] }).sweep());
-    expect(unknown.toSorted(), "whoever sweeps is told").toEqual(numbered("fresh", 5));
+    expect(unknown.toSorted(), "the sweep lists them").toEqual(numbered("fresh", 5));
     const { until, heard } = open(on, [known, fresh]);
     await until(5);
     expect(heard.map(outputOf)).toEqual(Array.from({ length: 5 }, () => "fresh"));

@@ -73,7 +73,7 @@ describe("run ids", () => {
   });
 
   test.each(["", " ", "a b", "../x", "-a", "_a", "a/b", "a.b", "x".repeat(129), "é", "a\n", null, 5, {}])(
-    "that are none are refused at every door: %j",
+    "that are invalid are refused by every operation: %j",
     async (id) => {
       const on = lab();
       const flow = echo.with({ ...on });
@@ -107,7 +107,7 @@ describe("run ids", () => {
 
   test("that no run has are not found, by every method of a handle", async () => {
     const on = lab();
-    const run = echo.with({ ...on }).get("nobody");
+    const run = echo.with({ ...on }).get("missing");
     for (const ask of [() => run.outcome(), () => run.result(), () => run.entries(), () => run.cancel()])
       expect(await failureOf(on.world.run(ask()))).toMatchObject({ code: "not-found" });
   });
@@ -144,7 +144,7 @@ describe("result()", () => {
     expect(on.world.now() - before).toBeLessThanOrEqual(31_000);
   });
 
-  test("drives a parked sleep when it is due, without being told to wait", async () => {
+  test("drives a parked sleep when it is due, also without `wait`", async () => {
     const on = lab();
     const flow = durable("nap", async (ctx) => {
       await ctx.sleep("3 days");
@@ -187,7 +187,7 @@ describe("result()", () => {
     },
   );
 
-  test("with wait goes on through a deadline nobody answered", async () => {
+  test("with wait continues after a deadline without an answer", async () => {
     const on = lab();
     const flow = durable("deadline", (ctx) => ctx.suspend("ok", { timeout: "2h", fallback: "nobody" }));
     const run = await flow.with({ ...on }).start(undefined, { id: "r" });

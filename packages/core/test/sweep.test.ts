@@ -6,7 +6,7 @@ import { record } from "./support/worker-runs.ts";
 
 const approval = durable("approval", (ctx) => ctx.suspend<string>("ok"));
 
-test("H28 an answer that nobody was woken for is found by a sweep", async () => {
+test("H28 an answer without a notification is found by a sweep", async () => {
   const { world, storage } = lab();
   const flow = approval.with({ storage, world, secret });
   const app = createApp({ workflows: [flow], storage, world, secret });
@@ -36,7 +36,7 @@ test("H28 with every wake-up lost, one worker finds whatever is due within a loo
     await record(on, name, { workflow: name });
     await world.run(createApp({ ...on, workflows }).advance(name));
   }
-  // Whoever resumes dies with the answer written and nobody told.
+  // The resumer dies after the answer is written and before any notification.
   const dying = faultyStorage(on.storage, {
     world,
     plan: (operation) => (operation === "append" ? "crash-after" : null),
@@ -46,7 +46,7 @@ test("H28 with every wake-up lost, one worker finds whatever is due within a loo
     .outcome();
   const resuming = createApp({ ...on, storage: dying, workflows }).resume(tokenOf(parked), "answered");
   await world.run(Promise.race([resuming, dying.died]));
-  // So does whoever forks, once the fork is written.
+  // So does the process that forks, once the fork is written.
   await world.run(flows.started.with({ ...on }).run(undefined, { id: "parent" }));
   const forking = faultyStorage(on.storage, {
     world,

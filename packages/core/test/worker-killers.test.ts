@@ -43,7 +43,7 @@ describe("a run whose body takes its process along (H58)", () => {
         const worker = begin(`life ${life}`);
         while (effects().filter((run) => run === "bad").length < life)
           await new Promise((resolve) => setTimeout(resolve, 10));
-        // Only somebody outside can end a loop that never yields.
+        // A loop that never yields can only be ended from outside the process.
         if (signal === "SIGKILL") worker.signal("SIGKILL");
         expect(await worker.exit).toEqual({ code: null, signal });
       }
@@ -58,7 +58,7 @@ describe("a run whose body takes its process along (H58)", () => {
       expect(await statuses(storage)).toEqual({ completed: neighbours.length, running: 1 });
       expect((await app.get("bad").entries()).map(({ kind }) => kind)).toEqual(["run.started"]);
       last.signal("SIGTERM");
-      expect(await last.exit, "the engine itself ends nobody").toEqual({ code: 0, signal: null });
+      expect(await last.exit, "the engine itself ends no process").toEqual({ code: 0, signal: null });
     },
   );
 });

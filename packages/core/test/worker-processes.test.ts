@@ -66,7 +66,7 @@ describe("a worker that is killed with 100 runs in flight", () => {
     await first.kill();
     const killedAt = Date.now();
     const kept = await recorded(ids);
-    expect(kept.toSorted(), "all stand in the long step").toEqual(
+    expect(kept.toSorted(), "all are in the long step").toEqual(
       allSteps(ids)
         .filter((step) => /fetch|think/.test(step))
         .toSorted(),
@@ -88,7 +88,7 @@ describe("a worker that is killed with 100 runs in flight", () => {
     const entries = await entriesOf(ids);
     expect(entries.filter(({ kind }) => kind === "attempt.failed" || kind === "step.failed")).toEqual([]);
     const waited = entries.filter(({ at }) => at >= killedAt + leaseMs);
-    expect(waited, "nobody waited for the leases of the dead to run out").toEqual([]);
+    expect(waited, "no run waited for the leases of dead workers to expire").toEqual([]);
     expect(second.complaints).toEqual([]);
   });
 

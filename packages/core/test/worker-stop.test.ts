@@ -25,7 +25,7 @@ describe("stopping (W3, H61)", () => {
     await second.until(1);
     expect(outputs(second.heard)).toEqual([["x a", "x b", "x c"]]);
     expect(ran).toEqual(["r a 1", "r b 1", "r c 1"]);
-    expect(base.world.now() - from, "nobody waited for a lease").toBeLessThan(30_000);
+    expect(base.world.now() - from, "no run waited for a lease").toBeLessThan(30_000);
     expect(base.world.warnings).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import { open, outputs, slow, type Shop } from "./support/worker-lab.ts";
 import { numbered, record, statuses } from "./support/worker-runs.ts";
 
 describe("what a worker finds", () => {
-  it("finds a run that nobody drives", async () => {
+  it("finds a run without a driver", async () => {
     const base = lab();
     await record(base, "r", { workflow: "slow", input: "tides" });
     const { heard, until } = open(base, [slow(base.world).flow]);
@@ -29,7 +29,7 @@ describe("what a worker finds", () => {
     expect(ran).toEqual(["r a 1", "r b 1", "r b 1", "r c 1"]);
   });
 
-  it("finds an answer that was delivered and for which nobody was woken", async () => {
+  it("finds an answer that was delivered without a notification", async () => {
     const base = lab();
     const flow = durable("ask", (ctx) => ctx.suspend<string>("ok"));
     const token = tokenOf(await base.world.run(flow.with(base).run(undefined, { id: "r" })));
@@ -76,13 +76,13 @@ it("H39 500 runs whose time comes in one millisecond: none is early, none waits 
   const slept = heard.flatMap((outcome) => (outcome.status === "completed" ? [Number(outcome.output)] : []));
   expect(slept).toHaveLength(ids.length);
   expect(Math.min(...slept)).toBeGreaterThanOrEqual(length);
-  // Whoever ends makes room at once: nobody waits for the next look.
+  // A run that ends frees its place at once: the next one does not wait for the next poll.
   expect(Math.max(...slept) - length).toBeLessThanOrEqual(120_000);
   expect(counted.counts.leases, "one drive to the park, one to the end").toBe(ids.length * 2);
 });
 
 describe("how many runs at a time (worker.2)", () => {
-  it("drives as many as it was told and no more", async () => {
+  it("drives at most `concurrency` runs", async () => {
     const base = lab();
     const { flow, seen } = slow(base.world);
     for (const id of numbered("r", 20)) await record(base, id, { workflow: "slow", input: id });
@@ -126,7 +126,7 @@ describe("runs that are not for this worker", () => {
     expect(base.world.warnings).toEqual([]);
   });
 
-  it("a blocked run rests, is spoken of once a minute, and keeps nobody waiting", async () => {
+  it("a blocked run is skipped, is warned about once a minute, and does not delay other runs", async () => {
     const base = lab();
     const before = durable("changed", async (ctx) => {
       await ctx.step("a", () => 1, { input: "old" });
@@ -153,7 +153,7 @@ describe("runs that are not for this worker", () => {
     expect(outputOf(await base.world.run(right.advance("odd"))), "its journal is as it was").toBe("yes");
   });
 
-  it("says nothing of a run that somebody else drives", async () => {
+  it("does not warn about a run that another process drives", async () => {
     const base = lab();
     const { flow, ran } = slow(base.world, 120_000);
     const driving = flow.with(base).run("x", { id: "r" });
@@ -181,7 +181,7 @@ describe("what goes wrong around it", () => {
     expect(base.world.now()).toBeGreaterThan(heal);
   });
 
-  it("an ear that throws harms nobody", async () => {
+  it("a listener that throws does no harm", async () => {
     const base = lab();
     const flow = durable("hops", async (ctx) => {
       await ctx.sleep("5s");

@@ -91,7 +91,7 @@ describe("H6 clock and chance in a workflow", () => {
     });
   });
 
-  test("the clock stands still between what the run sees, and never goes back", async () => {
+  test("the clock moves only with delivered entries, and never goes back", async () => {
     const on = lab();
     const began = on.world.now();
     const flow = durable("clock", async (ctx) => {

@@ -80,7 +80,7 @@ describe("round trips are promises, not details", () => {
     expect(storage.counts).toMatchObject({ appends: 5, reads: 0 });
   });
 
-  test("a sleep that is sat out is two appends: its deadline, and its end", async () => {
+  test("a sleep that is held in memory is two appends: its deadline, and its end", async () => {
     const { world, storage, options } = made();
     const flow = durable("sleeps", (ctx) => ctx.sleep("10s"), options);
     await world.run(flow.run());

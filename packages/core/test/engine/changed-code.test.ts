@@ -150,7 +150,7 @@ test.each(changes)("a run whose driver died in the middle of version 1: $change"
   const at = stage();
   const dying = faultyStorage(at.storage, {
     world: at.world,
-    // The start, a and b are recorded; whoever recorded b never hears of it.
+    // The start, a and b are recorded; the driver that recorded b dies before the reply.
     plan: (operation, index) => (operation === "append" && index === 3 ? "crash-after" : null),
   });
   void at.flow(v1, 1, dying).run(null, { id: runId });

@@ -98,7 +98,7 @@ describe("H5 the code no longer fits the journal", () => {
     `);
   });
 
-  test("a resumer is told where the answer can be left", async () => {
+  test("the error of resume says how to deliver the answer", async () => {
     const { at, token } = await at1((ctx) => ctx.suspend("review"));
     const wrong: Code = (ctx) => ctx.step("review", work);
     await expect(at.world.run(at.flow(wrong).resume(token, 1))).rejects.toThrowErrorMatchingInlineSnapshot(
@@ -130,7 +130,7 @@ describe("a wait that vanished", () => {
     expect(outputOf(await at.run(quick))).toEqual({ name: "late" });
   });
 
-  // Told "accepted", and lost: the run completes without it, no orphan is listed, nobody is warned.
+  // Accepted and then lost: the run completes without the answer, with no orphan and no warning.
   test("and is answered all the same: the answer is not swallowed", async () => {
     const { at, token } = await at1(v1);
     const wrong: Code = async (_, say) => [await say("a"), await say("b")];
@@ -145,7 +145,7 @@ describe("a wait that vanished", () => {
   });
 
   // Code that throws on its way looks like code without the wait: the user's error is nowhere to be read.
-  test("because the code throws before it: the error is told", async () => {
+  test("because the code throws before it: the message has the error", async () => {
     const { at } = await at1(v1);
     const broken: Code = () => Promise.reject(new TypeError("customer is undefined"));
     const error = blockedError(await at.run(broken));

@@ -94,7 +94,7 @@ async function toTheEnd(
 ): Promise<Outcome<unknown>> {
   const bound = flow.with({ world, storage, secret, patience: "2h" });
   for (;;) {
-    // Whoever calls hears of a storage that did not answer, and calls again.
+    // The caller gets the error of a storage that did not answer, and calls again.
     const outcome = await bound.run(undefined, { id }).catch(() => null);
     if (outcome !== null && !["running", "suspended"].includes(outcome.status)) return outcome;
     if (outcome?.status === "suspended") {

@@ -103,7 +103,7 @@ describe.each<[string, () => Lab]>([
 });
 
 describe("H26 who wrote is compared, not only how much was written", () => {
-  /** A storage that gives its lease to whoever asks. */
+  /** A storage that grants its lease to every caller. */
   const generous = (on: Lab): Storage => ({
     ...silent(on),
     lease: async (locator) => ({ starts: 1, length: (await on.storage.read(locator)).length }),
@@ -141,7 +141,7 @@ describe("H26 who wrote is compared, not only how much was written", () => {
       ]);
   });
 
-  test("a driver that lost its lease gives back nobody else's", async () => {
+  test("a driver that lost its lease does not release the lease of another", async () => {
     const on = lab();
     const { flow, gates } = gated();
     const first = flow.with({ ...on, storage: generous(on) }).run("r", { id: "r" });
@@ -150,7 +150,7 @@ describe("H26 who wrote is compared, not only how much was written", () => {
     await on.world.advance(60_000);
     const second = flow.with({ ...on }).run("r", { id: "r" });
     await on.world.advance(100);
-    await on.storage.release(locator, "whoever had it before");
+    await on.storage.release(locator, "an earlier owner");
     expect((await on.storage.list({ dueAt: on.world.now() })).runs, "it has a live driver").toEqual([]);
     gates[1]?.();
     expect(outputOf(await on.world.run(second))).toEqual(["r", "first of r", "held of r"]);

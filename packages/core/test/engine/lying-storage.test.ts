@@ -114,7 +114,7 @@ describe.each([1, 2, 3])("H20 a storage that acknowledged and forgot the last %i
       const on = lab();
       const { flow, ran } = longFlow(on, longMs);
       const storage = forgetful(on);
-      // A driver that is told of appends looks only when it is told.
+      // A driver with notifications reads only after a notification.
       const told = how.includes("renews")
         ? { ...storage, changed: () => new Promise<void>(() => {}) }
         : storage;

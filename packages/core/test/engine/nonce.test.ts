@@ -15,7 +15,7 @@ const faults: readonly Fault[] = [
   "crash-then-apply",
 ];
 
-/** Steps that give a number nobody can guess; all that any pass of the code saw is kept, by run and step. */
+/** Steps that return an unpredictable number; all that any pass of the code saw is kept, by run and step. */
 function nonces(on: Lab, random: Random) {
   const seen = new Map<string, Set<number>>();
   const bodies = new Map<string, number>();

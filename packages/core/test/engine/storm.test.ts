@@ -112,7 +112,7 @@ test("H29 a run that was answered in a storm is driven on by one of the callers,
   }
 });
 
-test("H29 every loser of a storm reads duplicate, and none is told to try again", async () => {
+test("H29 every loser of a storm reads duplicate, and none is asked to try again", async () => {
   for (const seed of seeds) {
     const { results } = await slowStorm(seed);
     const statuses = results.map((one) => (one.status === "fulfilled" ? one.value.status : one.reason));

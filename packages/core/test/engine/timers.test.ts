@@ -5,7 +5,7 @@ import { kindsOf, lab, outputOf, pause, secret, tokenOf } from "../support/behav
 import { batchesOf, replayOf, runOf } from "../support/behaviour-lives.ts";
 import { record } from "../support/worker-runs.ts";
 
-test("H37 the clock of whoever delivers an answer does not carry ctx.now() a year ahead", async () => {
+test("H37 a wrong clock at the sender of an answer does not move ctx.now() a year ahead", async () => {
   const { world, storage } = lab();
   const flow = durable("clock", async (ctx) => {
     await ctx.suspend("ok");
@@ -19,7 +19,7 @@ test("H37 the clock of whoever delivers an answer does not carry ctx.now() a yea
   expect(outputOf(outcome)).toBeLessThan(world.now() + 86_400_000);
 });
 
-test("H40 an answer that stands in the journal before the timer fires wins the race against it", async () => {
+test("H40 an answer that is in the journal before the timer fires wins the race against it", async () => {
   for (let seed = 1; seed <= 40; seed++) {
     const { world, storage } = lab(seed);
     const random = seeded(seed);
@@ -81,7 +81,7 @@ test("H40 an answer and a timer in one millisecond: the journal decides, replay 
   expect(winners, "both happened").toEqual(new Set(["answer", "timer"]));
 });
 
-test("H37 workers five minutes ahead and behind: one fire a timer, not before its recorded time by the clock of whoever fires, no loop", async () => {
+test("H37 workers five minutes ahead and behind: one fire a timer, not before its recorded time by the clock of its worker, no loop", async () => {
   const on = lab();
   const skewed = (ms: number) => ({ ...on.world, now: () => on.world.now() + ms });
   const firing: number[] = [];
@@ -106,7 +106,7 @@ test("H37 workers five minutes ahead and behind: one fire a timer, not before it
   await on.world.run(Promise.all(workers.map((worker) => worker.stop())));
   expect(stops.filter((status) => status === "completed")).toHaveLength(ids.length);
   expect(firing, "one body after each of four sleeps").toHaveLength(ids.length * 4);
-  // Five stops and at most one look too many for each of them, whoever's clock says what.
+  // Five stops, and at most one extra check for each of them, whatever the clocks.
   expect(counted.counts.leases).toBeLessThanOrEqual(ids.length * 5 * 2);
   for (const id of ids) {
     const entries = await flow
@@ -180,7 +180,7 @@ test.each([
   ["30 days", 30 * day],
   ["1 year", 365.25 * day],
   ["3 years", 3 * 365.25 * day],
-])("H39 a sleep of %s is not a millisecond early, sat out or parked", async (length, ms) => {
+])("H39 a sleep of %s is not a millisecond early, held in memory or parked", async (length, ms) => {
   const on = lab();
   const began = on.world.now();
   // With a short lease the three years would be ten million heartbeats.
@@ -222,7 +222,7 @@ test("H39 a thousand timers of one millisecond each fire once", async () => {
   expect(fired).toHaveLength(1_000);
 });
 
-test("a sleep within the driver's patience is sat out, a longer one is parked and swept when due", async () => {
+test("a sleep within the driver's patience is held in memory, a longer one is parked and swept when due", async () => {
   const on = lab();
   const began = on.world.now();
   expect(outputOf(await runOf(on, napping("60s")))).toBe(began + 60_000);

@@ -86,7 +86,7 @@ describe.each(Object.keys(writes))("H21 a zombie that tries to write %s", (what)
   });
 });
 
-test("H21 a zombie whose lease lies, and who is told nothing, is refused by the append alone", async () => {
+test("H21 a zombie with a false lease and without notifications is refused by the append alone", async () => {
   const on = lab();
   const gates: (() => void)[] = [];
   const flow = durable("held", async (ctx) => {
@@ -163,7 +163,7 @@ test("H21 a zombie that wakes before the other has written may win, and the othe
   expect(new Set(kinds).size).toBe(kinds.length);
 });
 
-/** A driver that stands still for a minute once its first step is recorded. */
+/** A driver that is paused for a minute once its first step is recorded. */
 async function frozenAfterFirst(on: Lab, meanwhile: () => Promise<void>) {
   const order: string[] = [];
   const flow = durable("two", async (ctx) => {
@@ -178,7 +178,7 @@ async function frozenAfterFirst(on: Lab, meanwhile: () => Promise<void>) {
   const storage = hooked(on.storage, async (operation, moment) => {
     if (operation === "lease" && moment === "before") order.push("lease");
     if (operation !== "append" || moment !== "after" || ++appends !== 2) return;
-    // Timers of this process stand still as well.
+    // Timers of this process are paused as well.
     cold.freeze();
     await pause(on.world, 60_000);
     await meanwhile();

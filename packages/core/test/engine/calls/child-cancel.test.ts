@@ -66,7 +66,7 @@ function everything({ world }: Lab) {
   return { bodies, flow, workflows: [flow, kid, toy] as readonly AnyWorkflow[] };
 }
 
-/** Runs that may still do something, and children that a parent knows of and nobody has ended. */
+/** Runs that may still do something, and children that a parent has opened and that have not ended. */
 async function alive({ storage, world }: Lab): Promise<string[]> {
   const found: string[] = [];
   const told = new Set<string>();
@@ -79,13 +79,13 @@ async function alive({ storage, world }: Lab): Promise<string[]> {
     }
   }
   for (const { status, runId, workflow } of runs) {
-    // Whoever has told its parent is about to write down its own end, and does nothing else.
+    // A child that has reported to its parent is about to append its own end, and does nothing else.
     if (/running|suspended/.test(status) && !told.has(runId)) found.push(`${workflow} ${runId}`);
   }
   return found;
 }
 
-/** Cancels the parent before or after the n-th operation of whoever drives; 0 for never. */
+/** Cancels the parent before or after the n-th operation of the driver; 0 for never. */
 async function cancelAt(moment: "before" | "after", at: number) {
   const on = lab();
   const { bodies, flow, workflows } = everything(on);
@@ -151,7 +151,7 @@ describe("H45 a cancellation of the parent", () => {
     },
   );
 
-  test("ends a child that was opened and not yet begun: whoever comes to begin it finds it over", async () => {
+  test("ends a child that was opened and not yet begun: a later start finds it ended", async () => {
     const on = lab();
     let bodies = 0;
     const kid = durable("kid", (ctx, n: number) => ctx.step("work", () => void (bodies += n)));
@@ -177,7 +177,7 @@ describe("H45 a cancellation of the parent", () => {
     expect(bodies).toBe(0);
   });
 
-  test("reaches children of children that are parked, whoever asks; again it changes nothing", async () => {
+  test("reaches parked children of children, from any caller; a second cancel changes nothing", async () => {
     const on = lab();
     const toy = durable("toy", (ctx) => ctx.suspend("never"));
     const kid = durable("kid", (ctx) => Promise.all([ctx.child(toy), ctx.sleep("1y")]));

@@ -25,7 +25,7 @@ function family(ran: Ran, knows: Family["knows"]): Family {
     const bad = durable("bad", (ctx) =>
       ctx.step("fail", () => Promise.reject(new Error("no")), { retry: false }),
     );
-    const mute = durable("mute", (ctx) => ctx.suspend("nobody knows"));
+    const mute = durable("mute", (ctx) => ctx.suspend("unknown"));
     const parent = durable("parent", async (ctx) => {
       const beside = await ctx.parallel({
         kid: (c) => c.child(kid, "ann"),
@@ -85,7 +85,7 @@ describe.each(["all", "the parent"] as const)("every life knows %s", (knows) => 
             fault,
           });
           expect(outputOf(end), told).toEqual(output);
-          // A child that told its end and died is over once somebody who has its code looks at it; nothing runs again.
+          // A child that reported its end and died is over once a process with its code advances it; nothing runs again.
           const bodies = ran.bodies.length;
           const workflows = family(ran, knows).workflows(world);
           await world.run(createApp({ storage, world, secret, workflows }).sweep());

@@ -19,7 +19,7 @@ describe("a child that is cancelled alone", () => {
     const { runId } = await childOf(on);
     const app = createApp({ ...on, workflows: [flow, kid] });
     expect(await app.cancel(runId, "not this one")).toMatchObject({ status: "cancelled", runId });
-    // Its parent is told, and woken where its code is.
+    // Its end is reported to its parent, which is driven where its code is.
     await on.world.advance(1_000);
     expect(outputOf(await app.get("r").outcome())).toEqual([["cancelled", "kid"], 1]);
     expect(outputOf(await replayOf(on, flow))).toEqual([["cancelled", "kid"], 1]);
@@ -50,9 +50,9 @@ describe("a child that is cancelled alone", () => {
   });
 });
 
-describe("a child nobody waits for any more", () => {
+describe("a child that is no longer needed", () => {
   const mute = durable("mute", (ctx) => ctx.suspend<string>("never"));
-  /** Long work that says whether it was told to stop. */
+  /** Long work that notes whether it was aborted. */
   const busy = (on: Lab, seen: string[]) =>
     durable("busy", (ctx) =>
       ctx.step("long", async ({ signal }) => {
@@ -177,7 +177,7 @@ describe("a child nobody waits for any more", () => {
     expect(on.world.warnings).toEqual([]);
   });
 
-  test("that ended as its race was decided stays ended, and its output reaches nobody", async () => {
+  test("that ended as its race was decided stays ended, and its output is not delivered", async () => {
     for (let ms = 0; ms <= 12; ms++) {
       const on = lab();
       const quick = durable("quick", (ctx) => ctx.step("work", () => pause(on.world, 1_000)));

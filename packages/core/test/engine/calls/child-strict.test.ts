@@ -23,7 +23,7 @@ test("H42 under --unhandled-rejections=strict: failures of children and items re
     raced: expect.stringMatching(/quick|late/),
     left: 2,
   });
-  // Those whose sibling failed were told, and are cancelled; a body that ran beside a failed step was waited for.
+  // Those whose sibling failed were aborted, and are cancelled; a body that ran beside a failed step was waited for.
   expect(said.ended.filter((line) => line.startsWith("item"))).toEqual(["item 0 told", "item 2 told"]);
   expect(said.statuses.filter((line) => line === "slow cancelled").length).toBeGreaterThanOrEqual(2);
   expect(said.statuses.filter((line) => line === "bad failed")).toHaveLength(4);

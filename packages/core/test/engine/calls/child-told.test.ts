@@ -37,7 +37,7 @@ function hurtAt(on: Lab, { kind, runId, fault }: { kind: string; runId: string; 
 
 const day = 86_400_000;
 
-describe("an end that is told and lost", () => {
+describe("an end whose report is lost", () => {
   const moments = [
     ["the parent", "child.completed"],
     ["the child", "run.completed"],
@@ -53,7 +53,7 @@ describe("an end that is told and lost", () => {
   const cases = moments.flatMap(([whose, kind]) => faults.map((fault) => [fault, whose, kind] as const));
 
   test.each(cases)(
-    "%s when the end is written to %s: told once, and the parent goes on",
+    "%s when the end is written to %s: reported once, and the parent continues",
     async (fault, whose, kind) => {
       const on = lab();
       const ran = new Ran();
@@ -80,7 +80,7 @@ describe("an end that is told and lost", () => {
     },
   );
 
-  test("a child that ended and never told is looked at: in ten minutes, then ever more rarely", async () => {
+  test("a child that ended and never reported is checked: after ten minutes, then at growing intervals", async () => {
     const on = lab();
     const kid = durable("kid", (ctx) => ctx.suspend<string>("n"));
     const flow = durable("parent", async (ctx) => `got ${await ctx.child(kid)}`);
@@ -173,7 +173,7 @@ describe("a parent that changes hands", () => {
     await on.world.advance(1_000);
     expect(bodies).toBe(1);
     dead.freeze();
-    // It is asked for once while the lease of the dead one stands, as by somebody who waits for it.
+    // It is requested once while the lease of the dead driver is valid, as by a caller that waits for it.
     await runOf(on, flow);
     open(on, [flow]);
     const at = on.world.now();

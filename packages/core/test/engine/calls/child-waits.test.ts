@@ -137,7 +137,7 @@ describe("the waits of children and grandchildren", () => {
     const resumed = await on.world.run(toy.with({ ...on }).resume(token, "red"));
     expect(resumed).toMatchObject({ status: "accepted", outcome: { status: "completed", output: "red" } });
     await on.world.advance(1_000);
-    // Nobody here has the parent's code; the end of the child stands in its journal.
+    // No process here has the parent's code; the end of the child is in its journal.
     const app = createApp({ ...on, workflows: [flow] });
     expect(await app.get("r").outcome()).toMatchObject({ status: "running" });
     expect((await app.list({ dueAt: on.world.now() })).runs.map(({ runId }) => runId)).toEqual(["r"]);
@@ -183,17 +183,20 @@ describe("the waits of children and grandchildren", () => {
   test.each([
     ["that has all, at once", [family, kid, toy], 0],
     ["that has the parent alone, when it looks after its children", [family], 600_000],
-  ])("H28 delivered with nobody woken, they are found by a sweep of an app %s", async (_, workflows, ms) => {
-    const on = lab();
-    await on.world.run(family.with({ ...on }).run(undefined, { id: "r" }));
-    const parked = await standing(on);
-    const door = createApp({ ...on, workflows: [] });
-    for (const key of keys) await door.deliver(tokenOf(parked, key), answers[key.split("/").at(-1)!]);
-    const app = createApp({ ...on, workflows });
-    await on.world.advance(ms);
-    for (let sweeps = 0; sweeps < 3; sweeps++) await on.world.run(app.sweep());
-    expect(outputOf(await standing(on))).toBe(done);
-  });
+  ])(
+    "H28 delivered without a notification, they are found by a sweep of an app %s",
+    async (_, workflows, ms) => {
+      const on = lab();
+      await on.world.run(family.with({ ...on }).run(undefined, { id: "r" }));
+      const parked = await standing(on);
+      const door = createApp({ ...on, workflows: [] });
+      for (const key of keys) await door.deliver(tokenOf(parked, key), answers[key.split("/").at(-1)!]);
+      const app = createApp({ ...on, workflows });
+      await on.world.advance(ms);
+      for (let sweeps = 0; sweeps < 3; sweeps++) await on.world.run(app.sweep());
+      expect(outputOf(await standing(on))).toBe(done);
+    },
+  );
 });
 
 describe("a child that sleeps longer than patience", () => {

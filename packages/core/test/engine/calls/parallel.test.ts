@@ -151,7 +151,7 @@ describe("parallel", () => {
     },
   );
 
-  test("with a concurrency that is none is refused", async () => {
+  test("with an invalid concurrency is refused", async () => {
     for (const concurrency of [0, -1, Number.NaN]) {
       const outcome = await runOf(
         lab(),
@@ -226,7 +226,7 @@ describe("parallel", () => {
   });
 });
 
-test("H9 a step that nobody awaits is drained before the run ends, and so is what it failed with", async () => {
+test("H9 a step that is not awaited is drained before the run ends, and so is its failure", async () => {
   const on = lab();
   const rejections = unhandled();
   const flow = durable("dangling", (ctx) => {

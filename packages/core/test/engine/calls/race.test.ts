@@ -15,12 +15,12 @@ test("a race ends the run at once though the loser's body never ends", async () 
 
 test("a race of no branches is a typed error, and does not hang the run", async () => {
   const { world, storage } = lab();
-  const flow = durable("nobody", (ctx) => ctx.race({})).with({ storage, world, secret });
+  const flow = durable("empty", (ctx) => ctx.race({})).with({ storage, world, secret });
   const outcome = await world.run(Promise.race([flow.run(undefined, { id: "r" }), pause(world, 600_000)]));
   expect(outcome).toMatchObject({ status: "failed", error: { code: "invalid-options" } });
 });
 
-test("a race's loser is told by its signal who was first, and what it throws then is nobody's failure", async () => {
+test("the signal of a race's loser names the winner, and an error that the loser then throws is dropped", async () => {
   const on = lab();
   const rejections = unhandled();
   const reasons: string[] = [];
@@ -66,7 +66,7 @@ test.each(["resume", "deliver"] as const)(
   },
 );
 
-test("a race is lost by whoever fails later, and failed by whoever fails first", async () => {
+test("a race fails if the first branch to settle fails; a later failure is dropped", async () => {
   const on = lab();
   const bad = (ms: number) => () => pause(on.world, ms).then(() => Promise.reject(new Error("no")));
   const flow = durable("failed", async (ctx) => {

@@ -24,7 +24,7 @@ test("a RetryError with an invalid Date falls back to the policy's own delay", (
   expect(nextAttemptAt(policy, { error, attempt: 1 }, { now: 0, random: 0 })).toBe(1_000);
 });
 
-/** A step that throws what it is told, attempt by attempt, and notes when each began. */
+/** A step that throws the given errors, attempt by attempt, and notes when each began. */
 function flaky(on: Lab, errors: readonly unknown[], options: StepOptions = {}) {
   const began: number[] = [];
   const start = on.world.now();

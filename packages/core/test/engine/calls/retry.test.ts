@@ -152,7 +152,7 @@ describe("a delay that was asked for", () => {
     expect(wait(failing({ responseHeaders: { "retry-after": "1" } }), 5)).toBeNull();
   });
 
-  it("a time nobody can read leaves the delay to the policy: a thrown error must not throw again", () => {
+  it("an unreadable time leaves the delay to the policy: a thrown error must not throw again", () => {
     const odd = [
       "soon",
       "",
@@ -180,7 +180,7 @@ describe("a delay that was asked for", () => {
     ["parts of a millisecond", { "retry-after-ms": "250.4" }, 250],
     ["milliseconds before seconds", { "retry-after-ms": "250", "retry-after": "7" }, 250],
     ["no milliseconds", { "retry-after-ms": "0", "retry-after": "7" }, 7_000],
-    ["milliseconds that are none", { "retry-after-ms": "x", "retry-after": "7" }, 7_000],
+    ["invalid milliseconds", { "retry-after-ms": "x", "retry-after": "7" }, 7_000],
     ["too long a time: a day at most", { "retry-after": "99999999" }, 86_400_000],
     ["too long in milliseconds", { "retry-after-ms": "1e300" }, 86_400_000],
     ["without end", { "retry-after": "Infinity" }, 86_400_000],
@@ -206,7 +206,7 @@ describe("a delay that was asked for", () => {
     }
   });
 
-  it("odd headers are none", () => {
+  it("odd headers are ignored", () => {
     for (const headers of [null, undefined, 5, "retry-after: 5", []])
       expect(wait(failing({ headers }))).toBe(1_000);
   });

@@ -247,7 +247,7 @@ const declared = (input: unknown) =>
     return ctx.suspend("ok");
   });
 
-test("a declared input is told apart by content, not by the order of its fields", async () => {
+test("a declared input is compared by content, not by the order of its fields", async () => {
   const on = lab();
   await runOf(on, declared({ model: "a", at: new Date(1) }));
   expect(await runOf(on, declared({ at: new Date(1), model: "a" }))).toMatchObject({ status: "suspended" });

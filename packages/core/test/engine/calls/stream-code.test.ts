@@ -161,7 +161,7 @@ test("ten streams that end together share their appends", async () => {
   expect(storage.counts.appends, "start, all chunks and ends, and the end").toBeLessThanOrEqual(4);
 });
 
-test("repeated names side by side pair with their records on replay, whoever ends first", async () => {
+test("repeated concurrent names match their records on replay, whichever ends first", async () => {
   const on = lab();
   const flow = durable("twins", async (ctx) => {
     const made = [300, 100, 200].map((ms) =>

@@ -155,7 +155,7 @@ describe.each(labs)("H47, H21 a zombie of attempt 1 on %s", (_, make) => {
           ...words("second").map((word) => `${cut === 0 ? 1 : 2} ${word}`),
         ]);
         expect((outputOf(outcome) as string[]).slice(0, count), when).toEqual(words("second"));
-        expect(late, "the zombie learns where the run stands").toMatchObject({
+        expect(late, "the zombie learns the state of the run").toMatchObject({
           status: expect.stringMatching(/completed|running/),
         });
         const reset = cut === 0 ? [] : (["reset 2"] as const);

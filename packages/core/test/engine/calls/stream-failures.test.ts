@@ -6,7 +6,7 @@ import { unhandled } from "../../support/behaviour-unhandled.ts";
 import { chunksOf, isDense, labs, range, readAll, timed, wholeOf } from "../../support/stream-lab.ts";
 
 describe.each(labs)("a stream that fails half-way, on %s", (_, make) => {
-  test("begins anew under a new number; the reader is told to drop what it saw", async () => {
+  test("begins anew under a new number; the reader gets a reset", async () => {
     const on = make();
     const calls: number[] = [];
     const flow = durable("flaky", (ctx) =>
@@ -95,7 +95,7 @@ test("the producer's own failure, before any chunk, is retried like a step's; Re
   expect(await chunksOf(flow.with({ ...on }).get("r"))).toMatchObject([{ attempt: 2, from: 0 }]);
 });
 
-test("H50 a chunk that cannot be kept fails the stream at once, by its path; the producer is told to stop", async () => {
+test("H50 a chunk that cannot be recorded fails the stream at once, with its path; the producer is stopped", async () => {
   const on = lab();
   let ended = 0;
   const flow = durable("odd", (ctx) =>
@@ -170,8 +170,8 @@ describe("the time limit of a stream", () => {
   });
 });
 
-describe("a stream nobody needs any more", () => {
-  test("H45 on cancel: the signal fires, the generator's finally runs, readers are told", async () => {
+describe("a stream that is no longer needed", () => {
+  test("H45 on cancel: the signal fires, the generator's finally runs, readers get an error", async () => {
     const on = lab();
     const rejections = unhandled();
     const { world, timers } = timed(on.world);

@@ -36,7 +36,7 @@ async function durableChunks(on: Lab, flow: ReturnType<typeof fast>["flow"]): Pr
 }
 
 describe("a producer that is faster than the storage (K2, H48)", () => {
-  test("holds two batches at most while the storage stands still, however long", async () => {
+  test("holds two batches at most while the storage does not respond, however long", async () => {
     const on = lab();
     const storage = held(on.storage);
     const { flow, given } = fast(5_000);
@@ -94,7 +94,7 @@ describe("a producer that is faster than the storage (K2, H48)", () => {
   });
 
   test.each(["cancel", "time-out", "another driver"] as const)(
-    "is told of its end while it waits for the storage: %s",
+    "is stopped while it waits for the storage: %s",
     async (why) => {
       const on = lab();
       const { world, timers } = timed(on.world);
@@ -186,7 +186,7 @@ describe.each(labs)("H46 chunk order on %s", (name, make) => {
   });
 });
 
-test("a stream that nobody awaits is recorded before its run ends", async () => {
+test("a stream that is not awaited is recorded before its run ends", async () => {
   const on = lab();
   const flow = durable("forgotten", async (ctx) => {
     void ctx.stream("words", async function* () {
@@ -208,7 +208,7 @@ test("a stream that nobody awaits is recorded before its run ends", async () => 
   ]);
 });
 
-test("a storage that fails for good stops the drive; the producer is told, and no timer stays", async () => {
+test("a storage that fails for good stops the drive; the producer is aborted, and no timer stays", async () => {
   const on = lab();
   const { world, timers } = timed(on.world);
   const storage: Storage = faultyStorage(on.storage, {

@@ -222,7 +222,7 @@ test("work that is no function is refused by name", async () => {
   expect(await runOf(on, flow)).toMatchObject({ status: "failed", error: { code: "invalid-options" } });
 });
 
-test("the producer is told its attempt, and a key that is its own in every run", async () => {
+test("the producer gets its attempt, and a key that differs in every run", async () => {
   const on = lab();
   const told: unknown[] = [];
   const flow = durable("told", (ctx) =>

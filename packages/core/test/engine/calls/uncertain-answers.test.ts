@@ -14,7 +14,7 @@ async function answer(on: Lab, flow: Flow, value: unknown, key = "charge/uncerta
   return on.world.run(flow.with({ ...on }).resume(tokenOf(outcome, key), value));
 }
 
-describe("whoever is asked answers", () => {
+describe("an answer to the question", () => {
   test("completed: the value is the step's output, and the effect is not repeated", async () => {
     const on = lab();
     const taken = till();
@@ -103,7 +103,7 @@ describe("whoever is asked answers", () => {
     expect(taken.charges).toHaveLength(1);
   });
 
-  test("a crash between the answer and what follows from it asks nobody again", async () => {
+  test("a crash between the answer and its effect does not ask again", async () => {
     for (const value of [{ status: "completed", value: "found" }, { status: "retry" }]) {
       const on = lab();
       const taken = till();
@@ -146,7 +146,7 @@ describe("whoever is asked answers", () => {
   });
 });
 
-describe("wherever the step stands", () => {
+describe("wherever the step is", () => {
   const charges = (c: Context, work: () => string) => c.step("charge", work, { onUncertain: "suspend" });
 
   test("in branches and loops each has a question of its own, and those that ended are not asked about", async () => {

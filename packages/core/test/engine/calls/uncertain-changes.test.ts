@@ -18,7 +18,7 @@ async function answer(on: Lab, flow: Flow, value: unknown, key = "charge/uncerta
 }
 
 describe("a fork of a run with an uncertain step", () => {
-  test("from that step: it begins anew, under a key of its own, and asks nobody about its parent's attempt", async () => {
+  test("from that step: it begins anew, under its own key, and does not ask about its parent's attempt", async () => {
     const on = lab();
     const taken = till();
     const flow = shop(taken, "suspend").with({ ...on });
@@ -44,7 +44,7 @@ describe("a fork of a run with an uncertain step", () => {
     expect(on.world.warnings).toEqual([]);
   });
 
-  test("with another output for it: the question is gone in the fork, and stands in the parent", async () => {
+  test("with another output for it: the question is gone in the fork, and open in the parent", async () => {
     const on = lab();
     const taken = till();
     const flow = shop(taken, "suspend").with({ ...on });
@@ -70,7 +70,7 @@ describe("a fork of a run with an uncertain step", () => {
     // Appends: the start, both beginnings; the outcomes are lost.
     await dieCharged(on, flow);
     const parked = await runOf(on, flow);
-    // The parent is told to charge again, and dies before it does.
+    // The answer tells the parent to charge again, and it dies before it does.
     await createApp({ ...on, workflows: [] }).deliver(tokenOf(parked, "parallel[pay]/charge/uncertain"), {
       status: "retry",
     });
@@ -169,7 +169,7 @@ describe("code that changes while a question is open", () => {
 });
 
 describe("a worker that is stopped (H61)", () => {
-  test("between announcement and start: the attempt is called off, and nobody is asked", async () => {
+  test("between announcement and start: the attempt is called off, and no question is opened", async () => {
     const on = lab();
     const taken = till();
     const flow = shop(taken, "suspend");
@@ -199,7 +199,7 @@ describe("a worker that is stopped (H61)", () => {
     expect(on.world.warnings).toEqual([]);
   });
 
-  test("while the work is under way: it is recorded, and nobody is asked", async () => {
+  test("while the work is under way: it is recorded, and no question is opened", async () => {
     const on = lab();
     const taken = till();
     const flow = durable("shop", async (ctx) => [
@@ -225,7 +225,7 @@ describe("a worker that is stopped (H61)", () => {
   });
 });
 
-test("a step that nobody awaits is done all the same, announced or not", async () => {
+test("a step that is not awaited is still done, announced or not", async () => {
   const on = lab();
   const taken = till();
   const flow = durable("shop", (ctx) => {

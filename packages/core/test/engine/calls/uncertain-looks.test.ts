@@ -5,7 +5,7 @@ import { dieAt, replayOf, runOf } from "../../support/behaviour-lives.ts";
 import { afterDeath, dieCharged, shop, till } from "./support/uncertain-till.ts";
 
 describe("a function finds out", () => {
-  /** Charges, dies, comes back; what the function was told. */
+  /** Charges, dies, comes back; returns the arguments of the function. */
   async function found(find: (uncertain: Uncertain) => unknown, retry: { attempts: number } | false = false) {
     const on = lab();
     const taken = till();
@@ -24,7 +24,7 @@ describe("a function finds out", () => {
     return { on, flow, outcome, asked, begun, charges: taken.charges };
   }
 
-  test("is told key, attempt, start and idempotency key; completed, and the effect is not repeated", async () => {
+  test("gets key, attempt, start and idempotency key; completed, and the effect is not repeated", async () => {
     const { on, flow, outcome, asked, begun, charges } = await found(() => ({
       status: "completed",
       value: "mine",

@@ -77,7 +77,7 @@ describe("a process is killed between the effect and its record, on SQLite (H11)
     expect(charges()).toHaveLength(2);
   });
 
-  test("a function that looks into the file: the effect is one, and nobody is asked", async () => {
+  test("a function that looks into the file: the effect happens once, and no question is opened", async () => {
     const { killed, shop, charges } = place();
     const flow = shop("look");
     await killed("look", "r");

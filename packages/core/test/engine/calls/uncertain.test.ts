@@ -45,7 +45,7 @@ describe("a step with onUncertain, when nothing crashes", () => {
     },
   );
 
-  test("without it there is no announcement; a mode that is none is refused", async () => {
+  test("without it there is no announcement; an invalid mode is refused", async () => {
     const on = lab();
     const { charges, charge } = till();
     const flow = durable("shop", async (ctx) => {
@@ -111,7 +111,7 @@ describe("a step with onUncertain, when nothing crashes", () => {
     expect(kinds.filter((line) => line === "step.started late")).toHaveLength(2);
   });
 
-  test("a crash while it waits for its next attempt asks nothing: nobody doubts how the last one ended", async () => {
+  test("a crash while it waits for its next attempt asks nothing: the end of the last one is recorded", async () => {
     const on = lab();
     let attempts = 0;
     const flow = durable("shop", (ctx) =>
@@ -174,7 +174,7 @@ describe("a driver that dies after the announcement", () => {
       ],
       wakeAt: null,
     });
-    // As often as one looks, and whoever looks.
+    // However often and from wherever it is advanced.
     await on.world.advance(86_400_000);
     const before = await batchesOf(on);
     expect(await runOf(on, flow)).toEqual(outcome);
@@ -212,7 +212,7 @@ describe("a driver that dies after the announcement", () => {
 });
 
 describe("H10 a crash at every I/O", () => {
-  /** Whoever is asked looks at what was charged. */
+  /** Answers the question by looking at the recorded charges. */
   const charges = recorder();
   const looks = ({ idempotencyKey }: { idempotencyKey: string }) =>
     charges.effects.some(({ key }) => key === idempotencyKey)

@@ -7,11 +7,11 @@ import { batchesOf } from "../../support/behaviour-lives.ts";
 export interface Forgetful extends Storage {
   /** Drops the last batches of run "r", and all leases with them, as a restored backup does. */
   forget(batches: number): Promise<void>;
-  /** Brings back what there was before, as whoever finds the newer copy does. */
+  /** Restores the newer copy, as an operator does. */
   restore(): void;
 }
 
-/** Drivers are told nothing by it, and have to look for themselves. */
+/** It sends no notifications, so drivers have to poll. */
 export function forgetful(on: Lab): Forgetful {
   let now: Storage = on.storage;
   return {

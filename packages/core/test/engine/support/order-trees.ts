@@ -26,7 +26,7 @@ export type Tree =
 export interface Walk {
   /** What a step does; it may take its time, and fail where the tree says so. */
   work(node: Tree & { kind: "step" }, info: StepInfo): unknown;
-  /** Told of each wait's token when the wait is made. */
+  /** Called with the token of each wait when the wait is made. */
   waits(token: string): void;
   /** Everything the walk sees, in order. */
   says(text: string): void;
@@ -144,7 +144,7 @@ async function visitGroup(
 ): Promise<unknown> {
   if (node.plain) {
     const strands = node.nodes.map((child) => visit(child, ctx, walk));
-    // A loser that fails later is nobody's business.
+    // The later failure of a loser is dropped.
     for (const strand of strands) strand.catch(() => {});
     if (node.kind === "race") return Promise.race(strands);
     return node.settled

@@ -1,5 +1,5 @@
 /**
- * Branches that fail beside bodies that run, in a process that dies of any rejection nobody handles. Says what the
+ * Branches that fail beside bodies that run, in a process that dies of any unhandled rejection. Says what the
  * run came to, as JSON, and ends by itself.
  */
 

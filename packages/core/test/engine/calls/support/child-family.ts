@@ -1,4 +1,4 @@
-/** Runs that have children: who ran what, and where each of the family stands. */
+/** Runs that have children: which run did what, and the status of each. */
 
 import type { Context, RunHead, Storage } from "@durable/core";
 import type { Lab } from "../../../support/behaviour-lab.ts";

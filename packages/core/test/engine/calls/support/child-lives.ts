@@ -58,7 +58,7 @@ export async function familyHistory(family: Family, hurt: Hurt | null): Promise<
   throw new Error(`Not over after ${mostLives} lives.`);
 }
 
-/** Starts, answers, waits and sweeps until the parent is over. Whoever hears of a lost request calls again. */
+/** Starts, answers, waits and sweeps until the parent is over. A caller whose request was lost calls again. */
 async function toTheEnd(family: Family, world: VirtualWorld, storage: Storage): Promise<Outcome<unknown>> {
   const all = family.workflows(world);
   const workflows = family.knows === "all" ? all : all.slice(0, 1);

@@ -1,5 +1,5 @@
 /**
- * Children and items that fail beside others that run, in a process that dies of any rejection nobody handles.
+ * Children and items that fail beside others that run, in a process that dies of any unhandled rejection.
  * Says what the run came to, as JSON, and ends by itself.
  */
 
@@ -16,7 +16,7 @@ const bad = durable("bad", async (ctx, after: number) => {
 const slow = durable("slow", (ctx, name: string) =>
   ctx.step("work", async ({ signal }) => {
     const told = new Promise((resolve) => signal.addEventListener("abort", resolve));
-    // Items run until they are told to stop.
+    // Items run until they are aborted.
     await Promise.race([told, wait(name.startsWith("item") ? 20_000 : 60)]);
     ended.push(`${name} ${signal.aborted ? "told" : "free"}`);
     return name;
@@ -66,5 +66,5 @@ const kinds = (await run.entries()).map((entry) =>
   "key" in entry ? `${entry.kind} ${entry.key}` : entry.kind,
 );
 console.log(JSON.stringify({ output, ended, statuses, kinds }));
-// Timers of bodies that were told to stop.
+// Timers of bodies that were aborted.
 process.exit();
