@@ -10,8 +10,6 @@ export type Stage = {
   readonly seconds: number;
   /** It writes vitest's JSON report to the file that TEST_REPORT names, and its tests are counted. */
   readonly counts?: boolean;
-  /** Skipped while package.json has no such script. */
-  readonly ifPresent?: boolean;
 };
 
 export const stages: readonly Stage[] = [
@@ -21,12 +19,13 @@ export const stages: readonly Stage[] = [
   { name: "boundaries", seconds: 60 },
   { name: "types", seconds: 180 },
   { name: "knip", seconds: 120 },
-  { name: "lock:check", seconds: 120, ifPresent: true },
+  { name: "lock:check", seconds: 120 },
+  { name: "prose:check", seconds: 60 },
   { name: "build", seconds: 120 },
   { name: "exports:check", seconds: 60 },
   { name: "size", seconds: 60 },
   { name: "packages:check", seconds: 120 },
   { name: "consumers:check", seconds: 420 },
   { name: "docs:check", seconds: 300 },
-  { name: "test:full", seconds: 900, counts: true, ifPresent: true },
+  { name: "test:full", seconds: 900, counts: true },
 ];

@@ -12,9 +12,4 @@ export const allowedProse: readonly Allowed[] = [
     text: "what somebody means in a print dialog",
     reason: "a task in the words of the user who gives it to the agent",
   },
-  {
-    file: "packages/testing/src/sim/visit.ts",
-    text: 'fallback: "nobody answered"',
-    reason: "a value in simulated journals, which no user reads",
-  },
 ];

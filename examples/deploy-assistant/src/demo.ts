@@ -46,7 +46,7 @@ export class Demo {
     rmSync(folder, { recursive: true, force: true });
     await this.#start();
 
-    this.#head("Somebody writes");
+    this.#head("A request arrives");
     await this.#write(request("<1@example.com>", "Please put tide-board 2.0.0 on staging."), "started");
     const first = await this.#question();
 
@@ -54,7 +54,7 @@ export class Demo {
     await this.#kill();
     await this.#start();
 
-    this.#head("The reply goes straight to the run that waits, which nobody has in memory");
+    this.#head("The reply goes straight to the run that waits, which no process has in memory");
     await this.#write(
       reply("<2@example.com>", first, "2.0.0 is not signed off yet. Take 1.1.0, please."),
       "resumed",

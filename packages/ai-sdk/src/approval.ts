@@ -14,7 +14,7 @@ import {
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 
-/** The answer of a person: `true`, `false`, or this object with a reason that the model is told. */
+/** The answer of a person: `true`, `false`, or this object with a reason for the model. */
 export interface Approval {
   readonly approved: boolean;
   readonly reason?: string;
@@ -49,7 +49,7 @@ export function askApproval(
 
 /**
  * For `toolApproval` of the AI SDK 7: `toolApproval: { pay: durableApproval(ctx, "pay") }`. Waits for a
- * person; the SDK tells the model about a denial.
+ * person; the SDK reports a denial to the model.
  */
 export function durableApproval(
   ctx: Context,

@@ -22,10 +22,11 @@ const kinds: readonly FactKind[] = [
 ];
 
 test("every value field of a kind is among those that are checked in its entries", () => {
-  for (const kind of kinds) {
+  const unchecked = kinds.filter((kind) => {
     const { value } = traitsOf({ kind });
-    if (value !== undefined) expect(valueFields({ kind } as never), kind).toContain(value);
-  }
+    return value !== undefined && !valueFields({ kind } as never).includes(value);
+  });
+  expect(unchecked).toEqual([]);
 });
 
 test("every field that is checked belongs to some kind", () => {
