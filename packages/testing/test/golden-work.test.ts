@@ -121,7 +121,7 @@ describe("H54 children", () => {
     const other = flow((ctx) => ctx.child(kid, "another"));
     const { verdict, message } = await verdictOf(journal, other);
     expect(verdict).toBe("diverged");
-    expect(message).toMatch(/key "kid" is recorded with workflow kid, input/);
+    expect(message).toMatch(/"kid" is recorded with workflow kid, input/);
   });
 
   test("are journals of their own, and replay without their parent", async () => {
