@@ -2,6 +2,7 @@
 
 import { DurableError, RemoteStorage, type Bucket } from "@durable/core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { head } from "./head.ts";
 import { s3Bucket, type S3Options } from "../src/index.ts";
 import { startBreakingServer, type BreakingServer, type Fault } from "./breaking-server.ts";
 import { credentials } from "./server.ts";
@@ -189,20 +190,6 @@ describe("what is thrown", () => {
 });
 
 describe("a journal behind connections that break", () => {
-  const head = {
-    locator: "abc",
-    runId: "r",
-    workflow: "w",
-    status: "running",
-    wakeAt: 0,
-    createdAt: 1,
-    updatedAt: 1,
-    steps: 0,
-    label: null,
-    parent: null,
-    ancestors: [],
-  } as const;
-
   test.each(["unread", "lost", "cut"] as const)("H15 %s: a batch is recorded once", async (fault) => {
     const storage = new RemoteStorage(open());
     server.break([fault], /^PUT runs\//);

@@ -1,6 +1,7 @@
 import { DurableError, RemoteStorage, systemWorld } from "@durable/core";
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
+import { head } from "./head.ts";
 import { s3Bucket, Signer } from "../src/index.ts";
 import { credentials } from "./server.ts";
 
@@ -95,19 +96,6 @@ describe("what a store answers is read as it means it", () => {
       },
       { world },
     );
-    const head = {
-      locator: "abc",
-      runId: "r",
-      workflow: "w",
-      status: "running",
-      wakeAt: 0,
-      createdAt: 1,
-      updatedAt: 1,
-      steps: 0,
-      label: null,
-      parent: null,
-      ancestors: [],
-    } as const;
     await storage.append({ locator: "abc", position: 0, batch: "batch", head });
     expect(sent.map(({ init }) => init.method)).toEqual(["PUT", "PUT", "PUT", "PUT"]);
     const bodies = sent.map(({ init }) => new TextDecoder().decode(init.body as Uint8Array));
