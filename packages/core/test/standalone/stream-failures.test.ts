@@ -84,7 +84,7 @@ describe("a producer that fails half-way", () => {
     const reader = failureOf(drained(stream));
     expect(await on.world.run(reader)).toMatchObject({
       code: "too-large",
-      message: expect.stringMatching(/stream "ask" of journal j: number 1000001/),
+      message: expect.stringMatching(/stream "ask" of journal j is number 1000001/),
     });
   });
 
