@@ -26,20 +26,23 @@ describe("round trips are promises, not details", () => {
 
   test("parallel steps that settle together share one append, also when timers of one turn end them", async () => {
     const { world, storage, options } = made();
+    const count = 40;
+    // Set in one go when the last body begins: a busy machine takes a while to begin them all.
+    const waiting: (() => void)[] = [];
+    const timer = (): Promise<void> =>
+      new Promise((resolve) => {
+        if (waiting.push(resolve) === count) for (const each of waiting) setTimeout(each, 5);
+      });
     const flow = durable(
       "together",
       async (ctx) => {
-        await Promise.all(Array.from({ length: 40 }, (_, i) => ctx.step(`s${i}`, async () => i)));
-        await ctx.parallel(
-          Array.from(
-            { length: 40 },
-            () => (c) => c.step("t", () => new Promise<void>((r) => setTimeout(r, 5))),
-          ),
-        );
+        await Promise.all(Array.from({ length: count }, (_, i) => ctx.step(`s${i}`, async () => i)));
+        await ctx.parallel(Array.from({ length: count }, () => (c) => c.step("t", timer)));
       },
       options,
     );
     await world.run(flow.run());
+    expect(waiting).toHaveLength(count);
     // Start, one for the first forty, at most three for timers that straddle a turn, and the end.
     expect(storage.counts.appends).toBeLessThanOrEqual(6);
   });
