@@ -4,7 +4,7 @@ import type { PlantedBug } from "./patch.ts";
 const because = "the simulations use another storage";
 
 function seenBy(test: string): { readonly test: string; readonly because: string } {
-  return { test: `packages/core/test/${test}.test.ts`, because };
+  return { test: `packages/core/test/adapters/remote/${test}.test.ts`, because };
 }
 
 export const plantedInBuckets: readonly PlantedBug[] = [
@@ -15,7 +15,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: "const created = await this.#bucket.create(slotKey(place), writeObject(record));",
     replace: "const created = await this.#bucket.put(slotKey(place), writeObject(record)).then(() => true);",
     why: "Two drivers write the same slot, and both get success.",
-    seenBy: seenBy("remote-fuzz"),
+    seenBy: seenBy("fuzz"),
   },
   {
     name: "own-record-taken-for-a-stranger's",
@@ -24,7 +24,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: 'if (!created && (await this.#get(place))?.id !== record.id) return "taken";',
     replace: 'if (!created) return "taken";',
     why: "A write whose reply was lost is written again after itself, or refused as a conflict.",
-    seenBy: seenBy("remote-conformance"),
+    seenBy: seenBy("conformance"),
   },
   {
     name: "snapshot-believed",
@@ -33,7 +33,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: "        await this.#readOn(log);\n",
     replace: "",
     why: "A run is read as it was when its snapshot was made.",
-    seenBy: seenBy("remote-faults"),
+    seenBy: seenBy("faults"),
   },
   {
     name: "sleeper-not-fenced",
@@ -42,7 +42,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: "return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);",
     replace: "return log.aliveAt >= 0 || believedMs > 0 || this.isAlive(log);",
     why: "A driver that was paused while its run was deleted writes into a deleted slot, and gets success.",
-    seenBy: seenBy("remote-deletion"),
+    seenBy: seenBy("deletion"),
   },
   {
     name: "fork-begins-unannounced",
@@ -51,7 +51,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: "    if (position === 0) await this.#family.register(head, reader);\n",
     replace: "",
     why: "A parent is deleted permanently although a fork reads it.",
-    seenBy: seenBy("remote-deletion"),
+    seenBy: seenBy("deletion"),
   },
   {
     name: "closed-though-read",
@@ -60,7 +60,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: "const closed = state.readers.length === 0;",
     replace: "const closed = state.readers.length >= 0;",
     why: "Deleting a run also deletes records that its forks read.",
-    seenBy: seenBy("remote-deletion"),
+    seenBy: seenBy("deletion"),
   },
   {
     name: "gone-not-said",
@@ -69,6 +69,6 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     find: "    await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));\n",
     replace: "",
     why: "The slots of a deleted run are removed, but its first slot does not mark it as deleted.",
-    seenBy: seenBy("remote-deletion"),
+    seenBy: seenBy("deletion"),
   },
 ];

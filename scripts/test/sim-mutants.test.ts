@@ -1,7 +1,8 @@
 /** The test of the tests, in small: patches still apply, nothing is without one, and some die at once. */
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
+import { root } from "../lib/workspace.ts";
 import { hunt } from "../mutants/hunt.ts";
 import { isOtherCode, mask, mutantsOf } from "../mutants/mutate.ts";
 import { coreSources, patched, patchesOf, readSource, type PlantedBug } from "../mutants/patch.ts";
@@ -31,6 +32,12 @@ test.each(planted.map((bug) => [bug.name, bug] as const))("%s still applies", (_
     const source = readSource(file);
     expect(patched(file, source, patchesOf(bug))).not.toBe(source);
   }
+});
+
+test("the tests that are to catch a bug exist", () => {
+  const named = planted.flatMap(({ seenBy }) => (seenBy === undefined ? [] : [seenBy.test]));
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
 test("every law and every numbered invariant has one", () => {
