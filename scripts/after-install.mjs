@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { isTooOld, neededNode } from "./node-version.mjs";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const modules = join(root, "node_modules");
@@ -33,12 +34,11 @@ for (const folder of [
 
 const [, machine = process.versions.node] =
   /\bnode\/v(\S+)/.exec(process.env.npm_config_user_agent ?? "") ?? [];
-const [major = 0, minor = 0] = machine.split(".").map(Number);
-if (major < 22 || (major === 22 && minor < 18)) {
+if (isTooOld(machine)) {
   const works = bundled.some((name) => existsSync(join(modules, name, "bin")));
   console.log(
     works
       ? `Node ${machine} is older than this project needs; its npm scripts run on the Node that came with it.`
-      : `Node ${machine} is too old for this project, and no Node came with it for this platform: install Node 22.18 or newer.`,
+      : `Node ${machine} is too old for this project, and no Node came with it for this platform: install Node ${neededNode} or newer.`,
   );
 }

@@ -1,11 +1,10 @@
-// Plain JavaScript that runs on old Nodes too: its job is to say why nothing else would.
-const needed = [22, 18];
-const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+// Says why nothing would work on an old Node. Runs before the demo and the tests.
+import { isTooOld, neededNode } from "./node-version.mjs";
 
-if (major < needed[0] || (major === needed[0] && minor < needed[1])) {
+if (isTooOld(process.versions.node)) {
   console.error(
-    `Node ${process.versions.node} is too old for this workspace, which needs ${needed.join(".")} or newer: ` +
-      "run `npm install` (without --ignore-scripts), which brings its own Node, and start this again through npm.",
+    `Node ${process.versions.node} is too old for this workspace, which needs ${neededNode} or newer. ` +
+      "Run `npm install` without --omit=optional, which installs a Node for the common platforms, and start this through npm.",
   );
   process.exit(1);
 }
