@@ -49,6 +49,7 @@ export { MemoryBucket } from "./adapters/remote/memory-bucket.ts";
 export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
 export type {
   AppendRequest,
+  BlockedNote,
   Lease,
   ListPage,
   ListQuery,

@@ -16,7 +16,7 @@ import type {
   RunHead,
   Storage,
 } from "../ports/storage.ts";
-import { conflict, pageSize, readCursor, refuseBlobs } from "../ports/storage-kit.ts";
+import { conflict, isOfWorkflow, pageSize, readCursor, refuseBlobs } from "../ports/storage-kit.ts";
 
 interface KeptBlob {
   readonly body: string;
@@ -119,7 +119,7 @@ export class MemoryStorage implements Storage {
     const { workflow, status, parent, dueAt } = query;
     const due = dueAt !== undefined;
     const found = [...this.#runs.values()]
-      .filter(({ head, deleted }) => !deleted && (workflow === undefined || head.workflow === workflow))
+      .filter(({ head, deleted }) => !deleted && isOfWorkflow(head.workflow, workflow))
       .filter(({ head }) => status === undefined || head.status === status)
       .filter(({ head }) => parent === undefined || head.parent === parent)
       .filter((run) => !due || this.#isDue(run, dueAt))

@@ -2,14 +2,19 @@
 
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
-import type { NamedBlob } from "./storage.ts";
+import type { ListQuery, NamedBlob } from "./storage.ts";
 
 export function pageSize(limit = 100): number {
   return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
 }
 
+/** True for a run of the workflow, or of one of the workflows, that a query asks for. */
+export function isOfWorkflow(workflow: string, asked: ListQuery["workflow"]): boolean {
+  return asked === undefined || (typeof asked === "string" ? workflow === asked : asked.includes(workflow));
+}
+
 /** Parses a cursor `wakeAt:id`, for storages that number their runs in the order of creation. */
-export function readCursor(cursor: string | undefined): readonly number[] | null {
+export function readCursor(cursor: string | null | undefined): readonly number[] | null {
   const parts = cursor?.split(":").map(Number) ?? null;
   if (parts === null || (parts.length === 2 && parts.every(Number.isFinite))) return parts;
   throw new DurableError(

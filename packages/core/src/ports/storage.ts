@@ -4,8 +4,20 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
-/** The status of a run in lists. `blocked` is not one of them, because it is not recorded. */
-export type RunStatus = "running" | "suspended" | "completed" | "failed" | "cancelled";
+/** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
+export type RunStatus = "running" | "suspended" | "blocked" | "completed" | "failed" | "cancelled";
+
+/** Why a run cannot continue now, and since when. Kept beside its head, never in its journal. */
+export interface BlockedNote {
+  /** The code of the error. */
+  readonly code: string;
+  /** The message of the error: what to do. */
+  readonly message: string;
+  /** When the run became blocked, in milliseconds since the epoch. */
+  readonly since: number;
+  /** How many batches the journal had. The note is void once the journal has more. */
+  readonly length: number;
+}
 
 /**
  * A summary of a run for lists and timers, computed from its journal and written in the same operation as
@@ -31,6 +43,12 @@ export interface RunHead {
   readonly parent: string | null;
   /** Locators of runs whose batches this run reads: they are kept until it is gone. */
   readonly ancestors: readonly string[];
+  /** From which position this run reads each of its ancestors; all zero when it is missing. */
+  readonly readsFrom?: readonly number[];
+  /** The position of the batch that begins the current chapter; 0 when it is missing. */
+  readonly chapter?: number;
+  /** In lists only: the note of a run whose status is `blocked`. */
+  readonly blocked?: BlockedNote;
 }
 
 /**
@@ -38,7 +56,7 @@ export interface RunHead {
  */
 export interface NamedBlob {
   readonly name: string;
-  /** Missing when this run, or one that it reads, has referred to it before. */
+  /** Missing when this run, or one that it reads, has referred to it before. A chapter names its blobs anew. */
   readonly body?: string;
 }
 
@@ -63,20 +81,23 @@ export interface Lease {
   readonly starts: number;
   /** How many batches the journal had when the lease was granted: a driver that has read fewer reads on. */
   readonly length: number;
+  /** The note that this lease made void, if there was one. */
+  readonly blocked?: BlockedNote;
 }
 
 /** Which runs to list. */
 export interface ListQuery {
-  readonly workflow?: string;
-  readonly status?: RunStatus;
+  /** Only runs of this workflow, or of one of these. */
+  readonly workflow?: string | readonly string[] | undefined;
+  readonly status?: RunStatus | undefined;
   /** Only forks and children of this run. */
-  readonly parent?: string;
+  readonly parent?: string | undefined;
   /** Only runs that want a driver at this time and have no live one. */
-  readonly dueAt?: number;
+  readonly dueAt?: number | undefined;
   /** Runs per page. */
-  readonly limit?: number;
-  /** `next` of the previous page. */
-  readonly cursor?: string;
+  readonly limit?: number | undefined;
+  /** `next` of the previous page; `null` begins at the first page. */
+  readonly cursor?: string | null | undefined;
 }
 
 /** A page of runs. */
@@ -92,10 +113,14 @@ export interface ReadReply {
   readonly batches: readonly string[];
   /** How many batches the journal has. */
   readonly length: number;
-  /** Bodies of the blobs that these batches were the first of their run to refer to. */
+  /** Bodies of the blobs that these batches were the first of their chapter to refer to. */
   readonly blobs?: Readonly<Record<string, string>>;
   /** True for a run that was deleted and is kept only for forks that read it. */
   readonly deleted?: boolean;
+  /** The position of the first batch, where it is not the one that was asked for: earlier ones were dropped. */
+  readonly from?: number;
+  /** The note of the run, unless it is void. */
+  readonly blocked?: BlockedNote;
 }
 
 /**
@@ -113,7 +138,10 @@ export interface Storage {
   read(locator: string, from?: number): Promise<ReadReply>;
   /** Newest first; with `dueAt`, those that are due longest first. */
   list(query?: ListQuery): Promise<ListPage>;
-  /** Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. */
+  /**
+   * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
+   * `ttlMs` 0 the owner gives it back: the run is due again, and this start does not count.
+   */
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null>;
   /** Releases the lease; `quietMs` keeps a blocked run out of `dueAt` lists for that time. */
   release(locator: string, owner: string, quietMs?: number): Promise<void>;
@@ -122,6 +150,21 @@ export interface Storage {
    * them.
    */
   delete(locator: string): Promise<void>;
+  /**
+   * Batches from the beginning of the current chapter on; `from` is its position. Without it, a run is read
+   * from its first batch.
+   */
+  readChapter?(locator: string): Promise<ReadReply & { readonly from: number }>;
+  /**
+   * Removes the batches before a position at which a chapter begins. Rejects with code `conflict` while a
+   * fork reads one of them. Without it, all chapters are kept.
+   */
+  dropChapters?(locator: string, before: number): Promise<void>;
+  /**
+   * Keeps a note beside the head of a run that is blocked. It is void once the journal has more than
+   * `note.length` batches or the run is leased. Without it, a blocked run is listed under its recorded status.
+   */
+  note?(locator: string, note: BlockedNote): Promise<void>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */

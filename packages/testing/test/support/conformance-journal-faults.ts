@@ -173,7 +173,7 @@ export const journalFaults: readonly Planted[] = [
     (good) => ({
       list: (query = {}) =>
         heads(good, without(query, "workflow"), (runs) =>
-          runs.filter((run) => same(run.workflow, query.workflow)),
+          runs.filter((run) => same(run.workflow, String(query.workflow))),
         ),
     }),
   ],

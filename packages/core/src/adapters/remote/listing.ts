@@ -26,7 +26,8 @@ export class Listing {
   }
 
   async list(query: ListQuery): Promise<ListPage> {
-    const { cursor = "", status } = query;
+    const { status } = query;
+    const cursor = query.cursor ?? "";
     if (!/^(|[\d.]+\.[\w-]+)$/.test(cursor)) throw badCursor(cursor);
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
     const sources = (status === undefined ? statuses : [status]).map((each) =>
@@ -85,7 +86,7 @@ export class Listing {
   }
 
   /** Runs that are running, and suspended runs whose time has come; those that are due longest come first. */
-  async #due({ status, cursor = "" }: ListQuery, dueAt: number): Promise<Marker[]> {
+  async #due({ status, cursor }: ListQuery, dueAt: number): Promise<Marker[]> {
     const latest = timeText(dueAt);
     const found: Marker[] = [];
     const gather = async (prefix: string, sorted: boolean): Promise<void> => {
@@ -99,7 +100,7 @@ export class Listing {
     if (status === undefined || status === "running") await gather(statusPrefix("running"), false);
     if (status === undefined || status === "suspended") await gather(timersPrefix, true);
     return found
-      .filter(({ order }) => order > cursor)
+      .filter(({ order }) => order > (cursor ?? ""))
       .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
   }
 
@@ -134,7 +135,7 @@ function flipped(digits: string): string {
 
 function mayBe({ workflow, parent }: Marker, query: ListQuery): boolean {
   return (
-    (query.workflow === undefined || workflow === hint(query.workflow)) &&
+    (query.workflow === undefined || [query.workflow].flat().some((name) => workflow === hint(name))) &&
     (query.parent === undefined || parent === hint(query.parent))
   );
 }

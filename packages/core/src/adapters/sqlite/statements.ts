@@ -93,7 +93,8 @@ export function listText(query: ListQuery, due: DueNow): { text: string; values:
     values.push(...more);
   };
   const [wakeAt, id] = readCursor(query.cursor) ?? [];
-  if (query.workflow !== undefined) and("workflow = ?", query.workflow);
+  if (query.workflow !== undefined)
+    and("workflow IN (SELECT value FROM json_each(?))", JSON.stringify([query.workflow].flat()));
   if (query.status !== undefined) and("status = ?", query.status);
   if (query.parent !== undefined) and("parent = ?", query.parent);
   if (query.dueAt === undefined) {
