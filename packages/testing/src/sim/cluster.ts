@@ -296,10 +296,10 @@ export class Cluster {
         : process.random.chance(0.5)
           ? { from: key }
           : { after: key };
-    const made = await run.fork({ ...cut, ...(options.id === undefined ? {} : { id: options.id }) });
     const how = (["from", "after", "edit"] as const).find((name) => name in cut) ?? "from";
-    // A fork that existed already was made at another step.
-    if (options.id === undefined) this.history.forks.push({ id: made.id, key, how });
+    // The request may be applied although no reply arrives, so it is noted before it is sent.
+    this.history.forks.push({ parent: runId, id: options.id ?? null, key, how });
+    const made = await run.fork({ ...cut, ...(options.id === undefined ? {} : { id: options.id }) });
     this.history.meet(options.edit === true ? "a fork with an edit" : "a fork");
     if (/running|suspended/.test(this.history.run(runId)?.status ?? ""))
       this.history.meet("a fork of an open run");

@@ -54,6 +54,8 @@ const families = [
   "a cancel of a run with children",
 ];
 
+const cuts = ["a cut that a step asked for", "a cut of a fork of a fork", "a cut in changed code"];
+
 const streams = ["a reader that came back", "a reset seen by a reader", "a stream read to its end"];
 
 /** The rule of a step and how its uncertain attempt was settled. */
@@ -91,6 +93,7 @@ export const toBeMet: readonly string[] = [
   "a fork with an edit",
   "a fork of an open run",
   "work reused by a fork",
+  ...cuts,
   "a body that ran twice",
   "a warm run went on",
   "a record that was sealed before the rotation",

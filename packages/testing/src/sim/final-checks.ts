@@ -38,8 +38,7 @@ export async function judge(cluster: Cluster): Promise<void> {
     judgeChildren(history, run);
     judgeAnswers(history, run, entries);
     judgeInheritance(history, run, entries);
-    const fork = history.forks.find(({ id }) => id === run.runId);
-    if (fork !== undefined) judgeFork(history, run, fork);
+    judgeFork(history, run);
     judgeOutput(cluster, run, await coldStart(cluster, run));
   }
 }

@@ -67,7 +67,9 @@ export interface Decision {
 
 /** How a fork was requested. */
 export interface ForkNote {
-  readonly id: string;
+  readonly parent: string;
+  /** Null when the library chose the id. */
+  readonly id: string | null;
   readonly key: string;
   readonly how: "from" | "after" | "edit";
 }

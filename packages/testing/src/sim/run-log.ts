@@ -31,7 +31,9 @@ export interface WrittenEntry {
   readonly childOf?: ChildOf;
   readonly answer?: number;
   readonly base?: number;
-  readonly edits?: readonly unknown[];
+  readonly edits?: readonly { readonly key: string }[];
+  /** Where a fork went back to. */
+  readonly cuts?: readonly { readonly key: string; readonly keep: boolean }[];
   readonly after?: number;
   readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
@@ -74,6 +76,19 @@ export interface RunLog {
   deleted: boolean;
   /** The storage forgot a batch of this run, so most checks skip it. */
   tainted: boolean;
+}
+
+/** An entry and its position in the numbering that a run shares with its ancestors. */
+export interface Placed {
+  readonly entry: WrittenEntry;
+  readonly seq: number;
+}
+
+/** The entries of a run with their positions. */
+export function placed({ batches }: RunLog): Placed[] {
+  const entries = batches.flatMap((batch) => batch.entries);
+  const base = entries[0]?.base ?? 0;
+  return entries.map((entry, i) => ({ entry, seq: base + i + 1 }));
 }
 
 /** The driver that wrote a batch: its write id without the counter. */
