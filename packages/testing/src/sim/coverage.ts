@@ -95,6 +95,9 @@ export const toBeMet: readonly string[] = [
   "work reused by a fork",
   ...cuts,
   "a body that ran twice",
+  ...["it failed", "its process died", "its lease was lost", "its disk was full"].map(
+    (reason) => `work that ran again: ${reason}`,
+  ),
   "a warm run went on",
   "a record that was sealed before the rotation",
   "a record made without a workflow",

@@ -5,6 +5,7 @@
  */
 
 import type { AppendRequest } from "@durable/core";
+import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import {
   createdAt,
@@ -24,6 +25,8 @@ export interface Body {
   readonly idempotencyKey: string;
   readonly process: string;
   readonly at: number;
+  /** Its process had the lease of the run when it started, by the storage's clock. */
+  readonly leased: boolean;
   /** What the body returned; absent while it runs and when it failed. */
   value?: unknown;
   /** The chunks of a stream so far, and whether it ended without an error. */
@@ -112,6 +115,9 @@ export class History {
   readonly writeIds = new Set<string>();
   /** Runs that their drivers report as blocked since faults ended. */
   readonly blocked = new Set<string>();
+  /** Lives of processes that are over. */
+  readonly dead = new Set<string>();
+  readonly leases: LeaseNotes;
   /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: ReplayPass[] = [];
@@ -138,6 +144,7 @@ export class History {
 
   constructor(now: () => number, options: HistoryOptions) {
     this.#now = now;
+    this.leases = new LeaseNotes(now);
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;

@@ -92,7 +92,7 @@ export function placed({ batches }: RunLog): Placed[] {
 }
 
 /** The driver that wrote a batch: its write id without the counter. */
-export function driverOf({ by }: AppliedBatch): string {
+export function driverOf({ by }: Pick<AppliedBatch, "by">): string {
   return by.slice(0, by.lastIndexOf("."));
 }
 
