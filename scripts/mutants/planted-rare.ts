@@ -23,4 +23,23 @@ const repeats: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedInRareCases: readonly PlantedBug[] = [...forks, ...repeats];
+const streams: readonly PlantedBug[] = [
+  {
+    name: "late-chunks-are-written",
+    breaks: "stream.1",
+    file: "engine/calls/stream.ts",
+    find: "if (!info.over) buffer.flush();",
+    replace: "buffer.flush();",
+    also: [
+      { file: "engine/calls/stream.ts", find: "        signal.throwIfAborted();\n", replace: "" },
+      {
+        file: "engine/calls/stream.ts",
+        find: "      buffer.close();\n      this.#landed.set();\n",
+        replace: "",
+      },
+    ],
+    why: "Chunks that come after the timeout of their attempt are recorded after its failure.",
+  },
+];
+
+export const plantedInRareCases: readonly PlantedBug[] = [...forks, ...repeats, ...streams];

@@ -56,7 +56,13 @@ const families = [
 
 const cuts = ["a cut that a step asked for", "a cut of a fork of a fork", "a cut in changed code"];
 
-const streams = ["a reader that came back", "a reset seen by a reader", "a stream read to its end"];
+const streams = [
+  "a reader that came back",
+  "a reset seen by a reader",
+  "a stream read to its end",
+  "a stream that timed out",
+  "a stream that ended after a timeout",
+];
 
 /** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [

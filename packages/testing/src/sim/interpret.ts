@@ -35,7 +35,10 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
     case "step":
       return inStep(node, ctx, frame);
     case "stream":
-      return ctx.stream(node.name, (info) => chunksOf(node, info, frame), { retry });
+      return ctx.stream(node.name, (info) => chunksOf(node, info, frame), {
+        retry,
+        ...(node.timeoutMs === undefined ? {} : { timeout: node.timeoutMs }),
+      });
     case "child":
       return ctx.child(frame.environment.workflow(node.name), node.name);
     case "map":

@@ -145,13 +145,17 @@ function effect(random: Random, calm: boolean): Tree {
 
 function stream(random: Random, calm: boolean): Tree {
   const fails = random.chance(0.6) ? 0 : random.between(1, attempts - 1);
-  return {
+  const plain = {
     kind: "stream",
     name: `feed ${random.pick(names)}`,
     chunks: random.pick([0, 1, 3, 6]),
     ms: random.pick([0, 30, 90, 700]),
     fails: !calm && random.chance(0.06) ? 9 : fails,
-  };
+  } as const;
+  if (calm || random.chance(0.7)) return plain;
+  if (random.chance(0.4)) return { ...plain, timeoutMs: random.pick([50, 400, 3_000]) };
+  const stalled = random.between(1, attempts - 1);
+  return { ...plain, ms: random.pick([0, 30]), fails: stalled, timeoutMs: 400, stalls: true };
 }
 
 function failing(random: Random): Tree {

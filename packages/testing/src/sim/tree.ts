@@ -31,6 +31,9 @@ export type Tree =
       readonly chunks: number;
       readonly ms: number;
       readonly fails: number;
+      readonly timeoutMs?: number;
+      /** A failing attempt does not throw: it stalls until long after its timeout, and then goes on. */
+      readonly stalls?: true;
     }
   /** A step whose work kills its process. */
   | { readonly kind: "killer"; readonly name: string }
