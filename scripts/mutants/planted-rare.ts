@@ -10,6 +10,38 @@ const forks: readonly PlantedBug[] = [
     replace: "...(i < runs.length - 1 ? [] : cuts)",
     why: "A fork of a fork keeps everything that its parent has inherited, wherever it is cut.",
   },
+  {
+    name: "fork-input-lost",
+    breaks: "law 9",
+    file: "journal/lineage.ts",
+    find: "  if (forked.input !== undefined) input = forked.input;\n",
+    replace: "",
+    why: "A fork that was made with another input gets the input of its parent.",
+  },
+  {
+    name: "input-of-an-ancestor-lost",
+    breaks: "law 9",
+    file: "journal/lineage.ts",
+    find: "        if (entry.input !== undefined) input = entry.input;\n",
+    replace: "",
+    why: "A fork of a fork with another input gets the input of the first run.",
+  },
+  {
+    name: "group-cut-at-its-first-call",
+    breaks: "law 9",
+    file: "runs/fork-keys.ts",
+    find: "at: positions.reduce(higher), keep: true",
+    replace: "at: positions.reduce(lower), keep: true",
+    why: "A fork after a group drops calls that did not depend on all of the group.",
+  },
+  {
+    name: "group-not-inside-itself",
+    breaks: "law 9",
+    file: "journal/keys.ts",
+    find: '(key[path.length] === "/" || key[path.length] === "[")',
+    replace: 'key[path.length] === "/"',
+    why: "A fork from a group keeps what its branches have recorded.",
+  },
 ];
 
 const repeats: readonly PlantedBug[] = [

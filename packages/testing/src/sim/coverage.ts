@@ -54,7 +54,18 @@ const families = [
   "a cancel of a run with children",
 ];
 
-const cuts = ["a cut that a step asked for", "a cut of a fork of a fork", "a cut in changed code"];
+const cuts = [
+  "a fork with another input",
+  "a fork at two places",
+  "a fork from an open call",
+  "a fork that does not fit its input",
+  "a fork at a branch",
+  "a fork inside of a branch",
+  "a fork of a fork of a fork",
+  "a cut that a step asked for",
+  "a cut of a fork of a fork",
+  "a cut in changed code",
+];
 
 const streams = [
   "a reader that came back",

@@ -141,7 +141,12 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     given.set(key, (given.get(key) ?? new Set()).add(what));
   for (const [key, what] of givenTo(history, [run])) {
     const values = given.get(key);
-    if (values === undefined || own.has(key) || !theirs.has(key) || /^("edited"|\[ 'edited' \])$/.test(what))
+    if (
+      values === undefined ||
+      own.has(key) ||
+      !theirs.has(key) ||
+      /^("edited"|\[ 'edited' \]|\{ ok: 'edited' \})$/.test(what)
+    )
       continue;
     history.meet("work reused by a fork");
     // The ancestor may have died after it recorded the value and before its code got it.

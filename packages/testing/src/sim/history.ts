@@ -73,8 +73,11 @@ export interface ForkNote {
   readonly parent: string;
   /** Null when the library chose the id. */
   readonly id: string | null;
-  readonly key: string;
-  readonly how: "from" | "after" | "edit";
+  /** Where it goes back to; `keep` keeps the call itself. */
+  readonly cuts: readonly { readonly key: string; readonly keep: boolean }[];
+  /** The keys of replaced values. */
+  readonly edits: readonly string[];
+  readonly input?: unknown;
 }
 
 /** An invariant that was broken. */
@@ -174,7 +177,7 @@ export class History {
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
     if (
       this.#sealed &&
-      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark) \d/.test(text ?? ""))
+      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark|given) \d/.test(text ?? ""))
     )
       this.violate("I8", `run ${head.runId}: a value that should be encrypted is readable`);
     this.blobs.learn(blobs);

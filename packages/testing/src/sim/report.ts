@@ -89,6 +89,7 @@ function stepDetails(tree: Tree & { kind: "step" }): string[] {
     failures(tree),
     tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms`,
     tree.large === undefined ? "" : `returns much (${tree.large})`,
+    tree.declares === true ? "declares the input" : "",
     tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
   ];
 }

@@ -31,13 +31,21 @@ export interface WrittenEntry {
   readonly childOf?: ChildOf;
   readonly answer?: number;
   readonly base?: number;
-  readonly edits?: readonly { readonly key: string }[];
+  readonly edits?: readonly WrittenEdit[];
+  /** The input of a run; of a step, a fingerprint of what it declares. */
+  readonly input?: unknown;
   /** Where a fork went back to. */
   readonly cuts?: readonly { readonly key: string; readonly keep: boolean }[];
   readonly after?: number;
   readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
   readonly error?: unknown;
+}
+
+/** A value that a fork replaces; `open` is where the call was made that had not settled. */
+export interface WrittenEdit {
+  readonly key: string;
+  readonly open?: { readonly after: number };
 }
 
 /** The parent of a child run. */

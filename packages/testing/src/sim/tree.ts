@@ -18,6 +18,8 @@ export type Tree =
       readonly typed: boolean;
       /** It returns a value large enough for blobs, which shares parts with others. */
       readonly large?: "list" | "text" | "fields";
+      /** It declares the input of its run as what its result depends on. */
+      readonly declares?: true;
       /** It makes an effect on the outside world, with this rule for attempts of unknown outcome. */
       readonly onUncertain?: "retry" | "suspend" | "reconcile";
     }
