@@ -6,9 +6,10 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { isWithin, waitOf } from "../journal/keys.ts";
+import { isWithin } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
+import type { CallPromise } from "./promise.ts";
 import type { Scope } from "./scope.ts";
 
 /** One call that can settle, as the engine's loop sees it. */
@@ -16,6 +17,8 @@ export interface Call {
   readonly key: string;
   readonly kind: CallKind;
   readonly scope: Scope;
+  /** The workflow has its outcome. */
+  readonly settled: boolean;
   /** Hands the recorded outcome to the workflow. */
   settle(settlement: Settlement): void;
   /** The journal has no outcome: start the work, or open the wait. Called again after a failed attempt. */
@@ -54,6 +57,7 @@ export class CallRegistry {
   readonly #byKey = new Map<string, Call>();
   readonly #byWait = new Map<string, Call>();
   readonly #closed: string[] = [];
+  readonly #rejected: { readonly key: string; readonly promise: CallPromise<unknown> }[] = [];
   readonly #world: World;
   #foreignSeen = false;
 
@@ -91,13 +95,31 @@ export class CallRegistry {
     call.scope.flight(name, 1);
   }
 
-  addWait(call: Call): void {
-    this.#byWait.set(waitOf(call.key), call);
+  addWait(call: Call, wait: string): void {
+    this.#byWait.set(wait, call);
   }
 
   /** The call has settled, so it is no longer open beside another call of its name. */
   landed(call: Call, name: string): void {
     call.scope.flight(name, -1);
+  }
+
+  /** The call failed; `promise` knows whether the code looks at it. */
+  rejected(key: string, promise: CallPromise<unknown>): void {
+    this.#rejected.push({ key, promise });
+  }
+
+  /** Failures that the code has not looked at. */
+  unawaited(): string[] {
+    return this.#rejected.filter(({ promise }) => !promise.observed).map(({ key }) => key);
+  }
+
+  /** Steps, streams and children that were called and have no outcome, and that no branch has given up. */
+  unfinished(...kinds: readonly CallKind[]): string[] {
+    const open = [...this.#byKey.values()].filter(
+      ({ kind, settled, scope }) => kinds.includes(kind) && !settled && !scope.closed,
+    );
+    return open.map(({ key }) => key);
   }
 
   get(key: string): Call | undefined {

@@ -52,9 +52,7 @@ export class Replay {
   clock = 0;
 
   learn(entry: Entry): void {
-    if (entry.kind === "run.started" || entry.kind === "run.forked") {
-      this.clock = Math.max(this.clock, entry.at);
-    } else if (entry.kind === "suspend.answered") {
+    if (entry.kind === "suspend.answered") {
       this.#answers.set(entry.seq, entry);
       if (!this.#unjudged.has(entry.wait)) this.#unjudged.set(entry.wait, entry.seq);
     } else if ("key" in entry) {
@@ -85,9 +83,10 @@ export class Replay {
     }
     if (entry.kind === "stream.chunks" && entry.attempt === record.attempt) record.chunks.push(entry);
     if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
-    if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer) {
+    // Once the answer is refused, or its wait was closed, a timeout may settle the wait again.
+    if (entry.kind === "suspend.closed") this.#unjudged.delete(entry.wait);
+    if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer)
       this.#unjudged.delete(entry.wait);
-    }
     if (isSettlement(entry) && !record.settled) {
       record.settled = true;
       this.#queue.push(entry);

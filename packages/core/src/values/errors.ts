@@ -28,6 +28,9 @@ export const errorCodes = [
   "conflict",
   "diverged",
   "foreign-await",
+  "wrong-context",
+  "open-child",
+  "unhandled-rejection",
   "journal-regressed",
   "poison",
   "step-failed",
@@ -74,6 +77,15 @@ export class DurableError extends Error {
     const found = (error as Partial<DurableError>).code;
     return code === undefined ? typeof found === "string" : found === code;
   }
+}
+
+/** An error that workflow code sees. Its stack comes from the record alone, so that every replay gives the same one. */
+export function recordedError(...given: ConstructorParameters<typeof DurableError>): DurableError {
+  const error = new DurableError(...given);
+  const { cause } = error;
+  const frames = cause instanceof Error ? /\n\s+at [^]*/.exec(cause.stack ?? "")?.[0] : undefined;
+  error.stack = `${error.name}: ${error.message}${frames ?? ""}`;
+  return error;
 }
 
 /** Throw it in a step to fail at once, without further attempts. */
