@@ -31,9 +31,9 @@ const loop: readonly PlantedBug[] = [
     name: "suspension-throws",
     breaks: "law 6",
     file: "engine/timers.ts",
-    find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  #changed",
+    find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  /** The earliest",
     replace:
-      '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  #changed',
+      '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  /** The earliest',
     why: "When a driver stops, it rejects the pending calls, and a `catch` in the workflow sees it.",
   },
   {
