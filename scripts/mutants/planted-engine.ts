@@ -71,8 +71,8 @@ const replay: readonly PlantedBug[] = [
     name: "held-out-of-order",
     breaks: "replay.1",
     file: "engine/replay.ts",
-    find: "this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);",
-    replace: "this.#ready.splice(later === -1 ? 0 : this.#ready.length, 0, held);",
+    find: "this.#ready.push(held.seq, held);",
+    replace: "this.#ready.push(-held.seq, held);",
     why: "Among settlements that waited for their calls, the highest position is delivered first.",
     seenBy: {
       test: "packages/core/test/journal/journal.test.ts",
