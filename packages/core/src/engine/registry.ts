@@ -6,7 +6,6 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { isWithin } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
 import type { CallPromise } from "./promise.ts";
@@ -56,7 +55,7 @@ export class CallRegistry {
   readonly #replay: Replay;
   readonly #byKey = new Map<string, Call>();
   readonly #byWait = new Map<string, Call>();
-  readonly #closed: string[] = [];
+  readonly #closed = new Set<string>();
   readonly #rejected: { readonly key: string; readonly promise: CallPromise<unknown> }[] = [];
   readonly #world: World;
   #foreignSeen = false;
@@ -154,11 +153,18 @@ export class CallRegistry {
 
   /** Notes that calls below this path no longer get an answer. */
   close(path: string): void {
-    this.#closed.push(path);
+    this.#closed.add(path);
   }
 
   isClosed(key: string): boolean {
-    return this.#closed.some((path) => isWithin(key, path));
+    // The path itself, and every path around it: the parts of the key that end before a `/` or a `[`.
+    for (
+      let end = key.length;
+      end > 0;
+      end = Math.max(key.lastIndexOf("/", end - 1), key.lastIndexOf("[", end - 1))
+    )
+      if (this.#closed.has(key.slice(0, end))) return true;
+    return false;
   }
 
   /** The new name wins if it is recorded; otherwise the record of the old name is taken over, count for count. */

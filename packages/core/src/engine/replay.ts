@@ -11,6 +11,7 @@ import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
+import { Heap } from "./heap.ts";
 
 export type { CallKind } from "../journal/entry.ts";
 export type { Settlement } from "../journal/kinds.ts";
@@ -43,8 +44,8 @@ export class Replay {
   readonly #queue: Settlement[] = [];
   readonly #called = new Set<string>();
   readonly #held = new Map<string, Settlement>();
-  /** Held settlements whose call has been made since, kept in order. */
-  readonly #ready: Settlement[] = [];
+  /** Held settlements whose call has been made since, by position. */
+  readonly #ready = new Heap<Settlement>();
   #cursor = 0;
   /** Highest position delivered. */
   delivered = 0;
@@ -112,13 +113,12 @@ export class Replay {
     const held = this.#held.get(key);
     if (held === undefined) return;
     this.#held.delete(key);
-    const later = this.#ready.findIndex((other) => other.seq > held.seq);
-    this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);
+    this.#ready.push(held.seq, held);
   }
 
   /** The next settlement to deliver, or an uncalled one that is before it, or null. */
   next(): { kind: "deliver" | "uncalled"; settlement: Settlement } | null {
-    const ready = this.#ready.shift();
+    const ready = this.#ready.pop();
     if (ready !== undefined) return { kind: "deliver", settlement: ready };
     for (;;) {
       const settlement = this.#queue[this.#cursor];

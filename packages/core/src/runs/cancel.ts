@@ -47,13 +47,12 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
   }
 }
 
-/** Removes a run and all runs below it; those that have not ended are ended first, so that no driver goes on. */
-export async function deleteRun(host: Host, journal: RunJournal): Promise<void> {
-  const { runId, state } = journal;
-  const storage = await host.storage();
-  if (state.end === null) await end(host, journal, `Run ${runId} was deleted.`);
-  for (const child of await childrenOf(host, runId)) await deleteRun(host, child);
-  await storage.delete(journal.locator);
+/** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */
+export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
+  const children = await childrenOf(host, runId);
+  for (const child of children) await end(host, child, `Run ${runId} was deleted.`);
+  await (await host.storage()).delete(locator);
+  for (const child of children) await deleteRun(host, child);
 }
 
 /** All children of a run, also those of earlier chapters. Its forks have the same parent, and are none of them. */
