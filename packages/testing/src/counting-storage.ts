@@ -1,21 +1,41 @@
 /** Counts the requests to a storage, for tests that limit round trips. */
 
 import type { Storage } from "@durable/core";
+import { optionalCalls, type Operation } from "./faulty-storage.ts";
 
 /** How often each operation of a storage was called. */
 export interface StorageCounts {
   appends: number;
+  /** Reads, of a whole journal or of a chapter. */
   reads: number;
   leases: number;
   releases: number;
   lists: number;
+  /** Notes that were written. */
+  notes: number;
+  /** Calls that dropped chapters. */
+  drops: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
 }
 
+const optional: Readonly<Partial<Record<Operation, keyof StorageCounts>>> = {
+  note: "notes",
+  dropChapters: "drops",
+};
+
 /** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
-  const counts: StorageCounts = { appends: 0, reads: 0, leases: 0, releases: 0, lists: 0, written: 0 };
+  const counts: StorageCounts = {
+    appends: 0,
+    reads: 0,
+    leases: 0,
+    releases: 0,
+    lists: 0,
+    notes: 0,
+    drops: 0,
+    written: 0,
+  };
   const wrapped: Storage = {
     append: (request) => {
       counts.appends += 1;
@@ -40,6 +60,10 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
       return storage.release(locator, owner, quietMs);
     },
     delete: (locator) => storage.delete(locator),
+    ...optionalCalls(storage, (operation, apply) => {
+      counts[optional[operation] ?? "reads"] += 1;
+      return apply();
+    }),
   };
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
