@@ -1,16 +1,21 @@
 /** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
 import type { ReadReply, Storage } from "@durable/core";
+import { optionalCalls } from "./faulty-storage.ts";
 
 /** How often each operation of a storage was called, and how much text it moved. */
 export interface StorageCounts {
   /** Calls of `append`, refused ones included. */
   appends: number;
-  /** Calls of `read` and `readChapter`. */
+  /** Reads, of a whole journal or of a chapter. */
   reads: number;
   leases: number;
   releases: number;
   lists: number;
+  /** Notes that were written. */
+  notes: number;
+  /** Calls that dropped chapters. */
+  drops: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
   /** Batches that reads returned. */
@@ -27,15 +32,18 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     leases: 0,
     releases: 0,
     lists: 0,
+    notes: 0,
+    drops: 0,
     written: 0,
     batches: 0,
     fetched: 0,
   };
-  const counted = async <R extends ReadReply>(reading: Promise<R>): Promise<R> => {
+  const counted = async <R>(reading: Promise<R>): Promise<R> => {
     counts.reads += 1;
     const reply = await reading;
-    counts.batches += reply.batches.length;
-    for (const text of [...reply.batches, ...Object.values(reply.blobs ?? {})]) counts.fetched += text.length;
+    const { batches = [], blobs = {} } = reply as Partial<ReadReply>;
+    counts.batches += batches.length;
+    for (const text of [...batches, ...Object.values(blobs)]) counts.fetched += text.length;
     return reply;
   };
   const wrapped: Storage = {
@@ -59,12 +67,12 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
       return storage.release(locator, owner, quietMs);
     },
     delete: (locator) => storage.delete(locator),
+    ...optionalCalls(storage, (operation, apply) => {
+      if (operation === "read") return counted(apply());
+      counts[operation === "note" ? "notes" : "drops"] += 1;
+      return apply();
+    }),
   };
-  const { readChapter } = storage;
-  if (readChapter !== undefined)
-    wrapped.readChapter = (locator) => counted(readChapter.call(storage, locator));
-  if (storage.dropChapters !== undefined) wrapped.dropChapters = storage.dropChapters.bind(storage);
-  if (storage.note !== undefined) wrapped.note = storage.note.bind(storage);
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });

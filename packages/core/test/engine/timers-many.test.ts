@@ -22,7 +22,15 @@ function made() {
 }
 
 function callOf(due: () => void = () => {}): Call {
-  return { key: "k", kind: "sleep", scope: new Scope(), settle: () => {}, begin: () => {}, due };
+  return {
+    key: "k",
+    kind: "sleep",
+    settled: false,
+    scope: new Scope(),
+    settle: () => {},
+    begin: () => {},
+    due,
+  };
 }
 
 /** A time that counts how often it is compared. */

@@ -160,7 +160,7 @@ describe("hashed names", () => {
         ["r-1", "pay", "n2"],
         ["r-1", "n1", "pay"],
       ] as const;
-      const ids = asked.map((given) => idOf(...given));
+      const ids = asked.map(([runId, key, nonce]) => idOf(runId, key, nonce));
       expect(new Set(ids).size).toBe(asked.length);
       expect(idOf("r-1", "pay", "n1")).toBe(ids[4]);
     },
