@@ -3,6 +3,7 @@
  * Codes are the anchors of docs/errors.md; `npm run docs:check` compares that page with this list.
  */
 
+import { limits } from "./limits.ts";
 import { scrub } from "./scrub.ts";
 
 export const errorCodes = [
@@ -109,11 +110,12 @@ export class RetryError extends Error {
 /** The text of any thrown value, for use in messages. */
 export function describeError(error: unknown): string {
   try {
-    if (error instanceof Error) return scrub(`${error.name}: ${error.message}`);
+    // Scrubbed before it is cut, because half of a secret would not be recognized.
+    if (error instanceof Error) return scrub(`${error.name}: ${error.message}`).slice(0, limits.stackLength);
   } catch {
     // An error whose fields cannot be read is described like any other value.
   }
-  return typeof error === "string" ? scrub(error) : show(error);
+  return typeof error === "string" ? scrub(error).slice(0, limits.stackLength) : show(error);
 }
 
 /** Any value as a short text, for use in messages. The value may be hostile, huge or cyclic. */
