@@ -26,7 +26,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
     expect(base.world.warnings).toEqual([
       expect.stringMatching(/^run bad is skipped for a minute: .*50 times without progress.*driver/),
     ]);
-    expect(await statuses(base.storage)).toEqual({ running: 1, completed: 3 });
+    expect(await statuses(base.storage)).toEqual({ blocked: 1, completed: 3 });
     expect(ran.filter((line) => line.startsWith("bad"))).toEqual([]);
 
     expect(outputOf(await base.world.run(app.advance("bad"))), "by hand it is tried").toHaveLength(3);
@@ -99,7 +99,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
       createWorker(createApp({ ...base, storage, workflows: [deadly, flow] }), { maxStarts: 10 });
       await base.world.advance(60_000);
     }
-    expect(await statuses(base.storage)).toEqual({ running: 1, completed: 5 });
+    expect(await statuses(base.storage)).toEqual({ blocked: 1, completed: 5 });
   });
 
   it("progress clears the count", async () => {

@@ -58,7 +58,9 @@ export class DriverLease {
     const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
     this.#owned = lease !== null;
     this.#voided = lease?.blocked ?? this.#voided;
-    if (lease !== null) this.#until = asked + this.#ttlMs;
+    if (lease === null) return null;
+    this.#until = asked + this.#ttlMs;
+    journal.blocked = null;
     return lease;
   }
 

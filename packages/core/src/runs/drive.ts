@@ -155,6 +155,8 @@ export async function advanceRun(
     return poisoned(lease, { runId, starts, length }, options);
   try {
     await journal.refresh();
+    // A copy that lags is read on.
+    if (journal.position < length) await journal.refresh();
     if (!journal.exists) throw notFound(runId);
     if (journal.position < length) throw incomplete(runId, journal.position, length);
     const leased = { journal, lease, owned: granted !== null, starts, created: false };

@@ -15,7 +15,10 @@ export function sqliteLab(): Lab & { readonly path: string } {
     await storage.close();
     remove();
   });
-  return { world, storage, secret, path };
+  // Not one of the options that a lab is spread into.
+  return Object.defineProperty({ world, storage, secret } as Lab & { readonly path: string }, "path", {
+    value: path,
+  });
 }
 
 export const labs: readonly (readonly [name: string, make: () => Lab])[] = [
