@@ -1,21 +1,43 @@
-/** Counts the requests to a storage, for tests that limit round trips. */
+/** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
-import type { Storage } from "@durable/core";
+import type { ReadReply, Storage } from "@durable/core";
 
-/** How often each operation of a storage was called. */
+/** How often each operation of a storage was called, and how much text it moved. */
 export interface StorageCounts {
+  /** Calls of `append`, refused ones included. */
   appends: number;
+  /** Calls of `read` and `readChapter`. */
   reads: number;
   leases: number;
   releases: number;
   lists: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
+  /** Batches that reads returned. */
+  batches: number;
+  /** Characters that reads returned: batches, and the bodies of their blobs. */
+  fetched: number;
 }
 
 /** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
-  const counts: StorageCounts = { appends: 0, reads: 0, leases: 0, releases: 0, lists: 0, written: 0 };
+  const counts: StorageCounts = {
+    appends: 0,
+    reads: 0,
+    leases: 0,
+    releases: 0,
+    lists: 0,
+    written: 0,
+    batches: 0,
+    fetched: 0,
+  };
+  const counted = async <R extends ReadReply>(reading: Promise<R>): Promise<R> => {
+    counts.reads += 1;
+    const reply = await reading;
+    counts.batches += reply.batches.length;
+    for (const text of [...reply.batches, ...Object.values(reply.blobs ?? {})]) counts.fetched += text.length;
+    return reply;
+  };
   const wrapped: Storage = {
     append: (request) => {
       counts.appends += 1;
@@ -23,10 +45,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
       for (const { body = "" } of request.blobs ?? []) counts.written += body.length;
       return storage.append(request);
     },
-    read: (locator, from) => {
-      counts.reads += 1;
-      return storage.read(locator, from);
-    },
+    read: (locator, from) => counted(storage.read(locator, from)),
     list: (query) => {
       counts.lists += 1;
       return storage.list(query);
@@ -41,6 +60,10 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     },
     delete: (locator) => storage.delete(locator),
   };
+  const readChapter = storage.readChapter?.bind(storage);
+  if (readChapter !== undefined) wrapped.readChapter = (locator) => counted(readChapter(locator));
+  if (storage.dropChapters !== undefined) wrapped.dropChapters = storage.dropChapters.bind(storage);
+  if (storage.note !== undefined) wrapped.note = storage.note.bind(storage);
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });
