@@ -16,9 +16,8 @@ export function sqliteLab(): Lab & { readonly path: string } {
     remove();
   });
   // Not one of the options that a lab is spread into.
-  return Object.defineProperty({ world, storage, secret } as Lab & { readonly path: string }, "path", {
-    value: path,
-  });
+  const options: Lab = { world, storage, secret };
+  return Object.defineProperty(options as Lab & { readonly path: string }, "path", { value: path });
 }
 
 export const labs: readonly (readonly [name: string, make: () => Lab])[] = [

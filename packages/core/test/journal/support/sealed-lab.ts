@@ -46,7 +46,7 @@ export function sealedLab(cipher: Cipher = cipherOf("k1")): SealedLab {
     return work;
   };
   const under = (given: Cipher): SealedLab => {
-    const lab = {
+    const lab: Omit<SealedLab, "under"> = {
       world,
       storage,
       secret,
