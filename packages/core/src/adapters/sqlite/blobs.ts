@@ -5,7 +5,7 @@
 
 import type { DurableError } from "../../values/errors.ts";
 import { refuseBlobs } from "../../ports/storage-kit.ts";
-import type { AppendRequest, NamedBlob } from "../../ports/storage.ts";
+import type { NamedBlob } from "../../ports/storage.ts";
 import type { Row, Statements } from "./statements.ts";
 import { blobSum } from "./sums.ts";
 
@@ -18,10 +18,17 @@ export function refusalOf(
   return refuseBlobs(runId, blobs, (name) => hasBlob.get(name) !== undefined);
 }
 
-/** Stores the bodies that are new; returns the names that this run has not named before. */
+/** The place of a batch in the file, and that of the first batch of its chapter. */
+export interface BlobPlace {
+  readonly locator: string;
+  readonly position: number;
+  readonly chapter: number;
+}
+
+/** Stores the bodies that are new; returns the names that no earlier batch of the chapter has. */
 export function nameBlobs(
-  { hasBlob, keepBlob, nameBlob }: Statements,
-  { locator, position }: AppendRequest,
+  { hasBlob, keepBlob, nameBlob, isNamed, isNamedAgain, nameAgain }: Statements,
+  { locator, position, chapter }: BlobPlace,
   blobs: readonly NamedBlob[],
 ): string[] {
   return blobs
@@ -29,7 +36,13 @@ export function nameBlobs(
       // Checked first, so that a known body is neither checksummed nor written again.
       if (body !== undefined && hasBlob.get(name) === undefined)
         keepBlob.run(name, body, blobSum(name, body));
-      return Number(nameBlob.run(name, locator, position).changes) === 1;
+      if (Number(nameBlob.run(name, locator, position).changes) === 1) return true;
+      if (chapter === 0) return false;
+      const inChapter = [name, locator, chapter] as const;
+      if (isNamed.get(...inChapter) !== undefined || isNamedAgain.get(...inChapter) !== undefined)
+        return false;
+      nameAgain.run(name, locator, position);
+      return true;
     })
     .map(({ name }) => name);
 }

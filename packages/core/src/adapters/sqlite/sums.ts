@@ -13,7 +13,7 @@ import type { Row, Value } from "./statements.ts";
 
 /**
  * Checksum of a batch. It covers the position, so that a moved batch is detected, and the names of the blobs that the
- * batch is the first of its run to name, in any order, so that a missing name is detected.
+ * batch is the first of its chapter to name, in any order, so that a missing name is detected.
  */
 export function batchSum(locator: string, position: number, body: string, names?: readonly string[]): number {
   let start = zlib.crc32(locator) + position;
@@ -44,23 +44,46 @@ export function sumOf(values: readonly Value[]): number {
 
 const about = ["locator", "run_id", "workflow", "created_at", "label", "parent", "ancestors"] as const;
 const fold = ["status", "wake_at", "updated_at", "steps"] as const;
+const chapter = ["chapter", "dropped", "reads_from"] as const;
 
 function pick(row: Row, names: readonly string[]): Value[] {
   return names.map((name) => row[name] ?? null);
+}
+
+/** Checksum of the columns that chapters have changed: the current one, what was dropped, what is read of ancestors. */
+export function chapterSum(locator: string, chapter: Value, dropped: Value, readsFrom: Value): number {
+  return sumOf([locator, chapter, dropped, readsFrom]);
+}
+
+/** Checksum of a note. It covers the locator, so that a note of another run is detected. */
+export function noteSum(locator: string, text: string): number {
+  return sumOf([locator, text]);
 }
 
 /** Checks the row of a run. */
 export function checkRun(row: Row, path: string): void {
   const locator = String(row["locator"]);
   const state = { length: Number(row["length"]), deleted: row["deleted"] !== 0 };
-  const sums = [
+  const [current = null, dropped = null, readsFrom = null] = pick(row, chapter);
+  checkSums(row, path, [
     [row["about_sum"], sumOf(pick(row, about))],
     [row["head_sum"], headSum(locator, pick(row, fold), state)],
-  ];
-  if (sums.some(([kept, found]) => kept !== null && kept !== found))
+    [row["chapter_sum"], chapterSum(locator, current, dropped, readsFrom)],
+  ]);
+  checkNote(row, path);
+}
+
+/** Checks the note of a row. */
+export function checkNote(row: Row, path: string): void {
+  const { blocked = null, blocked_sum: kept } = row;
+  if (blocked !== null) checkSums(row, path, [[kept, noteSum(String(row["locator"]), String(blocked))]]);
+}
+
+function checkSums(row: Row, path: string, sums: readonly (readonly [Value | undefined, number])[]): void {
+  if (sums.some(([kept, found]) => kept !== null && kept !== undefined && kept !== found))
     throw damaged(
       path,
-      `the head of run ${String(row["run_id"])} (${locator}) differs from what was written`,
+      `the head of run ${String(row["run_id"])} (${String(row["locator"])}) differs from what was written`,
     );
 }
 

@@ -174,7 +174,12 @@ describe("lists walk an index and sort nothing (H69)", () => {
     [{ parent: "x" }, "runs_by_parent"],
     [{ cursor: "1:2" }, "PRIMARY KEY"],
     [{ dueAt: 1 }, "runs_due"],
-    [{ dueAt: 1, workflow: "a", status: "running", cursor: "1.5:2" }, "runs_due"],
+    [{ dueAt: 1, status: "running", cursor: "1.5:2" }, "runs_due"],
+    [{ dueAt: 1, workflow: "a" }, "runs_due_by_workflow (workflow=? AND wake_at<?)"],
+    [{ dueAt: 1, workflow: "a", status: "running", cursor: "1.5:2" }, "runs_due_by_workflow (workflow=?"],
+    [{ dueAt: 1, workflow: "a", status: "blocked" }, "runs_due_by_workflow (workflow=?"],
+    [{ status: "blocked", cursor: "1:2" }, "runs_blocked"],
+    [{ status: "blocked", workflow: "a", cursor: "1:2" }, "runs_blocked"],
   ] as const)("%o", (query, index) => {
     const { text, values } = listText(query, { now: 1, dead: [] });
     const plan = spy.last.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values, 10);
