@@ -10,8 +10,9 @@
 
 import { noChapter, readsFrom, stillRead } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
-import { headOf, type Row, type Statements, type Value } from "./statements.ts";
-import { batchSum, chapterSum, checkPart, checkRun, headSum } from "./sums.ts";
+import { insertBatch } from "./blobs.ts";
+import { headOf, type Row, type Statements } from "./statements.ts";
+import { chapterSum, checkPart, checkRun, headSum } from "./sums.ts";
 
 export function droppedOf(run: Row | undefined): number {
   return Number(run?.["dropped"] ?? 0);
@@ -50,7 +51,7 @@ export function dropChapters(sql: Statements, locator: string, before: number, p
   const { runId } = headOf(run);
   if (sql.hasChapter.get(locator, before) === undefined) throw noChapter(runId, before);
   const forks = sql.readers.all(locator) as Row[];
-  if (forks.some((fork) => readsOf(fork, locator) < before)) throw stillRead(runId, before);
+  if (forks.some((fork) => readsFrom(rangesOf(fork), locator) < before)) throw stillRead(runId, before);
   const by = before - droppedOf(run);
   const kept = sql.batches.all(locator, by) as Row[];
   const again = sql.blobsAgain.all(locator, by) as Row[];
@@ -65,14 +66,17 @@ export function dropChapters(sql: Statements, locator: string, before: number, p
     by,
     before,
     chapterSum(locator, run["chapter"] ?? null, before, run["reads_from"] ?? null),
-    headSum(locator, fold as Value[], { length, deleted: false }),
+    headSum(locator, fold, { length, deleted: false }),
     locator,
   );
 }
 
-function readsOf({ ancestors, reads_from: from }: Row, ancestor: string): number {
-  const [all, positions] = [ancestors, from ?? "[]"].map((text) => JSON.parse(String(text)) as unknown[]);
-  return Number(positions?.[all?.indexOf(ancestor) ?? -1] ?? 0);
+/** What a fork reads; a build without chapters does not say from where. */
+function rangesOf({ ancestors, reads_from: from = null }: Row): Pick<RunHead, "ancestors" | "readsFrom"> {
+  const parsed = JSON.parse(String(ancestors)) as string[];
+  return from === null
+    ? { ancestors: parsed }
+    : { ancestors: parsed, readsFrom: JSON.parse(String(from)) as number[] };
 }
 
 /** A name whose first batch is dropped moves to the first that is kept; a name without one goes, with its blob. */
@@ -88,15 +92,14 @@ function moveNames(sql: Statements, locator: string, by: number, again: readonly
 }
 
 function moveBatches(sql: Statements, locator: string, by: number, kept: readonly Row[]): void {
-  const named = Map.groupBy(
-    [...sql.blobs.all(locator, 0), ...sql.blobsAgain.all(locator, 0)] as Row[],
-    ({ position }) => position,
+  const [named, again] = [sql.blobs, sql.blobsAgain].map((statement) =>
+    Map.groupBy(statement.all(locator, 0) as Row[], ({ position }) => position),
   );
   sql.dropBatches.run(locator);
   for (const row of kept) {
-    const [position, body] = [Number(row["position"]) - by, String(row["body"])];
-    const names = (named.get(position) ?? []).map(({ name }) => String(name));
-    const statement = names.length === 0 ? sql.insert : sql.insertNaming;
-    statement.run(locator, position, body, batchSum(locator, position, body, names));
+    const position = Number(row["position"]) - by;
+    const names = [named, again].flatMap((rows) => rows?.get(position) ?? []).map(({ name }) => String(name));
+    const isAgain = again?.has(position) === true;
+    insertBatch(sql, { locator, position }, String(row["body"]), { names, again: isAgain });
   }
 }

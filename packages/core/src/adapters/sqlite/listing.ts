@@ -3,7 +3,7 @@
  * so that a list of some workflows costs nothing for the runs of others.
  */
 
-import { pageSize, workflowsOf } from "../../ports/storage-kit.ts";
+import { pageSize, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
 import { listText, type DueNow, type Row, type Statements } from "./statements.ts";
@@ -11,6 +11,8 @@ import { listText, type DueNow, type Row, type Statements } from "./statements.t
 /** The rows of a page, and one more if another page follows. */
 export function listRows(sql: Statements, query: ListQuery, now: number): Row[] {
   const { workflow: _, ...rest } = query;
+  // A query for no workflow asks for nothing, and its cursor must be valid all the same.
+  readCursor(query.cursor);
   const due = { now, dead: query.dueAt === undefined ? [] : deadDrivers(sql, query, query.dueAt, now) };
   const most = pageSize(query.limit) + 1;
   const workflows = workflowsOf(query);

@@ -97,7 +97,8 @@ export interface Addition {
  *
  * - `dropped` batches were removed. All other positions in the file count from the first batch that is kept, so that a
  *   build without additions finds a journal without a gap, whose first batch has a format that it refuses.
- * - `named` has the first batch that names a blob, `named_again` the first of each later chapter.
+ * - `named` has the first batch that names a blob, `named_again` the first of each later chapter. A checksum that covers
+ *   names of the latter is in a column that a build without additions does not read.
  * - A note in `blocked` is removed by whatever makes it void: an append, a lease, a deletion.
  * - A build that does not know `reads_from` cannot make a fork of a run that has dropped batches.
  */
@@ -110,6 +111,7 @@ export const additions: readonly Addition[] = [
    ALTER TABLE runs ADD COLUMN chapter_sum INTEGER;
    ALTER TABLE runs ADD COLUMN blocked TEXT;
    ALTER TABLE runs ADD COLUMN blocked_sum INTEGER;
+   ALTER TABLE batches ADD COLUMN again_sum INTEGER;
    CREATE TABLE chapters (
      locator TEXT NOT NULL,
      position INTEGER NOT NULL,
@@ -124,8 +126,11 @@ export const additions: readonly Addition[] = [
    CREATE INDEX named_again_by_name ON named_again (locator, name, position);
    CREATE INDEX runs_blocked ON runs (id) WHERE blocked IS NOT NULL;
    CREATE INDEX runs_due_by_workflow ON runs (workflow, wake_at) WHERE wake_at IS NOT NULL AND deleted = 0;
-   CREATE TRIGGER runs_unblocked AFTER UPDATE OF length, owner, deleted ON runs
-     WHEN OLD.blocked IS NOT NULL AND (NEW.length > OLD.length OR NEW.owner IS NOT NULL OR NEW.deleted = 1)
+   CREATE TRIGGER runs_unblocked AFTER UPDATE OF length, deleted ON runs
+     WHEN OLD.blocked IS NOT NULL AND (NEW.length > OLD.length OR NEW.deleted = 1)
+     BEGIN UPDATE runs SET blocked = NULL, blocked_sum = NULL WHERE id = NEW.id; END;
+   CREATE TRIGGER runs_unblocked_by_lease AFTER UPDATE OF owner ON runs
+     WHEN OLD.blocked IS NOT NULL AND NEW.owner IS NOT NULL
      BEGIN UPDATE runs SET blocked = NULL, blocked_sum = NULL WHERE id = NEW.id; END;
    CREATE TRIGGER runs_unchaptered AFTER DELETE ON runs WHEN OLD.chapter IS NOT NULL
      BEGIN DELETE FROM chapters WHERE locator = OLD.locator; DELETE FROM named_again WHERE locator = OLD.locator; END;

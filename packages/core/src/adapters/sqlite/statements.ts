@@ -20,30 +20,49 @@ const wholeLength = "length + ifnull(dropped, 0)";
 const unmoved = "WHERE locator = ? AND length = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
+  return { ...appending(database), ...reading(database), ...leasing(database), ...dropping(database) };
+}
+
+/** An append: the head, the batch, its blobs and the readers. */
+function appending(database: DatabaseSync) {
   return {
     create: database.prepare(
       `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
          about_sum, status, wake_at, updated_at, steps, head_sum, owner, process, lease_until, length)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
     ),
-    setReadsFrom: database.prepare("UPDATE runs SET reads_from = ?, chapter_sum = ? WHERE locator = ?"),
-    setChapter: database.prepare("UPDATE runs SET chapter = ?, chapter_sum = ? WHERE locator = ?"),
-    addChapter: database.prepare("INSERT INTO chapters (locator, position) VALUES (?, ?)"),
-    hasChapter: database.prepare("SELECT 1 FROM chapters WHERE locator = ? AND position = ?"),
-    partOf: database.prepare("SELECT chapter, dropped, reads_from FROM runs WHERE locator = ?"),
     grow: database.prepare(`${grown} ${unmoved}`),
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
     insertNaming: database.prepare(
       "INSERT INTO batches (locator, position, body, named_sum) VALUES (?, ?, ?, ?)",
     ),
+    insertNamingAgain: database.prepare(
+      "INSERT INTO batches (locator, position, body, again_sum) VALUES (?, ?, ?, ?)",
+    ),
+    hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
+    keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
+    nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
+    isNamed: database.prepare("SELECT 1 FROM named WHERE name = ? AND locator = ? AND position >= ?"),
+    isNamedAgain: database.prepare(
+      "SELECT 1 FROM named_again WHERE name = ? AND locator = ? AND position >= ?",
+    ),
+    nameAgain: database.prepare("INSERT INTO named_again (name, locator, position) VALUES (?, ?, ?)"),
+    addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
+  };
+}
+
+/** Reads and lists. */
+function reading(database: DatabaseSync) {
+  return {
     length: database.prepare(`SELECT ${wholeLength} AS length FROM runs WHERE locator = ?`),
     // A savepoint also works inside a transaction that could not be rolled back, so reads do not depend on writes.
     snapshot: database.prepare("SAVEPOINT snapshot"),
     release: database.prepare("RELEASE snapshot"),
     run: database.prepare("SELECT * FROM runs WHERE locator = ?"),
     batches: database.prepare(
-      "SELECT position, body, ifnull(sum, named_sum) AS sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
+      `SELECT position, body, coalesce(sum, named_sum, again_sum) AS sum FROM batches
+         WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
     // An outer join, so that a missing blob is detected.
     blobs: database.prepare(
@@ -54,14 +73,18 @@ export function statements(database: DatabaseSync) {
       `SELECT position, named_again.name, body, sum FROM named_again LEFT JOIN blobs ON blobs.name = named_again.name
          WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
-    hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
-    keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
-    nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
-    isNamed: database.prepare("SELECT 1 FROM named WHERE name = ? AND locator = ? AND position >= ?"),
-    isNamedAgain: database.prepare(
-      "SELECT 1 FROM named_again WHERE name = ? AND locator = ? AND position >= ?",
+    drivers: database.prepare(`SELECT DISTINCT process FROM ${dueRuns} WHERE ${withLiveDriver}`),
+    driversOf: database.prepare(
+      `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
     ),
-    nameAgain: database.prepare("INSERT INTO named_again (name, locator, position) VALUES (?, ?, ?)"),
+    version: database.prepare("PRAGMA data_version"),
+    list: lists(database),
+  };
+}
+
+/** Leases, notes and deletion. */
+function leasing(database: DatabaseSync) {
+  return {
     lease: database.prepare(
       `SELECT locator, run_id, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
          FROM runs WHERE locator = ? AND deleted = 0`,
@@ -78,17 +101,25 @@ export function statements(database: DatabaseSync) {
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
-    drivers: database.prepare(`SELECT DISTINCT process FROM ${dueRuns} WHERE ${withLiveDriver}`),
-    driversOf: database.prepare(
-      `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
-    ),
     hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,
     ),
-    addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
     dropReader: database.prepare("DELETE FROM readers WHERE ancestor = ? AND reader = ?"),
+    dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
+    drop: database.prepare("DELETE FROM runs WHERE locator = ?"),
+  };
+}
+
+/** Chapters: what the head says about them, and dropping them. */
+function dropping(database: DatabaseSync) {
+  return {
+    setReadsFrom: database.prepare("UPDATE runs SET reads_from = ?, chapter_sum = ? WHERE locator = ?"),
+    setChapter: database.prepare("UPDATE runs SET chapter = ?, chapter_sum = ? WHERE locator = ?"),
+    addChapter: database.prepare("INSERT INTO chapters (locator, position) VALUES (?, ?)"),
+    hasChapter: database.prepare("SELECT 1 FROM chapters WHERE locator = ? AND position = ?"),
+    partOf: database.prepare("SELECT chapter, dropped, reads_from FROM runs WHERE locator = ?"),
     readers: database.prepare(
       `SELECT ancestors, reads_from FROM readers JOIN runs ON runs.locator = readers.reader
          WHERE readers.ancestor = ?`,
@@ -104,10 +135,6 @@ export function statements(database: DatabaseSync) {
       `UPDATE runs SET length = length - ?1, starts_at = starts_at - ?1, dropped = ?2, chapter_sum = ?3, head_sum = ?4
          WHERE locator = ?5`,
     ),
-    dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
-    drop: database.prepare("DELETE FROM runs WHERE locator = ?"),
-    version: database.prepare("PRAGMA data_version"),
-    list: lists(database),
   };
 }
 

@@ -22,7 +22,7 @@ import type {
   RunHead,
   Storage,
 } from "../../ports/storage.ts";
-import { bodiesOf, nameBlobs, refusalOf } from "./blobs.ts";
+import { bodiesOf, insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
@@ -31,7 +31,7 @@ import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
-import { batchSum, checkNote, checkPart, checkRun, headSum, noteSum, sumOf } from "./sums.ts";
+import { checkNote, checkPart, checkRun, headSum, noteSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
@@ -99,14 +99,14 @@ export class SqliteStorage implements Storage {
   }
 
   #append(request: AppendRequest): void {
-    const { locator, position, batch, blobs, head, lease } = request;
-    if (blobs !== undefined) this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
+    const { locator, position, batch, blobs = [], head, lease } = request;
+    this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
     const dropped = droppedBefore(this.#sql, head);
     const at = position - dropped;
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
     const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, insert, insertNaming, addReader } = this.#sql;
+    const { create, grow, growAndLease, addReader } = this.#sql;
     const unmoved = [locator, at, head.createdAt];
     let changes: number | bigint = 0;
     if (position === 0) {
@@ -120,9 +120,7 @@ export class SqliteStorage implements Storage {
     if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
     keepChapter(this.#sql, head, position);
     const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
-    const names = blobs === undefined ? [] : nameBlobs(this.#sql, place, blobs);
-    const statement = names.length === 0 ? insert : insertNaming;
-    statement.run(locator, at, batch, batchSum(locator, at, batch, names));
+    insertBatch(this.#sql, place, batch, nameBlobs(this.#sql, place, blobs));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
   }
 

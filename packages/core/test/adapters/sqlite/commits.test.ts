@@ -189,6 +189,28 @@ describe("lists walk an index and sort nothing (H69)", () => {
     expect(details).not.toContain("TEMP B-TREE");
   });
 
+  it("and those of some workflows read no due run of another, nor do the drivers that may be dead", async () => {
+    for (const run of ["one", "two"])
+      await storage.append({ ...request(run, 0), head: headOf(run, { workflow: "a" }) });
+    const { driversOf } = statements(spy.last);
+    const prepare = spy.last.prepare.bind(spy.last);
+    const prepared: string[] = [];
+    spy.last.prepare = (text) => {
+      prepared.push(text);
+      return prepare(text);
+    };
+    // The second workflow is asked only for what may come before the end of the page.
+    for (const cursor of [null, "0:0"])
+      await storage.list({ dueAt: 5, workflow: ["a", "b"], limit: 1, cursor });
+    expect(prepared).toHaveLength(4);
+    for (const text of [...prepared, driversOf.sourceSQL]) {
+      const [plan] = prepare(`EXPLAIN QUERY PLAN ${text}`).all();
+      expect(String(plan?.["detail"])).toMatch(
+        /SEARCH runs USING INDEX runs_due_by_workflow \(workflow=\? AND /,
+      );
+    }
+  });
+
   it("nor does any other statement walk over a table", () => {
     const plans = Object.entries(statements(spy.last)).flatMap(([name, statement]) =>
       typeof statement === "function"
