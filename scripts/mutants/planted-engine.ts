@@ -31,9 +31,9 @@ const loop: readonly PlantedBug[] = [
     name: "suspension-throws",
     breaks: "law 6",
     file: "engine/timers.ts",
-    find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  #changed",
+    find: "    this.#alarm?.cancel();\n    this.#alarm = null;\n  }\n\n  /** The earliest",
     replace:
-      '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  #changed',
+      '    this.#alarm?.cancel();\n    this.#alarm = null;\n    if (this.#earliest === null) for (const call of this.#waits.keys()) call.outcome.reject(new Error("suspended"));\n  }\n\n  /** The earliest',
     why: "When a driver stops, it rejects the pending calls, and a `catch` in the workflow sees it.",
   },
   {
@@ -71,8 +71,8 @@ const replay: readonly PlantedBug[] = [
     name: "held-out-of-order",
     breaks: "replay.1",
     file: "engine/replay.ts",
-    find: "this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);",
-    replace: "this.#ready.splice(later === -1 ? 0 : this.#ready.length, 0, held);",
+    find: "this.#ready.push(held.seq, held);",
+    replace: "this.#ready.push(-held.seq, held);",
     why: "Among settlements that waited for their calls, the highest position is delivered first.",
     seenBy: {
       test: "packages/core/test/journal/journal.test.ts",

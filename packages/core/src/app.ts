@@ -3,9 +3,12 @@
 import type { Definition } from "./engine/definition.ts";
 import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
-import { Host, type HostOptions } from "./runs/host.ts";
+import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
-import { openRun } from "./runs/lookup.ts";
+import { deleteRun } from "./runs/cancel.ts";
+import { listRuns, openRun } from "./runs/lookup.ts";
+import { Suspects } from "./runs/suspects.ts";
+import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
@@ -36,7 +39,7 @@ export interface Sweep {
   readonly outcomes: readonly Outcome<unknown>[];
   /** Runs whose advance threw, with the reason; they stay due. */
   readonly failed: readonly { readonly runId: string; readonly error: unknown }[];
-  /** Due runs of workflows that this app does not have; they are left for another process. */
+  /** Some due runs of workflows that this app does not have; they are left for another process. */
   readonly unknown: readonly string[];
 }
 
@@ -67,7 +70,7 @@ export interface App {
   /** Ends a run and all its children. */
   cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
   /**
-   * Removes a run. It disappears from lists at once; batches that forks still read stay until the last of
+   * Removes a run and its children, and ends those that have not ended. It disappears from lists at once; batches that forks still read stay until the last of
    * these forks is gone.
    */
   delete(runId: string): Promise<void>;
@@ -83,6 +86,7 @@ export interface App {
  * of them.
  */
 export function createApp(options: AppOptions): App {
+  assertOptions(options, [...hostOptions, "workflows"], "createApp");
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {
     if (definitions.has(name)) {
@@ -106,29 +110,40 @@ export function createApp(options: AppOptions): App {
     deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
-    list: async (query = {}) => (await host.storage()).list(query),
+    list: (query = {}) => listRuns(host, query),
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
-    delete: async (runId) => (await host.storage()).delete((await openRun(host, runId)).locator),
-    sweep: (given = {}) => sweep(host, given),
+    delete: async (runId) => deleteRun(host, await openRun(host, runId)),
+    sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
   };
 }
 
-async function sweep(host: Host, { limit = 1_000, concurrency = 16 }: SweepOptions): Promise<Sweep> {
-  const { runs } = await (await host.storage()).list({ dueAt: host.world.now(), limit });
-  const known = runs.filter(({ workflow }) => host.find(workflow) !== null);
-  const unknown = runs.filter(({ workflow }) => host.find(workflow) === null).map(({ runId }) => runId);
+/** How many due runs of other workflows a sweep looks at, to name some of them. */
+const unknownPage = 100;
+const sweepStarts = 50;
+
+async function sweep(host: Host, workflow: readonly string[], options: SweepOptions): Promise<Sweep> {
+  assertOptions(options, ["limit", "concurrency"], "app.sweep");
+  const { limit = 1_000, concurrency = 16 } = options;
+  const dueAt = host.world.now();
+  const { runs } = await listRuns(host, { dueAt, workflow, limit });
+  const others = await listRuns(host, { dueAt, limit: unknownPage });
+  const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];
   const failed: { runId: string; error: unknown }[] = [];
-  const queue = known.values();
-  const one = async (): Promise<void> => {
-    for (const { runId } of queue) {
-      try {
-        outcomes.push(await advanceRun(host, runId, { maxStarts: 50 }));
-      } catch (error) {
-        failed.push({ runId, error });
-      }
+  const suspects = new Suspects(sweepStarts);
+  const drive = async (runId: string, alone: boolean): Promise<void> => {
+    try {
+      const outcome = await advanceRun(host, runId, suspects.optionsOf(alone));
+      if (alone || !suspects.add(outcome)) outcomes.push(outcome);
+    } catch (error) {
+      failed.push({ runId, error });
     }
   };
-  await Promise.all(Array.from({ length: Math.min(concurrency, known.length) }, one));
+  const queue = runs.values();
+  const one = async (): Promise<void> => {
+    for (const { runId } of queue) await drive(runId, false);
+  };
+  await Promise.all(Array.from({ length: Math.min(concurrency, runs.length) }, one));
+  for (let runId = suspects.take(); runId !== null; runId = suspects.take()) await drive(runId, true);
   return { outcomes, failed, unknown };
 }

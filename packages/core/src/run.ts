@@ -6,7 +6,9 @@ import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { definitionOf, openRun } from "./runs/lookup.ts";
+import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
+import { pause } from "./ports/world.ts";
+import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
@@ -18,6 +20,9 @@ export interface Driven {
   readonly outcome: Outcome<unknown>;
   readonly journal: RunJournal;
 }
+
+/** The longest time between two looks of `result()` at a run that grows. */
+const slowestLookMs = 200;
 
 /** Options of `flow.run`. */
 export interface RunOptions {
@@ -61,9 +66,13 @@ export class Run<Output = unknown, Input = unknown> {
    * Waits for the end and gives the output; drives the run when it is due and no other process does. When
    * only an answer from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
    */
-  async result(options: { readonly wait?: boolean } = {}): Promise<Output> {
-    for (;;) {
-      const { outcome, journal } = await this.#next();
+  async result(options: { readonly wait?: boolean | undefined } = {}): Promise<Output> {
+    assertOptions(options, ["wait"], "run.result");
+    for (let known: RunJournal | null = null, looks = 0; ; looks++) {
+      const { outcome, journal }: Driven = await this.#next(known);
+      known = journal;
+      // Beside a busy writer every append wakes this loop, so it looks less often the longer it waits.
+      if (looks > 1) await pause(this.#host.world, Math.min(10 * looks, slowestLookMs));
       switch (outcome.status) {
         case "completed":
           return outcome.output as Output;
@@ -119,13 +128,18 @@ export class Run<Output = unknown, Input = unknown> {
     return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
   }
 
-  /** The stop of the drive under way; otherwise the recorded outcome, after an advance if the run is due. */
-  async #next(): Promise<Driven> {
+  /** The end that the drive under way came to; otherwise the outcome now, after an advance if the run is due. */
+  async #next(known: RunJournal | null): Promise<Driven> {
     const driving = this.#driving;
     this.#driving = null;
-    if (driving !== null) return driving;
+    const driven = await driving;
+    // Any other stop may be long past: another caller may have driven the run on since.
+    if (driven !== null && isEnd(driven.outcome)) return driven;
     const host = this.#host;
-    const journal = await openRun(host, this.id);
+    // Only what is new is read, unless this handle has driven the run itself.
+    const journal = known === null || known.driven ? await openRun(host, this.id) : known;
+    if (journal === known) await journal.refresh();
+    if (journal.deleted) throw notFound(this.id);
     const { wakeAt } = journal.state.summary;
     const due = wakeAt !== null && wakeAt <= host.world.now();
     const outcome = due
@@ -133,6 +147,10 @@ export class Run<Output = unknown, Input = unknown> {
       : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
   }
+}
+
+function isEnd({ status }: Outcome<unknown>): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
 }
 
 /** Only an answer, or the deadline of an answer, can continue the run. */
@@ -155,8 +173,10 @@ export async function start(
   host: Host,
   definition: Definition,
   input: unknown,
-  { id, drive = true }: StartOptions,
+  given: StartOptions,
 ): Promise<Run> {
+  assertOptions(given, ["id", "drive"], `The start of "${definition.name}"`);
+  const { id, drive = true } = given;
   if (!drive) {
     const { journal, created } = await create(host, definition, input, { id, takeLease: false });
     return new Run(journal.runId, { host, created });

@@ -14,19 +14,27 @@ import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import type { ListPage } from "./ports/storage.ts";
+import { guard } from "./ports/uncaught.ts";
+import { Suspects } from "./runs/suspects.ts";
+import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
   /** Runs driven at the same time; 10 by default. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** How often the storage is asked for due runs; 500 ms by default. */
-  readonly interval?: Duration;
+  readonly interval?: Duration | undefined;
   /** Starts without progress after which a run is skipped as `poison`; 50 by default. */
-  readonly maxStarts?: number;
+  readonly maxStarts?: number | undefined;
   /** How long `stop` waits for steps that are under way; 30 s by default. */
-  readonly drain?: Duration;
+  readonly drain?: Duration | undefined;
   /** Called with the outcome each time a run stops: for logs and counts. */
-  readonly onStop?: (outcome: Outcome<unknown>) => void;
+  readonly onStop?: ((outcome: Outcome<unknown>) => void) | undefined;
+  /**
+   * Drives a run: call and await `drive()`. What surrounds the call, such as an `AsyncLocalStorage` or a span,
+   * surrounds the workflow and its steps.
+   */
+  readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
 }
 
 /** A running worker. */
@@ -43,13 +51,14 @@ export interface Worker {
 /** How long this worker skips a run that failed to advance, is blocked or is poison. */
 const restMs = 60_000;
 
-/** Starts without progress that make a run a suspect; the start that finds this counts, too. */
-const suspectStarts = 3;
 /** After this time a suspect no longer keeps other runs from being taken. */
 const aloneMs = 60_000;
 
+const workerOptions = ["concurrency", "interval", "maxStarts", "drain", "onStop", "onDrive"];
+
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
+  assertOptions(options, workerOptions, "createWorker");
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
   }
@@ -63,7 +72,7 @@ class PollingWorker implements Worker {
   readonly #options: WorkerOptions;
   readonly #active = new Map<string, Promise<void>>();
   readonly #resting = new Map<string, number>();
-  readonly #suspects = new Set<string>();
+  readonly #suspects: Suspects;
   #aloneUntil = 0;
   readonly #signal = new Signal();
   readonly #abort = new AbortController();
@@ -75,9 +84,16 @@ class PollingWorker implements Worker {
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
     this.#options = options;
+    this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
-    this.#forget = app.world.onTerminate(() => void this.stop());
+    const ignore = app.world.onTerminate(() => void this.stop());
+    // For its whole life: code of a run may fail after the run has stopped.
+    const unguard = guard(() => Promise.resolve());
+    this.#forget = () => {
+      ignore();
+      unguard();
+    };
   }
 
   get active(): number {
@@ -104,16 +120,16 @@ class PollingWorker implements Worker {
 
   /** Takes due runs while there are free places, page by page, and skips runs that are not for this worker. */
   async #take(): Promise<void> {
-    const { world, workflows } = this.#app;
+    const { world, workflows: workflow } = this.#app;
     if (this.#aloneUntil > world.now() || this.#takeSuspect()) return;
     const places = this.#options.concurrency ?? 10;
     for (let from: { cursor?: string } | null = {}; from !== null && this.active < places;) {
-      const page: ListPage = await this.#app.list({ dueAt: world.now(), ...from });
+      const page: ListPage = await this.#app.list({ dueAt: world.now(), workflow, ...from });
       if (this.#abort.signal.aborted) return;
-      for (const { runId, workflow } of page.runs) {
+      for (const { runId } of page.runs) {
         const rests = (this.#resting.get(runId) ?? 0) > world.now();
         if (!rests) this.#resting.delete(runId);
-        if (workflows.includes(workflow) && !rests && !this.#active.has(runId) && this.active < places)
+        if (!rests && !this.#active.has(runId) && this.active < places)
           this.#active.set(runId, this.#drive(runId));
       }
       from = page.next === null ? null : { cursor: page.next };
@@ -122,10 +138,9 @@ class PollingWorker implements Worker {
 
   /** Suspects go first, once the active runs have stopped; true when no other run may be taken now. */
   #takeSuspect(): boolean {
-    const [suspect] = this.#suspects;
-    if (suspect === undefined) return false;
-    if (this.active === 0) {
-      this.#suspects.delete(suspect);
+    if (!this.#suspects.any) return false;
+    const suspect = this.active === 0 ? this.#suspects.take() : null;
+    if (suspect !== null) {
       this.#aloneUntil = this.#app.world.now() + aloneMs;
       this.#active.set(suspect, this.#drive(suspect, true));
     }
@@ -133,19 +148,10 @@ class PollingWorker implements Worker {
   }
 
   async #drive(runId: string, alone = false): Promise<void> {
-    const { maxStarts = 50 } = this.#options;
-    const allowed = alone ? maxStarts : Math.min(maxStarts, suspectStarts);
     try {
-      const outcome = await this.#app.advance(runId, {
-        signal: this.#abort.signal,
-        maxStarts: allowed,
-        patience: this.#intervalMs,
-      });
-      const blocked = outcome.status === "blocked" ? outcome.error : null;
-      if (blocked?.code === "poison" && allowed < maxStarts) {
-        this.#suspects.add(runId);
-      } else {
-        if (blocked !== null) this.#rest(runId, blocked);
+      const outcome = await this.#advance(runId, alone);
+      if (alone || !this.#suspects.add(outcome)) {
+        if (outcome.status === "blocked") this.#rest(runId, outcome.error);
         this.#notify(outcome);
       }
     } catch (error) {
@@ -154,6 +160,20 @@ class PollingWorker implements Worker {
     if (alone) this.#aloneUntil = 0;
     this.#active.delete(runId);
     this.#signal.set();
+  }
+
+  /** Advances a run, inside the hook of the user if there is one. */
+  async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
+    const { signal } = this.#abort;
+    const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
+    const { onDrive } = this.#options;
+    let outcome: Outcome<unknown> | null = null;
+    const drive = async (): Promise<void> => {
+      outcome = await this.#app.advance(runId, given);
+    };
+    await (onDrive === undefined ? drive() : onDrive(runId, drive));
+    if (outcome !== null) return outcome;
+    throw new DurableError("invalid-options", "onDrive did not call its `drive`, so the run was not driven.");
   }
 
   #rest(runId: string, error: unknown): void {

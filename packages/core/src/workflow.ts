@@ -5,9 +5,10 @@ import type { Arguments, Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
-import { Host, type HostOptions } from "./runs/host.ts";
+import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
+import { assertOptions } from "./values/options.ts";
 import { assertName } from "./journal/keys.ts";
-import { definitionOf, openRun } from "./runs/lookup.ts";
+import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
@@ -81,6 +82,7 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
+  assertOptions(options, [...workflowOptions, "input"], `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
@@ -90,26 +92,36 @@ export function durable(
   return bind(definition, options);
 }
 
+const workflowOptions = [...hostOptions, "version"];
+
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
   const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
   const get = (runId: string): Run => new Run(runId, { host });
   return {
     name: definition.name,
     definition,
-    run: async (input?: unknown, { id }: RunOptions = {}) =>
-      advance(host, definition, await create(host, definition, input, { id, takeLease: true })),
+    run: async (input?: unknown, given: RunOptions = {}) => {
+      assertOptions(given, ["id"], `The run of "${definition.name}"`);
+      return advance(
+        host,
+        definition,
+        await create(host, definition, input, { id: given.id, takeLease: true }),
+      );
+    },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     fork: (runId, given) => get(runId).fork(given),
     get,
-    list: async (query = {}) => (await host.storage()).list({ ...query, workflow: definition.name }),
+    list: (query = {}) => listRuns(host, { ...query, workflow: definition.name }),
     cancel: async (runId, reason) => {
       // A wrong id must not end a run of another workflow.
       const journal = await openRun(host, runId);
       definitionOf(host, journal);
       return cancelRun(host, journal, reason);
     },
-    with: (more) =>
-      bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more }),
+    with: (more) => {
+      assertOptions(more, workflowOptions, `with() of "${definition.name}"`);
+      return bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more });
+    },
   };
 }

@@ -24,9 +24,9 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
     await until(4);
     expect(heard[0]).toMatchObject({ runId: "bad", status: "blocked", error: { code: "poison" } });
     expect(base.world.warnings).toEqual([
-      expect.stringMatching(/^run bad is skipped for a minute: .*51 times without progress.*driver/),
+      expect.stringMatching(/^run bad is skipped for a minute: .*50 times without progress.*driver/),
     ]);
-    expect(await statuses(base.storage)).toEqual({ running: 1, completed: 3 });
+    expect(await statuses(base.storage)).toEqual({ blocked: 1, completed: 3 });
     expect(ran.filter((line) => line.startsWith("bad"))).toEqual([]);
 
     expect(outputOf(await base.world.run(app.advance("bad"))), "by hand it is tried").toHaveLength(3);
@@ -35,7 +35,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
   it("is tried to the last start that is allowed", async () => {
     const base = lab();
     const { flow } = slow(base.world);
-    await losses(base, await record(base, "r", { workflow: "slow", input: "x" }), 48);
+    await losses(base, await record(base, "r", { workflow: "slow", input: "x" }), 49);
     const { heard, until } = open(base, [flow]);
     await until(1);
     expect(heard[0]).toMatchObject({ status: "completed" });
@@ -99,7 +99,7 @@ describe("a run that keeps killing its worker (W4, H58)", () => {
       createWorker(createApp({ ...base, storage, workflows: [deadly, flow] }), { maxStarts: 10 });
       await base.world.advance(60_000);
     }
-    expect(await statuses(base.storage)).toEqual({ running: 1, completed: 5 });
+    expect(await statuses(base.storage)).toEqual({ blocked: 1, completed: 5 });
   });
 
   it("progress clears the count", async () => {

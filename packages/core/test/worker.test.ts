@@ -148,7 +148,7 @@ describe("runs that are not for this worker", () => {
     expect(blocked.length).toBeLessThanOrEqual(12);
     expect(base.world.warnings).toHaveLength(blocked.length);
     expect(base.world.warnings[0]).toMatch(/^run odd is skipped for a minute: .*"a"/);
-    expect(await statuses(base.storage)).toEqual({ completed: 5, running: 1 });
+    expect(await statuses(base.storage)).toEqual({ completed: 5, blocked: 1 });
     const right = createApp({ ...base, workflows: [before] });
     expect(outputOf(await base.world.run(right.advance("odd"))), "its journal is as it was").toBe("yes");
   });

@@ -1,21 +1,51 @@
-/** Counts the requests to a storage, for tests that limit round trips. */
+/** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
-import type { Storage } from "@durable/core";
+import type { ReadReply, Storage } from "@durable/core";
+import { optionalCalls } from "./faulty-storage.ts";
 
-/** How often each operation of a storage was called. */
+/** How often each operation of a storage was called, and how much text it moved. */
 export interface StorageCounts {
+  /** Calls of `append`, refused ones included. */
   appends: number;
+  /** Reads, of a whole journal or of a chapter. */
   reads: number;
   leases: number;
   releases: number;
   lists: number;
+  /** Notes that were written. */
+  notes: number;
+  /** Calls that dropped chapters. */
+  drops: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
+  /** Batches that reads returned. */
+  batches: number;
+  /** Characters that reads returned: batches, and the bodies of their blobs. */
+  fetched: number;
 }
 
 /** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
-  const counts: StorageCounts = { appends: 0, reads: 0, leases: 0, releases: 0, lists: 0, written: 0 };
+  const counts: StorageCounts = {
+    appends: 0,
+    reads: 0,
+    leases: 0,
+    releases: 0,
+    lists: 0,
+    notes: 0,
+    drops: 0,
+    written: 0,
+    batches: 0,
+    fetched: 0,
+  };
+  const counted = async <R>(reading: Promise<R>): Promise<R> => {
+    counts.reads += 1;
+    const reply = await reading;
+    const { batches = [], blobs = {} } = reply as Partial<ReadReply>;
+    counts.batches += batches.length;
+    for (const text of [...batches, ...Object.values(blobs)]) counts.fetched += text.length;
+    return reply;
+  };
   const wrapped: Storage = {
     append: (request) => {
       counts.appends += 1;
@@ -23,10 +53,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
       for (const { body = "" } of request.blobs ?? []) counts.written += body.length;
       return storage.append(request);
     },
-    read: (locator, from) => {
-      counts.reads += 1;
-      return storage.read(locator, from);
-    },
+    read: (locator, from) => counted(storage.read(locator, from)),
     list: (query) => {
       counts.lists += 1;
       return storage.list(query);
@@ -40,6 +67,11 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
       return storage.release(locator, owner, quietMs);
     },
     delete: (locator) => storage.delete(locator),
+    ...optionalCalls(storage, (operation, apply) => {
+      if (operation === "read") return counted(apply());
+      counts[operation === "note" ? "notes" : "drops"] += 1;
+      return apply();
+    }),
   };
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);

@@ -5,8 +5,8 @@
 
 import { DurableError, type Storage, type World } from "@durable/core";
 
-/** The operations of a storage that can fail. */
-export type Operation = "append" | "read" | "list" | "lease" | "release" | "delete";
+/** The operations of a storage that can fail; `read` is also `readChapter`. */
+export type Operation = "append" | "read" | "list" | "lease" | "release" | "delete" | "note" | "dropChapters";
 
 /** What can go wrong with an operation of a storage. */
 export type Fault =
@@ -43,7 +43,7 @@ export interface FaultyStorage extends Storage {
 /** Makes operations of a storage go wrong, as a plan says. */
 export function faultyStorage(storage: Storage, options: FaultOptions): FaultyStorage {
   const { world, plan = () => null, latency } = options;
-  const counts = { append: 0, read: 0, list: 0, lease: 0, release: 0, delete: 0 };
+  const counts = { append: 0, read: 0, list: 0, lease: 0, release: 0, delete: 0, note: 0, dropChapters: 0 };
   const death = Promise.withResolvers<void>();
   let dead = false;
   const die = <T>(): Promise<T> => {
@@ -85,12 +85,32 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     lease: (locator, owner, ttlMs) => perform("lease", () => storage.lease(locator, owner, ttlMs)),
     release: (locator, owner, quietMs) => perform("release", () => storage.release(locator, owner, quietMs)),
     delete: (locator) => perform("delete", () => storage.delete(locator)),
+    ...optionalCalls(storage, perform),
     ...(storage.changed && {
       changed: (locator, length, signal) =>
         dead ? never<void>() : (storage.changed?.(locator, length, signal) ?? never<void>()),
     }),
     ...(storage.secret && { secret: () => storage.secret?.() ?? never<string>() }),
     ...(storage.close && { close: () => storage.close?.() ?? never<void>() }),
+  };
+}
+
+type Perform = <T>(operation: Operation, apply: () => Promise<T>) => Promise<T>;
+
+/** The calls that a storage may lack, made through `perform` where the storage has them. */
+export function optionalCalls(
+  storage: Storage,
+  perform: Perform,
+): Pick<Storage, "readChapter" | "dropChapters" | "note"> {
+  const readChapter = storage.readChapter?.bind(storage);
+  const dropChapters = storage.dropChapters?.bind(storage);
+  const note = storage.note?.bind(storage);
+  return {
+    ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
+    ...(dropChapters && {
+      dropChapters: (locator, before) => perform("dropChapters", () => dropChapters(locator, before)),
+    }),
+    ...(note && { note: (locator, text) => perform("note", () => note(locator, text)) }),
   };
 }
 

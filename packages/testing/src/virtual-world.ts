@@ -3,7 +3,7 @@
  * still while work is running and jumps to the next timer when none is.
  */
 
-import { systemWorld, type World } from "@durable/core";
+import { fingerprint, systemWorld, type World } from "@durable/core";
 import { seeded } from "./random.ts";
 
 /** A world whose time passes only when a test lets it. */
@@ -118,6 +118,8 @@ export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
     now: () => clock.now,
     id: () =>
       Array.from({ length: 26 }, () => "abcdefghijklmnopqrstuvwxyz234567"[random.between(0, 31)]).join(""),
+    // A run that is recorded again after a crash draws the same values as one without a crash.
+    nonce: (runId) => fingerprint([seed, runId], "nonce"),
     random: () => random.next(),
     timer: (ms, fire) => clock.timer(ms, fire),
     drain: () => {

@@ -2,9 +2,11 @@ import { MemoryStorage, type Storage } from "@durable/core";
 import { describe, expect, it } from "vitest";
 import { checks, runCheck, type Open } from "../src/conformance/checks.ts";
 import { storageConformance } from "../src/conformance/index.ts";
+import { chapterFaults } from "./support/conformance-chapter-faults.ts";
 import { blobFaults } from "./support/conformance-blob-faults.ts";
 import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
+import { noteFaults } from "./support/conformance-note-faults.ts";
 
 /** The good storage, with the methods that the fault replaces. */
 function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
@@ -15,6 +17,9 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
     lease: (locator, owner, ttlMs) => good.lease(locator, owner, ttlMs),
     release: (locator, owner, quietMs) => good.release(locator, owner, quietMs),
     delete: (locator) => good.delete(locator),
+    readChapter: (locator) => good.readChapter(locator),
+    dropChapters: (locator, before) => good.dropChapters(locator, before),
+    note: (locator, note) => good.note(locator, note),
     changed: (locator, length, signal) => good.changed(locator, length, signal),
     ...fault,
   };
@@ -46,7 +51,7 @@ async function resultOf(title: string, fault: Fault): Promise<string> {
   return Promise.race([run, late]);
 }
 
-const faults = [...journalFaults, ...lifeFaults, ...blobFaults];
+const faults = [...journalFaults, ...lifeFaults, ...noteFaults, ...chapterFaults, ...blobFaults];
 
 describe("the suite finds planted faults", () => {
   it.each(faults)("%s: one that %s", async (title, _what, fault) => {

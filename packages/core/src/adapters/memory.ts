@@ -2,12 +2,16 @@
  * Journals in this process's memory, for tests and demos. It is also the reference that other storages are compared with.
  *
  * memory.1. Every method does its work synchronously, in one turn, so a refused call has changed nothing.
- * memory.2. A deleted run is kept, hidden, while `#readers` counts forks that read it. It goes with the last of them.
- * memory.3. A blob is kept exactly as long as a stored run names it.
+ * memory.2. A deleted run is kept, hidden, while `#readers` has forks that read it. It goes with the last of them.
+ * memory.3. A blob is kept exactly as long as a stored batch names it.
+ * memory.4. A note is kept only while it is valid: an append, a lease and a deletion remove it.
+ * memory.5. Only whole chapters are dropped, so a batch that is kept never refers to a blob that was dropped.
  */
 
+import type { DurableError } from "../values/errors.ts";
 import type {
   AppendRequest,
+  BlockedNote,
   Lease,
   ListPage,
   ListQuery,
@@ -16,7 +20,18 @@ import type {
   RunHead,
   Storage,
 } from "../ports/storage.ts";
-import { conflict, isOfWorkflow, pageSize, readCursor, refuseBlobs } from "../ports/storage-kit.ts";
+import {
+  conflict,
+  droppedConflict,
+  noChapter,
+  noted,
+  pageSize,
+  readCursor,
+  readsFrom,
+  refuseBlobs,
+  stillRead,
+  workflowsOf,
+} from "../ports/storage-kit.ts";
 
 interface KeptBlob {
   readonly body: string;
@@ -26,9 +41,13 @@ interface KeptBlob {
 
 interface Kept {
   head: RunHead;
-  readonly batches: string[];
-  /** The blobs that this run names, each with the position of the first batch that did. */
-  readonly named: Map<string, { readonly blob: KeptBlob; readonly position: number }>;
+  batches: string[];
+  /** The position of the first batch that is kept. */
+  first: number;
+  /** Positions at which the chapters after the first begin. */
+  chapters: number[];
+  /** The blobs that this run names, each with the position of the first batch of each chapter that did. */
+  readonly named: Map<string, { readonly blob: KeptBlob; positions: number[] }>;
   /** Order of creation: lists are sorted by it. */
   readonly order: number;
   lease: { owner: string; until: number } | null;
@@ -36,13 +55,15 @@ interface Kept {
   starts: number;
   startsAt: number;
   quietUntil: number;
+  note: BlockedNote | null;
   deleted: boolean;
 }
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
   readonly #runs = new Map<string, Kept>();
-  readonly #readers = new Map<string, number>();
+  /** Forks, by the run that they read. */
+  readonly #readers = new Map<string, Set<string>>();
   readonly #blobs = new Map<string, KeptBlob>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #now: () => number;
@@ -53,74 +74,136 @@ export class MemoryStorage implements Storage {
     this.#now = options.now ?? Date.now;
   }
 
-  append({ locator, position, batch, blobs = [], head, lease }: AppendRequest): Promise<void> {
+  append(request: AppendRequest): Promise<void> {
+    const { locator, position, batch, blobs = [], head, lease } = request;
     const kept = this.#runs.get(locator);
-    // The request is for an earlier run of this id, or for a new fork whose ancestor was deleted.
-    const gone =
-      kept === undefined
-        ? head.ancestors.some((ancestor) => !this.#runs.has(ancestor))
-        : kept.deleted || (position > 0 && kept.head.createdAt !== head.createdAt);
-    if (gone || (kept?.batches.length ?? 0) !== position)
-      return Promise.reject(conflict(head.runId, position, gone));
-    const refusal = refuseBlobs(head.runId, blobs, (name) => this.#blobs.has(name));
+    const refusal = this.#refusalOf(kept, request);
     if (refusal !== null) return Promise.reject(refusal);
     const run = kept ?? this.#create(locator, head);
     run.batches.push(batch);
-    this.#name(run, position, blobs);
+    if (head.chapter === position && position > 0) run.chapters.push(position);
+    this.#name(run, { position, chapter: head.chapter ?? 0 }, blobs);
     run.head = head;
     run.quietUntil = 0;
+    run.note = null;
     if (lease !== undefined)
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
     for (const notify of this.#watchers.get(locator) ?? []) notify();
     return Promise.resolve();
   }
 
+  #refusalOf(kept: Kept | undefined, { position, blobs = [], head }: AppendRequest): DurableError | null {
+    const { runId, ancestors } = head;
+    // The request is for an earlier run of this id, or for a new fork whose ancestor was deleted.
+    const gone =
+      kept === undefined
+        ? ancestors.some((ancestor) => !this.#runs.has(ancestor))
+        : kept.deleted || (position > 0 && kept.head.createdAt !== head.createdAt);
+    if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)
+      return conflict(runId, position, gone);
+    const lacks = (ancestor: string): boolean =>
+      (this.#runs.get(ancestor)?.first ?? 0) > readsFrom(head, ancestor);
+    if (kept === undefined && ancestors.some(lacks)) return droppedConflict(runId);
+    return refuseBlobs(runId, blobs, (name) => this.#blobs.has(name));
+  }
+
   #create(locator: string, head: RunHead): Kept {
     const run: Kept = {
       head,
       batches: [],
+      first: 0,
+      chapters: [],
       named: new Map(),
       order: ++this.#order,
       lease: null,
       starts: 0,
       startsAt: 0,
       quietUntil: 0,
+      note: null,
       deleted: false,
     };
     this.#runs.set(locator, run);
-    for (const ancestor of head.ancestors) this.#read(ancestor, 1);
+    for (const ancestor of head.ancestors) this.#addReader(ancestor, locator);
     return run;
   }
 
   /** Stores all bodies first, because a name without a body may come before the same name with its body. */
-  #name({ named }: Kept, position: number, blobs: readonly NamedBlob[]): void {
+  #name(
+    { named }: Kept,
+    { position, chapter }: { readonly position: number; readonly chapter: number },
+    blobs: readonly NamedBlob[],
+  ): void {
     for (const { name, body } of blobs)
       if (body !== undefined && !this.#blobs.has(name)) this.#blobs.set(name, { body, runs: 0 });
     for (const { name } of blobs) {
       const blob = this.#blobs.get(name);
-      if (blob === undefined || named.has(name)) continue;
-      named.set(name, { blob, position });
-      blob.runs += 1;
+      if (blob === undefined) continue;
+      const before = named.get(name);
+      if (before === undefined) blob.runs += 1;
+      if (before === undefined) named.set(name, { blob, positions: [position] });
+      else if ((before.positions.at(-1) ?? 0) < chapter) before.positions.push(position);
     }
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
     const run = this.#runs.get(locator);
     if (run === undefined) return Promise.resolve({ batches: [], length: 0, deleted: false });
-    const { batches, named, deleted } = run;
-    const reply = { batches: batches.slice(from), length: batches.length, deleted };
-    const blobs = [...named].filter(([, { position }]) => position >= from);
+    const { batches, first, named, note, deleted } = run;
+    const reply = {
+      batches: batches.slice(Math.max(0, from - first)),
+      length: lengthOf(run),
+      deleted,
+      ...(from < first && { from: first }),
+      ...(note !== null && { blocked: note }),
+    };
+    const blobs = [...named].filter(([, { positions }]) => positions.some((position) => position >= from));
     if (blobs.length === 0) return Promise.resolve(reply);
     const bodies = blobs.map(([name, { blob }]) => [name, blob.body] as const);
     return Promise.resolve({ ...reply, blobs: Object.fromEntries(bodies) });
   }
 
+  async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+    const from = this.#runs.get(locator)?.head.chapter ?? 0;
+    return { ...(await this.read(locator, from)), from };
+  }
+
+  dropChapters(locator: string, before: number): Promise<void> {
+    const run = this.#runs.get(locator);
+    if (run === undefined || run.deleted || before <= run.first) return Promise.resolve();
+    const { runId } = run.head;
+    if (!run.chapters.includes(before)) return Promise.reject(noChapter(runId, before));
+    const readers = [...(this.#readers.get(locator) ?? [])].flatMap((each) => this.#runs.get(each) ?? []);
+    if (readers.some(({ head }) => readsFrom(head, locator) < before))
+      return Promise.reject(stillRead(runId, before));
+    run.batches = run.batches.slice(before - run.first);
+    run.first = before;
+    run.chapters = run.chapters.filter((position) => position >= before);
+    for (const [name, named] of run.named) {
+      named.positions = named.positions.filter((position) => position >= before);
+      if (named.positions.length === 0) this.#unname(run, name);
+    }
+    return Promise.resolve();
+  }
+
+  #unname({ named }: Kept, name: string): void {
+    const blob = named.get(name)?.blob;
+    named.delete(name);
+    if (blob !== undefined && --blob.runs === 0) this.#blobs.delete(name);
+  }
+
+  note(locator: string, note: BlockedNote): Promise<void> {
+    const run = this.#runs.get(locator);
+    if (run !== undefined && !run.deleted && lengthOf(run) === note.length) run.note = note;
+    return Promise.resolve();
+  }
+
   async list(query: ListQuery = {}): Promise<ListPage> {
-    const { workflow, status, parent, dueAt } = query;
+    const { status, parent, dueAt } = query;
+    const workflows = workflowsOf(query);
     const due = dueAt !== undefined;
     const found = [...this.#runs.values()]
-      .filter(({ head, deleted }) => !deleted && isOfWorkflow(head.workflow, workflow))
-      .filter(({ head }) => status === undefined || head.status === status)
+      .filter(({ head, deleted }) => !deleted && workflows?.includes(head.workflow) !== false)
+      .filter(({ head, note }) => status === undefined || noted(head, note).status === status)
       .filter(({ head }) => parent === undefined || head.parent === parent)
       .filter((run) => !due || this.#isDue(run, dueAt))
       .toSorted((a, b) => (due ? wakeAt(a) - wakeAt(b) || a.order - b.order : b.order - a.order));
@@ -139,12 +222,15 @@ export class MemoryStorage implements Storage {
     if (run === undefined || run.deleted) return Promise.resolve(null);
     if (run.lease !== null && run.lease.owner !== owner && run.lease.until > now)
       return Promise.resolve(null);
-    const length = run.batches.length;
+    const length = lengthOf(run);
     if (run.startsAt !== length) run.starts = 0;
-    if (run.lease?.owner !== owner) run.starts += 1;
     run.startsAt = length;
+    if (ttlMs <= 0) return Promise.resolve(giveBack(run, owner));
+    if (run.lease?.owner !== owner) run.starts += 1;
     run.lease = { owner, until: now + ttlMs };
-    return Promise.resolve({ starts: Math.max(run.starts, 1), length });
+    const { starts, note } = run;
+    run.note = null;
+    return Promise.resolve({ starts: Math.max(starts, 1), length, ...(note !== null && { blocked: note }) });
   }
 
   release(locator: string, owner: string, quietMs = 0): Promise<void> {
@@ -159,29 +245,36 @@ export class MemoryStorage implements Storage {
 
   delete(locator: string): Promise<void> {
     const hidden = this.#runs.get(locator);
-    if (hidden !== undefined) hidden.deleted = true;
+    if (hidden !== undefined) Object.assign(hidden, { deleted: true, note: null });
     const candidates = [locator];
     for (const candidate of candidates) {
       const run = this.#runs.get(candidate);
       if (run?.deleted !== true || this.#readers.has(candidate)) continue;
       this.#runs.delete(candidate);
-      for (const [name, { blob }] of run.named) if (--blob.runs === 0) this.#blobs.delete(name);
-      for (const ancestor of run.head.ancestors) this.#read(ancestor, -1);
+      for (const name of run.named.keys()) this.#unname(run, name);
+      for (const ancestor of run.head.ancestors) this.#removeReader(ancestor, candidate);
       candidates.push(...run.head.ancestors);
     }
     return Promise.resolve();
   }
 
-  /** Adds or removes one reader of an ancestor. */
-  #read(ancestor: string, by: 1 | -1): void {
-    const readers = (this.#readers.get(ancestor) ?? 0) + by;
-    if (readers === 0) this.#readers.delete(ancestor);
-    else this.#readers.set(ancestor, readers);
+  #addReader(ancestor: string, reader: string): void {
+    const readers = this.#readers.get(ancestor) ?? new Set();
+    this.#readers.set(ancestor, readers.add(reader));
+  }
+
+  #removeReader(ancestor: string, reader: string): void {
+    const readers = this.#readers.get(ancestor);
+    readers?.delete(reader);
+    if (readers?.size === 0) this.#readers.delete(ancestor);
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const isLonger = (): boolean => (this.#runs.get(locator)?.batches.length ?? 0) > length;
+      const isLonger = (): boolean => {
+        const run = this.#runs.get(locator);
+        return run !== undefined && lengthOf(run) > length;
+      };
       if (signal.aborted || isLonger()) return resolve();
       const watchers = this.#watchers.get(locator) ?? new Set();
       this.#watchers.set(locator, watchers);
@@ -200,6 +293,20 @@ export class MemoryStorage implements Storage {
   }
 }
 
+/** How many batches the journal has, with those that were dropped. */
+function lengthOf({ first, batches }: Kept): number {
+  return first + batches.length;
+}
+
+/** Ends the lease as if it had not been taken. For an owner that does not have it, nothing happens. */
+function giveBack(run: Kept, owner: string): Lease | null {
+  if (run.lease?.owner !== owner) return null;
+  const starts = Math.max(run.starts, 1);
+  run.lease = null;
+  run.starts = starts - 1;
+  return { starts, length: lengthOf(run) };
+}
+
 function wakeAt({ head }: Kept): number {
   return head.wakeAt ?? 0;
 }
@@ -215,7 +322,7 @@ function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): List
   const runs = rest.slice(0, pageSize(limit));
   const last = runs.length < rest.length ? runs.at(-1) : undefined;
   return {
-    runs: runs.map(({ head }) => head),
+    runs: runs.map(({ head, note }) => noted(head, note)),
     next: last === undefined ? null : `${wakeAt(last)}:${last.order}`,
   };
 }

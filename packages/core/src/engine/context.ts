@@ -1,21 +1,13 @@
-/** The `Context` of workflows: its types, and a thin implementation over the engine. */
+/** The `Context` of workflows, as users see it. */
 
-import { joinParts, sha256 } from "../values/hash.ts";
-import { encode } from "../values/codec/encode.ts";
-import { fingerprint } from "../values/codec/fingerprint.ts";
 import type { Arguments, Definition } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
-import { child } from "./calls/child.ts";
-import type { CallEngine } from "./calls/call.ts";
-import { parallel, race, type Group, type Settled } from "./calls/group.ts";
-import type { Scope } from "./scope.ts";
-import { sleep } from "./calls/sleep.ts";
+import type { Settled } from "./calls/group.ts";
 import type { StepInfo } from "./calls/attempts.ts";
-import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
+import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Chunks } from "./calls/chunks.ts";
-import { stream, type StreamOptions } from "./calls/stream.ts";
-import { suspend, type SuspendOptions as AnySuspendOptions, type SuspendPromise } from "./calls/suspend.ts";
-import { DurableError } from "../values/errors.ts";
+import type { StreamOptions } from "./calls/stream.ts";
+import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
@@ -53,7 +45,7 @@ export interface MapOptions<T> extends GroupOptions {
 
 /** A function that is one branch. It gets a context with keys of its own. */
 export type Branch<T = unknown> = (ctx: Context) => T;
-type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
+export type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
 
 /** Results in the shape of the branches: a record for a record, a tuple for a tuple. */
 export type ParallelResult<B extends Branches, M extends "all" | "settled"> = {
@@ -141,6 +133,11 @@ export interface Context {
   ): Promise<Awaited<R>[]>;
   /** Waits for a duration, or until a date: seconds or years. */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
+  /**
+   * Ends this chapter of the run and begins the next, under the same id, with this input. What was recorded
+   * before is not read any more, so a run may go on for ever. The promise never settles: return it.
+   */
+  continueAs(input: unknown): Promise<never>;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
   /** A random number in [0, 1), equal on replay. */
@@ -162,125 +159,4 @@ export function parallelOf<const B extends Branches>(
 ): Promise<ParallelResult<B, "all">>;
 export function parallelOf(ctx: Context, branches: Branches, options?: ParallelOptions): Promise<unknown> {
   return ctx.parallel(branches, options as ParallelOptions<"all">);
-}
-
-export interface ContextParts {
-  readonly engine: CallEngine;
-  readonly version: string | null;
-}
-
-export function createContext(parts: ContextParts, scope: Scope): Context {
-  const { engine } = parts;
-  const branch = (fn: Branch) => (inner: Scope) => fn(createContext(parts, inner));
-  const draw = (kind: string, name = ""): string => {
-    const count = scope.count(`${kind}[${name}]`);
-    return joinParts([engine.journal.seedAt(engine.replay.delivered), scope.path, kind, name, count]);
-  };
-  // The overloads of Context are checked at its interface; inside, values are unknown.
-  const context = {
-    runId: engine.journal.runId,
-    version: parts.version,
-    get signal() {
-      return scope.signal;
-    },
-    step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
-      step(engine, { scope, name }, checkedWork(work, "step", name), options),
-    stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
-      stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
-    suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
-    parallel: (branches: Branches, options: ParallelOptions = {}) => {
-      const group = groupOf("parallel", branches, options, branch);
-      const { names } = group;
-      return names === null
-        ? parallel(engine, scope, group)
-        : handled(
-            parallel(engine, scope, group).then((results) =>
-              Object.fromEntries(names.map((name, i) => [name, results[i]])),
-            ),
-          );
-    },
-    race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) =>
-      race(engine, scope, groupOf("race", branches, options, branch)),
-    child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
-      const { definition, name } = checkedChild(workflow);
-      const where = `input of child "${name}" of run ${engine.journal.runId}`;
-      const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
-      return child(engine, { scope, name: options.name ?? name }, given);
-    },
-    map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) =>
-      parallel(engine, scope, mapOf(items, fn, options, branch)),
-    sleep: (until: Duration | Date, options: GroupOptions = {}) =>
-      sleep(engine, scope, until, options.name ?? "sleep"),
-    now: () => engine.replay.clock,
-    random: (name?: string) => Number.parseInt(hex(sha256(draw("random", name))).slice(0, 13), 16) / 2 ** 52,
-    uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
-  };
-  return context as unknown as Context;
-}
-
-type AnyChild = { readonly name: string; readonly definition: Definition };
-type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
-
-function checkedChild(workflow: AnyChild): AnyChild {
-  if (typeof workflow?.definition?.body === "function") return workflow;
-  throw new DurableError("invalid-options", "ctx.child needs a workflow from durable().");
-}
-
-function mapOf(
-  items: readonly unknown[],
-  fn: MapFunction,
-  { key, name = "map", concurrency }: MapOptions<unknown>,
-  branch: (fn: Branch) => (scope: Scope) => unknown,
-): Group {
-  const branches = items.map(
-    (item, index): Branch =>
-      (ctx) =>
-        fn(ctx, item, index),
-  );
-  const group = groupOf("parallel", branches, { name, concurrency }, branch);
-  if (key === undefined) return group;
-  const names = items.map((item, index) => key(item, index));
-  const twice = names.find((one, index) => names.indexOf(one) !== index);
-  if (twice === undefined) return { ...group, names };
-  throw new DurableError(
-    "invalid-options",
-    `Two items of ctx.map "${name}" have the key "${twice}". Use unique keys.`,
-  );
-}
-
-function groupOf(
-  kind: Group["kind"],
-  branches: Branches,
-  options: ParallelOptions,
-  branch: (fn: Branch) => (scope: Scope) => unknown,
-): Group {
-  const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all" } = options;
-  if (!(concurrency >= 1)) {
-    throw new DurableError("invalid-options", `The concurrency of ${kind} "${name}" must be at least 1.`);
-  }
-  const names = Array.isArray(branches) ? null : Object.keys(branches);
-  return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
-}
-
-function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
-  if (typeof work === "function") return work;
-  throw new DurableError(
-    "invalid-options",
-    `ctx.${kind}("${name}", ...) needs a function, not ${typeof work}: pass () => work().`,
-  );
-}
-
-/** The user may await this promise later, so its failure must not count as an unhandled rejection until then. */
-function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
-}
-
-function hex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-function uuidFrom(text: string): string {
-  const variant = ((Number.parseInt(text[16] as string, 16) & 3) | 8).toString(16);
-  return `${text.slice(0, 8)}-${text.slice(8, 12)}-4${text.slice(13, 16)}-${variant}${text.slice(17, 20)}-${text.slice(20, 32)}`;
 }

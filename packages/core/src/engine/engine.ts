@@ -5,7 +5,8 @@
  * engine.2. One settlement is delivered at a time, and microtasks are drained before the next (law 4).
  * engine.3. Work starts, and waits open, only when nothing is deliverable.
  * engine.4. Suspension never throws: when only waiting is left, the loop appends a park and releases the run.
- * engine.5. Once the run is blocked, lost or ended, nothing is written, except the outcome of work that was already
+ * engine.5. When the workflow function has settled, work that still runs gets a bounded time, then the end is recorded.
+ * engine.6. Once the run is blocked, lost or ended, nothing is written, except the outcome of work that was already
  *     running when the run became blocked.
  */
 
@@ -15,6 +16,7 @@ import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
+import type { Owner } from "../ports/async-context.ts";
 import type { World } from "../ports/world.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
@@ -34,7 +36,9 @@ import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
+import { assertOutsideSteps, misplaced } from "./placement.ts";
 import { Timers } from "./timers.ts";
+import { Verdicts } from "./verdicts.ts";
 
 /** How long replay waits for the call of an uncalled settlement, once per drive. */
 const graceMs = 30;
@@ -44,12 +48,15 @@ const roundsPerTurn = 512;
 export class Engine implements ReplayEnd, CallEngine {
   readonly options: EngineOptions;
   readonly journal: RunJournal;
+  /** The chapter that this engine drives. */
+  readonly #nonce: string | null;
   readonly world: World;
   readonly replay = new Replay();
   readonly calls: CallRegistry;
   readonly root = new Scope();
   readonly timers: Timers;
   readonly inFlight = new InFlight(() => this.wake());
+  readonly verdicts = new Verdicts(this.inFlight);
   readonly #outbox: Outbox;
   /** Entries of the journal that have been learned. */
   #learned = 0;
@@ -60,6 +67,11 @@ export class Engine implements ReplayEnd, CallEngine {
   #replayEnded = false;
   #leaving = false;
   #finish: Finish | null = null;
+  #cancelLinger: (() => void) | null = null;
+  /** Work that still runs is no longer waited for. */
+  #abandoned = false;
+  #warnedAfterEnd = false;
+  #warnedPlace = false;
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -68,29 +80,62 @@ export class Engine implements ReplayEnd, CallEngine {
   constructor(options: EngineOptions) {
     this.options = options;
     this.journal = options.journal;
+    this.#nonce = options.journal.nonce;
     this.world = options.world;
     this.calls = new CallRegistry(this.journal.runId, this.replay, this.world);
     this.timers = new Timers(this.world, () => this.wake());
     this.#outbox = new Outbox(
-      { ...options, inFlight: this.inFlight },
+      { ...options, verdicts: this.verdicts },
       {
         learn: (entries) => this.learn(entries),
         stopped: (kind) => this.#end({ kind }),
         failed: (error) => this.#fail(error),
       },
     );
+    this.replay.clock = this.journal.clock;
     for (const entry of this.journal.entries) this.replay.learn(entry);
     this.#learned = this.journal.entries.length;
   }
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
   enter(asked: Asked): Entered | null {
+    if (asked.own !== true) this.#checkPlace(asked);
     if (asked.scope.closed || this.#blocked !== null) return null;
-    if (this.#stop !== null && !this.#revived()) return null;
+    if (this.#stop !== null && !this.#revived()) {
+      this.#warnAfterEnd(asked);
+      return null;
+    }
     const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
     if (!(entered instanceof DurableError)) return entered;
     this.block(entered);
     return null;
+  }
+
+  assertOutsideSteps(what: string): void {
+    assertOutsideSteps(this.journal.runId, what);
+  }
+
+  #checkPlace(asked: Asked): void {
+    const { runId } = this.journal;
+    assertOutsideSteps(runId, `ctx.${asked.kind}("${asked.name}")`);
+    const found = misplaced(runId, asked);
+    if (found instanceof DurableError) throw found;
+    if (found !== null && !this.#warnedPlace) this.world.warn(found);
+    this.#warnedPlace ||= found !== null;
+  }
+
+  /** A call that nothing can answer any more, of code that its run did not wait for. */
+  #warnAfterEnd({ kind, name }: Asked): void {
+    if (this.#finish === null || this.#warnedAfterEnd) return;
+    this.#warnedAfterEnd = true;
+    this.world.warn(
+      `run ${this.journal.runId} called ctx.${kind}("${name}") after its end, so nothing happens. Await everything before the workflow returns.`,
+    );
+  }
+
+  /** The options of the run: who owns its code. */
+  get owner(): Owner {
+    return this.options.owner;
   }
 
   /** Makes a call known to the loop. */
@@ -107,7 +152,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
-    if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;
+    if (this.#stop !== null || this.#abandoned || (this.#blocked !== null && !traitsOf(fact).paid)) return;
     this.#outbox.push(fact);
     this.wake();
   }
@@ -124,7 +169,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** The workflow function has settled. */
   finish(finish: Finish): void {
-    this.#finish = finish;
+    this.#finish ??= finish;
     this.wake();
   }
 
@@ -139,8 +184,17 @@ export class Engine implements ReplayEnd, CallEngine {
     return this.#stop?.kind === "suspended";
   }
 
+  /** The drive has stopped: nothing more is written. */
+  get stopped(): boolean {
+    return this.#stop !== null && !this.parked;
+  }
+
   get finished(): boolean {
     return this.#finish !== null;
+  }
+
+  get thrown(): Finish["thrown"] {
+    return this.#finish?.thrown;
   }
 
   /** No further attempt may start: the run is over, or this driver stops. */
@@ -155,6 +209,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Processes entries that came from outside, and our own that have become durable. */
   learn(entries: readonly Entry[]): void {
+    if (this.journal.nonce !== this.#nonce) return this.wake();
     this.#learned += entries.length;
     for (const entry of entries) {
       this.replay.learn(entry);
@@ -185,12 +240,15 @@ export class Engine implements ReplayEnd, CallEngine {
         await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());
         this.#inTurn = false;
         if (this.#failure !== null) throw this.#failure.error;
-        if (this.journal.state.end !== null) this.#end({ kind: "ended" });
+        if (this.journal.nonce !== this.#nonce) this.#end({ kind: "lost" });
+        else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
         else if (this.#blocked !== null) await this.#settleBlocked(this.#blocked);
         else if (!(await this.#deliver())) await this.#idle();
       }
       return this.#stop;
     } finally {
+      this.#cancelLinger?.();
+      this.#cancelLinger = null;
       this.timers.clear();
       lease.stop();
       const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
@@ -238,10 +296,26 @@ export class Engine implements ReplayEnd, CallEngine {
     const open = this.#finish === null || this.#fresh.length > 0;
     if (this.#leaving && open) return this.#settleWork({ kind: "left" });
     this.#begin();
+    this.verdicts.flush();
     this.timers.fire();
-    if (this.inFlight.idle && !this.#outbox.appending) return this.#rest();
+    if (this.#idleWork && !this.#outbox.appending) return this.#rest();
+    if (this.#finish !== null) this.#linger();
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#signal.wait();
+  }
+
+  /** No work is under way that the run waits for. */
+  get #idleWork(): boolean {
+    return this.#abandoned || this.inFlight.idle;
+  }
+
+  /** The function has settled: what still runs gets a bounded time, then its signal aborts and its result is dropped. */
+  #linger(): void {
+    this.#cancelLinger ??= this.world.timer(this.options.lingerMs, () => {
+      this.#abandoned = true;
+      this.root.abort(new DurableError("cancelled", `Run ${this.journal.runId} has ended.`));
+      this.wake();
+    });
   }
 
   /** Begins calls without a record, in the order they were made. Beginning one may add another. */
@@ -272,7 +346,9 @@ export class Engine implements ReplayEnd, CallEngine {
   async #complete(finish: Finish): Promise<void> {
     const end = endOf(finish, this);
     if (end instanceof DurableError) return this.block(end);
-    await this.options.reportEnd(end);
+    // A chapter begins with a batch of its own.
+    if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);
+    if (end.kind !== "run.continued") await this.options.reportEnd(end);
     await this.#outbox.append(end);
   }
 
@@ -283,7 +359,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
-    if (this.inFlight.idle && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
+    if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#signal.wait();
   }

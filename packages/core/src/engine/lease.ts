@@ -9,7 +9,8 @@
 import type { Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isFinal } from "../journal/errors.ts";
-import type { AppendRequest, Lease, Storage } from "../ports/storage.ts";
+import type { DurableError } from "../values/errors.ts";
+import type { AppendRequest, BlockedNote, Lease, Storage } from "../ports/storage.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
 
 export interface LeaseEvents {
@@ -40,6 +41,8 @@ export class DriverLease {
   #driving: Driving | null = null;
   #watching = false;
   #cancelPulse: () => void = () => {};
+  /** The note that the latest lease made void. */
+  #voided: BlockedNote | undefined;
 
   constructor(options: { storage: Storage; world: World; ttlMs: number }) {
     this.#storage = options.storage;
@@ -54,7 +57,10 @@ export class DriverLease {
     const asked = this.#world.now();
     const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
     this.#owned = lease !== null;
-    if (lease !== null) this.#until = asked + this.#ttlMs;
+    this.#voided = lease?.blocked ?? this.#voided;
+    if (lease === null) return null;
+    this.#until = asked + this.#ttlMs;
+    journal.blocked = null;
     return lease;
   }
 
@@ -76,6 +82,10 @@ export class DriverLease {
     this.#owner = journal.driver;
     this.#owned = true;
     return this.extend(false);
+  }
+
+  get owned(): boolean {
+    return this.#owned;
   }
 
   get valid(): boolean {
@@ -103,10 +113,22 @@ export class DriverLease {
     return false;
   }
 
-  /** Expires the lease without releasing it, because `release()` resets the start counter. */
-  async abandon(): Promise<void> {
+  /** Gives the lease back before anything was done with it, so that this start does not count. */
+  async giveBack(): Promise<void> {
     await this.#storage.lease(this.#locator, this.#owner, 0);
     this.released();
+  }
+
+  /** Notes beside the head of the run why it cannot continue; returns since when that is so. */
+  async note({ code, message }: DurableError, length: number): Promise<number> {
+    const before = this.#voided;
+    const since = before?.code === code && before.length === length ? before.since : this.#world.now();
+    try {
+      await this.#storage.note?.(this.#locator, { code, message, since, length });
+    } catch {
+      // The note is for people. The next driver writes it again.
+    }
+    return since;
   }
 
   async release(quietMs?: number): Promise<void> {

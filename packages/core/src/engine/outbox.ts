@@ -3,7 +3,8 @@
  *
  * outbox.1. One append at a time; facts that are queued meanwhile go with the next one (at most one append per step).
  * outbox.2. A fact of `writeWithNext` causes no append: it goes with the next batch, before the facts that caused it.
- * outbox.3. Timers wait while an answer is validated: the answer is earlier in the journal, so it is delivered first.
+ * outbox.3. While an answer is validated, results and timers wait: the answer is earlier in the journal, so its verdict
+ *     is written and delivered first.
  * outbox.4. A stop (park or end) is written with everything that is queued, and dropped on a conflict: an answer
  *     that was appended first means that the run must not park.
  */
@@ -15,13 +16,13 @@ import { traitsOf } from "../journal/kinds.ts";
 import type { WaitState } from "../journal/fold.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
-import type { InFlight } from "./in-flight.ts";
 import type { DriverLease } from "./lease.ts";
+import type { Verdicts } from "./verdicts.ts";
 
 export interface OutboxEvents {
   /** Entries became durable: from this driver or from another writer. */
   learn(entries: readonly Entry[]): void;
-  stopped(kind: "suspended" | "ended" | "lost"): void;
+  stopped(kind: "suspended" | "ended" | "lost" | "continued"): void;
   failed(error: unknown): void;
 }
 
@@ -30,16 +31,16 @@ export class Outbox {
   readonly #world: World;
   readonly #lease: DriverLease;
   readonly #events: OutboxEvents;
-  readonly #inFlight: InFlight;
+  readonly #verdicts: Verdicts;
   #queue: WrittenFact[] = [];
   #withNext: WrittenFact[] = [];
   #appending = false;
 
   constructor(
-    parts: { journal: RunJournal; world: World; lease: DriverLease; inFlight: InFlight },
+    parts: { journal: RunJournal; world: World; lease: DriverLease; verdicts: Verdicts },
     events: OutboxEvents,
   ) {
-    this.#inFlight = parts.inFlight;
+    this.#verdicts = parts.verdicts;
     this.#journal = parts.journal;
     this.#world = parts.world;
     this.#lease = parts.lease;
@@ -57,6 +58,11 @@ export class Outbox {
   /** How many facts can be written now. */
   get size(): number {
     return this.#ready().length;
+  }
+
+  /** Something is still to be written. */
+  get holds(): boolean {
+    return this.size + this.#withNext.length > 0;
   }
 
   get appending(): boolean {
@@ -99,35 +105,40 @@ export class Outbox {
   }
 
   async #write(stop: Fact<Json> | null): Promise<void> {
-    const facts = [...this.#withNext, ...this.#take()];
-    this.#withNext = [];
+    const facts = this.#take();
     // A stop must be the last entry, so it waits until the rest of the queue is written.
-    if (this.size > 0) stop = null;
+    if (this.holds) stop = null;
     const batch = stop === null ? facts : [...facts, writeFact(stop, this.#world.now())];
     if (batch.length === 0) return;
-    const appended = await this.#journal.append(batch, { lease: this.#lease.extend(stop !== null) });
+    const appended = await this.#journal.append(batch, {
+      lease: this.#lease.extend(stop !== null && !turnsPage(stop)),
+    });
     if (appended.kind === "lost")
       return this.#events.stopped(this.#journal.state.end === null ? "lost" : "ended");
     if (appended.kind === "absorbed") this.#queue.unshift(...facts);
     this.#events.learn(appended.entries);
     if (appended.kind === "absorbed" || stop === null) return;
+    if (turnsPage(stop)) return this.#events.stopped("continued");
     this.#lease.released();
     this.#events.stopped(stop.kind === "run.suspended" ? "suspended" : "ended");
   }
 
-  /** The facts that can be written now. Timers go last, and wait for the verdict on an answer that is already recorded. */
+  /** The facts that can be written now: verdicts on answers first, timers last. */
   #ready(): WrittenFact[] {
     const fresh = this.#queue.filter(({ fact }) => !this.#wait(fact).settled);
-    const timers = this.#inFlight.judging
-      ? []
-      : fresh.filter(({ fact }) => traitsOf(fact).timer && !this.#wait(fact).answer);
-    return [...fresh.filter(({ fact }) => !traitsOf(fact).timer), ...timers];
+    const verdicts = fresh.filter(({ fact }) => isVerdict(fact));
+    const others = fresh.filter(({ fact }) => !isVerdict(fact) && !traitsOf(fact).timer);
+    if (this.#verdicts.pending) return [...verdicts, ...others.filter(({ fact }) => !traitsOf(fact).settles)];
+    const timers = fresh.filter(({ fact }) => traitsOf(fact).timer && !this.#wait(fact).answer);
+    return [...verdicts, ...others, ...timers];
   }
 
   #take(): WrittenFact[] {
-    const ready = this.#ready();
+    const ready = [...this.#withNext, ...this.#ready()];
     const taken = new Set(ready.slice(0, fitting(ready)));
-    this.#queue = this.#queue.filter((written) => !taken.has(written) && !this.#wait(written.fact).settled);
+    const stays = (written: WrittenFact): boolean => !taken.has(written);
+    this.#withNext = this.#withNext.filter(stays);
+    this.#queue = this.#queue.filter((written) => stays(written) && !this.#wait(written.fact).settled);
     return [...taken];
   }
 
@@ -139,4 +150,14 @@ export class Outbox {
       return state.children.get(fact.key)?.over === true ? { settled: "closed" } : {};
     return fact.kind === "suspend.expired" ? state.wait(fact.wait) : {};
   }
+}
+
+/** The next chapter begins, and its driver keeps the lease. */
+function turnsPage({ kind }: Fact<Json>): boolean {
+  return kind === "run.continued";
+}
+
+/** The verdict on a recorded answer. */
+function isVerdict({ kind }: Fact<Json>): boolean {
+  return kind === "suspend.resolved" || kind === "suspend.rejected";
 }

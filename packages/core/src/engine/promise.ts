@@ -14,6 +14,27 @@ export function deferred<T>(): Deferred<T> {
   return { promise, resolve, reject };
 }
 
+/** The promise of a call. It notes whether the code has looked at it. */
+export class CallPromise<T> extends Promise<T> {
+  observed = false;
+}
+
+// `await`, `then` and `Promise.all` read the constructor of a promise, and nothing else does.
+Object.defineProperty(CallPromise.prototype, "constructor", {
+  get(this: CallPromise<unknown>) {
+    this.observed = true;
+    return Promise;
+  },
+});
+
+export function callDeferred<T>(): Deferred<T> & { readonly promise: CallPromise<T> } {
+  let settlers: Pick<Deferred<T>, "resolve" | "reject"> | null = null;
+  const promise = new CallPromise<T>((resolve, reject) => (settlers = { resolve, reject }));
+  promise.catch(() => {});
+  promise.observed = false;
+  return { promise, ...(settlers as unknown as Pick<Deferred<T>, "resolve" | "reject">) };
+}
+
 /** The promise of a suspended, closed or stopped call. It never settles, so no `catch` or `finally` sees it. */
 export function pending<T>(): Promise<T> {
   return new Promise<T>(() => {});

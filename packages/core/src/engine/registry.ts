@@ -6,9 +6,9 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { isWithin, waitOf } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
+import type { CallPromise } from "./promise.ts";
 import type { Scope } from "./scope.ts";
 
 /** One call that can settle, as the engine's loop sees it. */
@@ -16,6 +16,8 @@ export interface Call {
   readonly key: string;
   readonly kind: CallKind;
   readonly scope: Scope;
+  /** The workflow has its outcome. */
+  readonly settled: boolean;
   /** Hands the recorded outcome to the workflow. */
   settle(settlement: Settlement): void;
   /** The journal has no outcome: start the work, or open the wait. Called again after a failed attempt. */
@@ -53,7 +55,8 @@ export class CallRegistry {
   readonly #replay: Replay;
   readonly #byKey = new Map<string, Call>();
   readonly #byWait = new Map<string, Call>();
-  readonly #closed: string[] = [];
+  readonly #closed = new Set<string>();
+  readonly #rejected: { readonly key: string; readonly promise: CallPromise<unknown> }[] = [];
   readonly #world: World;
   #foreignSeen = false;
 
@@ -91,13 +94,31 @@ export class CallRegistry {
     call.scope.flight(name, 1);
   }
 
-  addWait(call: Call): void {
-    this.#byWait.set(waitOf(call.key), call);
+  addWait(call: Call, wait: string): void {
+    this.#byWait.set(wait, call);
   }
 
   /** The call has settled, so it is no longer open beside another call of its name. */
   landed(call: Call, name: string): void {
     call.scope.flight(name, -1);
+  }
+
+  /** The call failed; `promise` knows whether the code looks at it. */
+  rejected(key: string, promise: CallPromise<unknown>): void {
+    this.#rejected.push({ key, promise });
+  }
+
+  /** Failures that the code has not looked at. */
+  unawaited(): string[] {
+    return this.#rejected.filter(({ promise }) => !promise.observed).map(({ key }) => key);
+  }
+
+  /** Steps, streams and children that were called and have no outcome, and that no branch has given up. */
+  unfinished(...kinds: readonly CallKind[]): string[] {
+    const open = [...this.#byKey.values()].filter(
+      ({ kind, settled, scope }) => kinds.includes(kind) && !settled && !scope.closed,
+    );
+    return open.map(({ key }) => key);
   }
 
   get(key: string): Call | undefined {
@@ -132,11 +153,18 @@ export class CallRegistry {
 
   /** Notes that calls below this path no longer get an answer. */
   close(path: string): void {
-    this.#closed.push(path);
+    this.#closed.add(path);
   }
 
   isClosed(key: string): boolean {
-    return this.#closed.some((path) => isWithin(key, path));
+    // The path itself, and every path around it: the parts of the key that end before a `/` or a `[`.
+    for (
+      let end = key.length;
+      end > 0;
+      end = Math.max(key.lastIndexOf("/", end - 1), key.lastIndexOf("[", end - 1))
+    )
+      if (this.#closed.has(key.slice(0, end))) return true;
+    return false;
   }
 
   /** The new name wins if it is recorded; otherwise the record of the old name is taken over, count for count. */

@@ -11,6 +11,7 @@ import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
+import { Heap } from "./heap.ts";
 
 export type { CallKind } from "../journal/entry.ts";
 export type { Settlement } from "../journal/kinds.ts";
@@ -43,8 +44,8 @@ export class Replay {
   readonly #queue: Settlement[] = [];
   readonly #called = new Set<string>();
   readonly #held = new Map<string, Settlement>();
-  /** Held settlements whose call has been made since, kept in order. */
-  readonly #ready: Settlement[] = [];
+  /** Held settlements whose call has been made since, by position. */
+  readonly #ready = new Heap<Settlement>();
   #cursor = 0;
   /** Highest position delivered. */
   delivered = 0;
@@ -52,9 +53,7 @@ export class Replay {
   clock = 0;
 
   learn(entry: Entry): void {
-    if (entry.kind === "run.started" || entry.kind === "run.forked") {
-      this.clock = Math.max(this.clock, entry.at);
-    } else if (entry.kind === "suspend.answered") {
+    if (entry.kind === "suspend.answered") {
       this.#answers.set(entry.seq, entry);
       if (!this.#unjudged.has(entry.wait)) this.#unjudged.set(entry.wait, entry.seq);
     } else if ("key" in entry) {
@@ -85,9 +84,10 @@ export class Replay {
     }
     if (entry.kind === "stream.chunks" && entry.attempt === record.attempt) record.chunks.push(entry);
     if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
-    if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer) {
+    // Once the answer is refused, or its wait was closed, a timeout may settle the wait again.
+    if (entry.kind === "suspend.closed") this.#unjudged.delete(entry.wait);
+    if (entry.kind === "suspend.rejected" && this.#unjudged.get(entry.wait) === entry.answer)
       this.#unjudged.delete(entry.wait);
-    }
     if (isSettlement(entry) && !record.settled) {
       record.settled = true;
       this.#queue.push(entry);
@@ -113,13 +113,12 @@ export class Replay {
     const held = this.#held.get(key);
     if (held === undefined) return;
     this.#held.delete(key);
-    const later = this.#ready.findIndex((other) => other.seq > held.seq);
-    this.#ready.splice(later === -1 ? this.#ready.length : later, 0, held);
+    this.#ready.push(held.seq, held);
   }
 
   /** The next settlement to deliver, or an uncalled one that is before it, or null. */
   next(): { kind: "deliver" | "uncalled"; settlement: Settlement } | null {
-    const ready = this.#ready.shift();
+    const ready = this.#ready.pop();
     if (ready !== undefined) return { kind: "deliver", settlement: ready };
     for (;;) {
       const settlement = this.#queue[this.#cursor];

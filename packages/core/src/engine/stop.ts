@@ -1,9 +1,10 @@
 /** How a drive is started and how it stops: its options, the park, the end, and the reasons to refuse an end. */
 
-import type { Entry, Fact } from "../journal/entry.ts";
+import type { Entry, Fact, Leftovers } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
 import type { Keyring } from "../journal/tokens.ts";
+import type { Owner } from "../ports/async-context.ts";
 import type { World } from "../ports/world.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
@@ -15,22 +16,27 @@ import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
 
-/** Why a drive ended. The outcome of the run is in the journal. */
+/** Why a drive ended. The outcome of the run is in the journal. `continued`: the next chapter has begun. */
 export type Stop =
-  | { readonly kind: "ended" | "suspended" | "lost" | "left" }
-  | { readonly kind: "blocked"; readonly error: DurableError };
+  | { readonly kind: "ended" | "suspended" | "lost" | "left" | "continued" }
+  | { readonly kind: "blocked"; readonly error: DurableError; readonly since?: number };
 
 /** The end of the workflow function, encoded. */
 export interface Finish {
-  fact(orphans: readonly string[]): Fact<Json>;
+  fact(leftovers: Leftovers): EndFact;
   readonly thrown?: { readonly value: unknown };
 }
+
+/** The last fact of a chapter. */
+export type EndFact = Extract<Fact<Json>, { kind: "run.completed" | "run.failed" | "run.continued" }>;
 
 /** What a hook can do after replay and before any work starts. */
 export interface ReplayEnd {
   readonly journal: RunJournal;
   readonly calls: CallRegistry;
   readonly finished: boolean;
+  /** The error that ended the workflow function, if there was one. */
+  readonly thrown?: { readonly value: unknown } | undefined;
   learn(entries: readonly Entry[]): void;
   block(error: DurableError): void;
 }
@@ -47,6 +53,9 @@ export interface EngineOptions {
   readonly children: Children;
   /** Reports the end of the run to its parent, if it has one, before the end is appended. */
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
+  /** How long work may go on after the workflow function has settled. */
+  readonly lingerMs: number;
+  readonly owner: Owner;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
@@ -63,7 +72,7 @@ export interface Driving {
 export function abortReason({ runId, state }: RunJournal, stop: Stop, idle: boolean): DurableError | null {
   const over = state.end?.kind;
   if (idle && (over === "run.completed" || over === "run.failed")) return null;
-  if (stop.kind === "suspended") return null;
+  if (stop.kind === "suspended" || (idle && stop.kind === "continued")) return null;
   if (stop.kind === "blocked") return stop.error;
   return new DurableError("cancelled", `Run ${runId} no longer needs this work.`);
 }
@@ -73,14 +82,19 @@ export interface AdvanceOptions {
   /**
    * Waits shorter than this are held in memory; longer ones park the run. The app's own patience by default.
    */
-  readonly patience?: Duration;
+  readonly patience?: Duration | undefined;
   /** On abort the run is handed over: work under way is finished and recorded, nothing more begins. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * A run that was started more often than this without progress is `blocked` as `poison`; no limit by
    * default.
    */
-  readonly maxStarts?: number;
+  readonly maxStarts?: number | undefined;
+  /**
+   * False when other runs are driven beside this one, so that their crashes may have stopped it: it is then
+   * reported as `poison`, but not noted as such. True by default.
+   */
+  readonly alone?: boolean | undefined;
 }
 
 type Park = Fact<Json> & { kind: "run.suspended" };
@@ -109,14 +123,19 @@ export function endOf(
     readonly calls: CallRegistry;
     readonly world: World;
   },
-): Fact<Json> | DurableError {
+): EndFact | DurableError {
   const { runId, state } = run.journal;
   const unreached = (key: string): boolean => !run.replay.isCalled(key) && !run.calls.isClosed(key);
   const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
   if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, finish.thrown);
   const orphans = run.replay.orphans().filter(unreached);
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
-  return finish.fact(orphans);
+  const unawaited = run.calls.unawaited();
+  if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
+  const abandoned = run.calls.unfinished("step", "stream", "child");
+  if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
+  const leftovers = { orphans, abandoned, unawaited };
+  return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));
 }
 
 /** `thrown` is the error that ended the code before it reached the wait, if there was one. */
@@ -136,5 +155,17 @@ export function vanishedWait(runId: string, key: string, thrown?: { readonly val
 }
 
 function orphanWarning(runId: string, orphans: readonly string[]): string {
-  return `run ${runId} ended with ${orphans.length} recorded result(s) that the code did not use: ${orphans.slice(0, 10).join(", ")}. For a renamed step, pass { was: "old name" }.`;
+  return `run ${runId} ended with ${orphans.length} recorded result(s) that the code did not use: ${some(orphans)}. For a renamed step, pass { was: "old name" }.`;
+}
+
+function unawaitedWarning(runId: string, keys: readonly string[]): string {
+  return `run ${runId} ended, but its code never looked at the failure of: ${some(keys)}. Await these calls, or catch their errors.`;
+}
+
+function abandonedWarning(runId: string, keys: readonly string[]): string {
+  return `run ${runId} ended without waiting for: ${some(keys)}. Await these calls, or race them with ctx.race.`;
+}
+
+function some(keys: readonly string[]): string {
+  return keys.slice(0, 10).join(", ");
 }

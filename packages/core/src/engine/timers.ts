@@ -1,22 +1,33 @@
-/** The open waits of one drive: when each call is due, if it has a time at all. */
+/**
+ * The open waits of one drive: when each call is due, if it has a time at all. A change costs the logarithm of the number
+ * of waits, because a run may have thousands of them.
+ */
 
 import type { World } from "../ports/world.ts";
+import { Heap } from "./heap.ts";
 import type { Call } from "./registry.ts";
 
 interface Wait {
+  readonly call: Call;
   /** When the call is due; `null` when only an entry from outside can settle it. */
   readonly at: number | null;
   /** Settled from outside, so its deadline is no reason to hold the run in memory. */
   readonly outside: boolean;
   /** When to check if no notification came; `null` where one is certain. */
   readonly recheckAt: number | null;
+  /** Its place among the waits. */
+  readonly order: number;
 }
 
 export class Timers {
   readonly #world: World;
   readonly #wake: () => void;
   readonly #waits = new Map<Call, Wait>();
-  #earliest: number | null = null;
+  // A wait that was replaced or cancelled stays in its heaps until it comes first.
+  readonly #ends = new Heap<Wait>();
+  readonly #deadlines = new Heap<Wait>();
+  readonly #rechecks = new Heap<Wait>();
+  #order = 0;
   #alarm: { readonly at: number; readonly cancel: () => void } | null = null;
 
   constructor(world: World, wake: () => void) {
@@ -29,44 +40,51 @@ export class Timers {
     return this.#waits.size;
   }
 
-  wait(call: Call, at: number | null, how: Partial<Omit<Wait, "at">> = {}): void {
+  wait(call: Call, at: number | null, how: { outside?: boolean; recheckAt?: number | null } = {}): void {
     const { outside = false, recheckAt = null } = how;
-    this.#waits.set(call, { at, outside, recheckAt });
-    this.#changed();
+    const order = this.#waits.get(call)?.order ?? this.#order++;
+    const wait = { call, at, outside, recheckAt, order };
+    this.#waits.set(call, wait);
+    if (at !== null) (outside ? this.#deadlines : this.#ends).push(at, wait);
+    if (recheckAt !== null) this.#rechecks.push(recheckAt, wait);
+    this.#arm();
   }
 
   cancel(call: Call): void {
-    if (this.#waits.delete(call)) this.#changed();
+    if (this.#waits.delete(call)) this.#arm();
   }
 
   /** The earliest deadline and the earliest check of all waits. */
   stops(): { readonly wakeAt: number | null; readonly recheckAt: number | null } {
-    const waits = [...this.#waits.values()];
     return {
-      wakeAt: first(waits.map(({ at }) => at)),
-      recheckAt: first(waits.map(({ recheckAt }) => recheckAt)),
+      wakeAt: earlier(this.#next(this.#ends), this.#next(this.#deadlines)),
+      recheckAt: this.#next(this.#rechecks),
     };
   }
 
   /** True when a sleep or a retry ends within `ms`. */
   endsWithin(ms: number): boolean {
-    const until = this.#world.now() + ms;
-    if (this.#earliest === null || this.#earliest > until) return false;
-    for (const { at, outside } of this.#waits.values())
-      if (at !== null && !outside && at <= until) return true;
-    return false;
+    const end = this.#next(this.#ends);
+    return end !== null && end <= this.#world.now() + ms;
   }
 
-  /** Calls `due` once on every call whose time has come by the driver's clock. */
+  /**
+   * Calls `due` once on every call whose time has come by the driver's clock, in the order in which their waits began. A
+   * wait that begins meanwhile is left for the next time, even if it is due at once.
+   */
   fire(): void {
     const now = this.#world.now();
-    if (this.#earliest === null || this.#earliest > now) return this.#arm();
-    for (const [call, { at, recheckAt }] of this.#waits) {
-      if ((at === null || at > now) && (recheckAt === null || recheckAt > now)) continue;
+    const due = new Set<Wait>();
+    for (const heap of [this.#ends, this.#deadlines, this.#rechecks])
+      for (let at = this.#next(heap); at !== null && at <= now; at = this.#next(heap))
+        due.add(heap.pop() as Wait);
+    for (const wait of [...due].toSorted((a, b) => a.order - b.order)) {
+      const { call } = wait;
+      if (this.#waits.get(call) !== wait) continue;
       this.#waits.delete(call);
       if (!call.scope.closed) call.due();
     }
-    this.#changed();
+    this.#arm();
   }
 
   clear(): void {
@@ -74,14 +92,19 @@ export class Timers {
     this.#alarm = null;
   }
 
-  #changed(): void {
-    let earliest: number | null = null;
-    for (const { at, recheckAt } of this.#waits.values()) {
-      if (at !== null && (earliest === null || at < earliest)) earliest = at;
-      if (recheckAt !== null && (earliest === null || recheckAt < earliest)) earliest = recheckAt;
+  /** The earliest time in a heap, without the waits that are over. */
+  #next(heap: Heap<Wait>): number | null {
+    for (;;) {
+      const { first } = heap;
+      if (first === undefined) return null;
+      if (this.#waits.get(first.item.call) === first.item) return first.rank;
+      heap.pop();
     }
-    this.#earliest = earliest;
-    this.#arm();
+  }
+
+  get #earliest(): number | null {
+    const { wakeAt, recheckAt } = this.stops();
+    return earlier(wakeAt, recheckAt);
   }
 
   /** Sets the alarm again if it fired early because the clock was set back. */
@@ -98,8 +121,6 @@ export class Timers {
   }
 }
 
-export function first(times: readonly (number | null)[]): number | null {
-  let found: number | null = null;
-  for (const time of times) if (time !== null && (found === null || time < found)) found = time;
-  return found;
+function earlier(one: number | null, other: number | null): number | null {
+  return one === null ? other : Math.min(one, other ?? one);
 }

@@ -11,12 +11,24 @@ import { isKind, traitsOf } from "./kinds.ts";
 import { DurableError } from "../values/errors.ts";
 
 /** The newest format that this build writes and reads. */
-export const formatVersion = 2;
+export const formatVersion = 3;
 
 /** Fields by type, which is the same in every kind of entry. A field of another type means a corrupt batch. */
-const numbers = ["at", "after", "until", "retryAt", "base", "answer", "from", "count", "look", "firstAt"];
-const texts = ["key", "wait", "runId", "workflow", "parent", "child"];
-const lists = ["ancestry", "edits", "cuts", "usage"];
+const numbers = [
+  "at",
+  "after",
+  "until",
+  "retryAt",
+  "base",
+  "answer",
+  "from",
+  "count",
+  "look",
+  "firstAt",
+  "chapter",
+];
+const texts = ["key", "wait", "runId", "workflow", "parent", "child", "nonce", "first"];
+const lists = ["ancestry", "edits", "cuts", "usage", "orphans", "abandoned", "unawaited"];
 
 function fits(raw: Raw): boolean {
   const are = (names: readonly string[], check: (field: unknown) => boolean): boolean =>
@@ -61,9 +73,13 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
   return `${head},"entries":[${texts.join(",")}]}`;
 }
 
-/** Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts. */
+/**
+ * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
+ * Format 3 added nonces and chapters.
+ */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
+  if ("nonce" in fact) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
@@ -90,7 +106,11 @@ export function readBatch(text: string, where: string): ReadBatch {
     );
   }
   const { by, entries } = raw;
-  if (![1, formatVersion].includes(raw["v"] as number) || typeof by !== "string" || !Array.isArray(entries))
+  if (
+    ![1, 2, formatVersion].includes(raw["v"] as number) ||
+    typeof by !== "string" ||
+    !Array.isArray(entries)
+  )
     throw corrupt(where);
   const facts = (entries as readonly Raw[]).map((entry) => readFact(entry, where));
   return { driver: by.slice(0, by.lastIndexOf(".")), writeId: by, outside: raw["outside"] === true, facts };

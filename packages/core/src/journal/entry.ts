@@ -13,6 +13,8 @@ export interface Ancestor {
   readonly runId: string;
   /** How many batches the ancestor had when the fork was created. */
   readonly length: number;
+  /** The position of the batch that begins the chapter which the fork reads; the first one when it is missing. */
+  readonly from?: number;
   /** Its own entries are numbered from here on. */
   readonly base: number;
   /** Which of its entries the fork does not see. */
@@ -74,10 +76,38 @@ export type Fact<V> =
       readonly version: string | null;
       readonly input: V;
       readonly childOf?: ChildOf;
+      /** Names this incarnation of the run id. */
+      readonly nonce?: string;
     }
+  /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
+  | ({
+      readonly kind: "run.continued";
+      readonly runId: string;
+      readonly workflow: string;
+      readonly version: string | null;
+      readonly input: V;
+      readonly childOf?: ChildOf;
+      readonly nonce: string;
+      /** The number of the chapter that begins; 2 for the second. */
+      readonly chapter: number;
+      /** The entries of the chapter are numbered from here on. */
+      readonly base: number;
+      /** Fingerprint of the input with which the run was started. */
+      readonly first: string;
+      /** The head of the run so far. */
+      readonly head: {
+        readonly createdAt: number;
+        readonly steps: number;
+        readonly label: string | null;
+        readonly parent: string | null;
+        readonly ancestors: readonly string[];
+        readonly readsFrom?: readonly number[];
+      };
+    } & Leftovers)
   | {
       readonly kind: "run.forked";
       readonly runId: string;
+      readonly nonce?: string;
       readonly workflow: string;
       readonly version: string | null;
       readonly parent: string;
@@ -164,9 +194,19 @@ export type Fact<V> =
     } & Called)
   /** `look` is when open children are checked, if none of them has reported its end before. */
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
-  | { readonly kind: "run.completed"; readonly output: V; readonly orphans?: readonly string[] }
-  | { readonly kind: "run.failed"; readonly error: V; readonly orphans?: readonly string[] }
+  | ({ readonly kind: "run.completed"; readonly output: V } & Leftovers)
+  | ({ readonly kind: "run.failed"; readonly error: V } & Leftovers)
   | { readonly kind: "run.cancelled"; readonly reason: V | null };
+
+/** What was left when the workflow function had settled: keys of calls. */
+export interface Leftovers {
+  /** Recorded results that the code did not use. */
+  readonly orphans?: readonly string[];
+  /** Work that was still running after the time of `linger`. Its result is dropped. */
+  readonly abandoned?: readonly string[];
+  /** Calls that failed, and whose failure the code never looked at. */
+  readonly unawaited?: readonly string[];
+}
 
 /** The name of a fact: `step.completed`, `suspend.opened`, and so on. */
 export type FactKind = Fact<unknown>["kind"];

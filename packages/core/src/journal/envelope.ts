@@ -9,7 +9,7 @@
  */
 
 import { valueFields } from "./kinds.ts";
-import { formatOf, formatVersion, type BatchText, type ReadBatch } from "./batch.ts";
+import { formatOf, type BatchText, type ReadBatch } from "./batch.ts";
 import { writeText, type WrittenFact } from "./fact-text.ts";
 import type { Cipher, Place } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
@@ -18,6 +18,9 @@ import type { Edit, Fact } from "./entry.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { digest, joinParts } from "../values/hash.ts";
 import type { NamedBlob } from "../ports/storage.ts";
+
+/** The format that introduced packed and encrypted values. */
+const envelopeFormat = 2;
 
 export interface Wrapped extends BatchText {
   /** The unencrypted content of the blobs, by name. */
@@ -69,7 +72,8 @@ export class Envelope {
       const written = writeText(wrapped, at);
       texts.push(written);
       // If the text has not changed, an older format can represent it.
-      format = Math.max(format, cipher === null && written === text ? formatOf(fact) : formatVersion);
+      const inEnvelope = cipher !== null || written !== text;
+      format = Math.max(format, formatOf(fact), inEnvelope ? envelopeFormat : 1);
     }
     const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
     return { texts, format, blobs: named, contents: blobs };
@@ -86,6 +90,11 @@ export class Envelope {
     if (this.#texts.has(name)) return { name };
     const body = await this.#cipher?.seal(text, { runId: "", at: name });
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
+  }
+
+  /** A chapter names its blobs anew, so that it can be read without the ones before. */
+  beginChapter(): void {
+    this.#named.clear();
   }
 
   /** The batch is stored, so its blobs need not be sent again. */

@@ -9,7 +9,7 @@
 import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { traitsOf } from "./kinds.ts";
-import { locatorOf, waitOf } from "./keys.ts";
+import { locatorOf } from "./keys.ts";
 import type { RunHead } from "../ports/storage.ts";
 
 export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead[K] };
@@ -19,10 +19,10 @@ function emptySummary(): Summary {
   return { ...none, runId: "", workflow: "", status: "running", createdAt: 0, updatedAt: 0, steps: 0 };
 }
 
-/** Adds one fact to a summary, in place, because a long replay folds many. */
-export function summarize(summary: Summary, fact: Fact<Json>, at: number): void {
+/** Adds one fact of the batch at `position` to a summary, in place, because a long replay folds many. */
+export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
   if (summary.status !== "running" && summary.status !== "suspended") return;
-  if (fact.kind === "run.started") summary.workflow = fact.workflow;
+  if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   // 0 is due at once, whatever the clock of the last writer was. A journal without a workflow is never due.
   summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;
   summary.status = "running";
@@ -31,6 +31,10 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number): void 
     case "run.started":
     case "run.forked":
       return begin(summary, fact, at);
+    case "run.continued":
+      summary.runId = fact.runId;
+      Object.assign(summary, fact.head, { chapter: position });
+      return;
     case "step.completed":
     case "step.failed":
     case "stream.completed":
@@ -67,6 +71,8 @@ function begin(
   summary.parent = fact.parent;
   summary.label = fact.label;
   summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
+  if (fact.ancestry.some(({ from }) => from !== undefined))
+    summary.readsFrom = fact.ancestry.map(({ from = 0 }) => from);
 }
 
 /** The recorded state of one suspend point. */
@@ -79,6 +85,9 @@ export interface WaitState {
   answerId: string | null;
 }
 
+/** A wait whose opening is recorded. */
+type OpenWait = WaitState & { opened: NonNullable<WaitState["opened"]> };
+
 /** The recorded state of one child; `over` once its end, or the end of its scope, is recorded. */
 export interface ChildState {
   readonly opened: Entry & { kind: "child.opened" };
@@ -89,15 +98,19 @@ export interface ChildState {
 export class RunState {
   readonly summary: Readonly<Summary> = emptySummary();
   readonly waits = new Map<string, WaitState>();
+  /** Waits that are open, in the order in which they were opened: a long run has few of them. */
+  readonly #open = new Set<OpenWait>();
+  /** Waits that have an answer and are not open yet. */
+  readonly #early = new Set<WaitState>();
   readonly children = new Map<string, ChildState>();
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
-  learn(entry: Entry): void {
+  learn(entry: Entry, position: number): void {
     if (this.end !== null) return;
-    summarize(this.summary, entry, entry.at);
+    summarize(this.summary, entry, entry.at, position);
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
@@ -149,6 +162,13 @@ export class RunState {
         break;
       default:
     }
+    keepIf(this.#open, state as OpenWait, state.opened !== null && state.settled === null);
+    keepIf(this.#early, state, state.opened === null && state.answer !== null);
+  }
+
+  /** How many answers have come before their wait. */
+  get early(): number {
+    return this.#early.size;
   }
 
   /** The state of a wait, also of one without any entry yet. */
@@ -156,17 +176,15 @@ export class RunState {
     return this.waits.get(wait) ?? { wait, opened: null, answer: null, settled: null, answerId: null };
   }
 
-  waitOfKey(key: string): WaitState {
-    return this.wait(waitOf(key));
-  }
-
   /** Suspend points that are durable and not settled; `answered` includes those whose answer has no verdict yet. */
-  openWaits({ answered = false } = {}): (WaitState & { opened: NonNullable<WaitState["opened"]> })[] {
-    const open = [...this.waits.values()].filter(
-      (wait) => wait.opened !== null && wait.settled === null && (answered || wait.answer === null),
-    );
-    return open as ReturnType<RunState["openWaits"]>;
+  openWaits({ answered = false } = {}): OpenWait[] {
+    return [...this.#open].filter(({ answer }) => answered || answer === null);
   }
+}
+
+function keepIf<T>(set: Set<T>, item: T, keep: boolean): void {
+  if (keep) set.add(item);
+  else set.delete(item);
 }
 
 function settle(state: WaitState, how: NonNullable<WaitState["settled"]>): void {

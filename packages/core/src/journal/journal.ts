@@ -8,26 +8,30 @@
  * journal.4. A driver accepts new batches only from outside; a caller from outside accepts all new batches.
  * journal.5. A driver that has seen a batch of another driver writes nothing more.
  * journal.6. A read with fewer batches than the length that the storage reports is refused, and so is a journal that shrank.
+ * journal.7. Memory holds one chapter: the entry that begins the next one replaces entries and state.
  */
 
 import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { ChildOf, Entry, Fact } from "./entry.ts";
+import type { Ancestor, ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
-import { inherit, type Inherited } from "./lineage.ts";
-import type { AppendRequest, ReadReply, Storage } from "../ports/storage.ts";
+import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
+import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
 export interface JournalOptions {
   readonly storage: Storage;
   readonly world: World;
   readonly cipher?: Cipher | null;
+  /** Opens this chapter to read it; the current one by default. */
+  readonly chapter?: number | undefined;
 }
 
 /**
@@ -57,27 +61,37 @@ export class RunJournal {
   readonly #envelope: Envelope;
   /** The id of the writer; a new one each time a journal is opened. */
   readonly driver: string;
-  readonly state = new RunState();
-  /** All entries that a workflow may see: inherited ones, then the run's own. */
-  readonly entries: Entry[] = [];
+  state = new RunState();
+  /** All entries of the chapter that a workflow may see: inherited ones, then the run's own. */
+  entries: Entry[] = [];
   /** How many batches have been read or written. */
   position = 0;
   #writes = 0;
   #seq = 0;
   #inherited: Inherited | null = null;
+  #first: Beginning | null = null;
+  readonly #chapter: number | undefined;
   #last: Promise<void> | null = null;
   /** True when the run was deleted, and the storage keeps it only for its forks. */
   deleted = false;
+  /** Why the run cannot continue, according to the note beside its head. */
+  blocked: BlockedNote | null = null;
   /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
   driven = false;
   #lost = false;
 
-  private constructor(locator: string, { storage, world, cipher }: JournalOptions) {
+  private constructor(locator: string, { storage, world, cipher, chapter }: JournalOptions) {
     this.locator = locator;
+    this.#chapter = chapter;
     this.#storage = storage;
     this.#envelope = new Envelope(cipher ?? null);
     this.#world = world;
     this.driver = world.id().slice(0, 12);
+  }
+
+  /** A journal that is not read yet. */
+  static at(locator: string, options: JournalOptions): RunJournal {
+    return new RunJournal(locator, options);
   }
 
   /** A journal that has no batch yet. */
@@ -85,29 +99,49 @@ export class RunJournal {
     return new RunJournal(locatorOf(runId), options);
   }
 
-  /** Reads a whole run; `null` when the storage does not have it. */
+  /** Reads the current chapter of a run; `null` when the storage does not have it. */
   static async open(locator: string, options: JournalOptions): Promise<RunJournal | null> {
     const journal = new RunJournal(locator, options);
     await journal.refresh();
-    return journal.position === 0 || journal.deleted ? null : journal;
+    return journal.exists ? journal : null;
+  }
+
+  get exists(): boolean {
+    return this.position > 0 && !this.deleted;
   }
 
   get runId(): string {
     return this.state.summary.runId;
   }
 
+  /** The first entry of the chapter. */
+  get first(): Beginning {
+    if (this.#first === null) throw corrupt(`The beginning of run ${this.locator}`);
+    return this.#first;
+  }
+
   /** The recorded input. */
   get input(): Json {
-    return this.#inherited?.input ?? this.#started?.input ?? null;
+    return this.#inherited?.input ?? this.#first?.input ?? null;
+  }
+
+  /** Fingerprint of the input with which the run was started. */
+  get firstInput(): string {
+    return this.first.kind === "run.continued" ? this.first.first : fingerprintOf(this.input);
+  }
+
+  /** Names this incarnation and chapter; `null` in formats that had none. */
+  get nonce(): string | null {
+    return this.#first?.nonce ?? null;
+  }
+
+  get chapter(): number {
+    return this.#first?.kind === "run.continued" ? this.#first.chapter : 1;
   }
 
   /** The parent and the call of a child run. */
   get childOf(): ChildOf | undefined {
-    return this.#started?.childOf;
-  }
-
-  get #started(): (Entry & { kind: "run.started" }) | undefined {
-    return this.entries.find((entry) => entry.kind === "run.started");
+    return this.#first?.kind === "run.forked" ? undefined : this.#first?.childOf;
   }
 
   /** The position of the latest entry. */
@@ -115,9 +149,18 @@ export class RunJournal {
     return this.#seq;
   }
 
-  /** The run that seeds random values at a position: an ancestor in inherited history, then the run itself. */
+  /** The time at which the history of the run begins. */
+  get clock(): number {
+    const { at, nonce } = this.first;
+    const { clock = 0 } = this.#inherited ?? {};
+    // A fork sees the times of its parent until its own entries. Before format 3 it saw its own time from the start.
+    return this.#inherited === null ? at : nonce === undefined ? Math.max(clock, at) : clock;
+  }
+
+  /** What seeds random values at a position: an ancestor in inherited history, then the run itself. */
   seedAt(delivered: number): string {
-    return this.#inherited?.seeds.find((seed) => delivered <= seed.upTo)?.runId ?? this.runId;
+    const inherited = this.#inherited?.seeds.find((seed) => delivered <= seed.upTo);
+    return inherited?.seed ?? this.nonce ?? this.runId;
   }
 
   /** Reads the batches that were added since; returns their entries. */
@@ -155,8 +198,9 @@ export class RunJournal {
     if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };
     const writeId = `${this.driver}.${++this.#writes}`;
     const summary = { ...this.state.summary };
-    for (const { fact, at } of facts) summarize(summary, fact, at);
     const { locator, position } = this;
+    for (const { fact, at } of facts) summarize(summary, fact, at, position);
+    if (facts[0]?.fact.kind === "run.continued") this.#envelope.beginChapter();
     const wrapped = await this.#envelope.wrap(facts, { runId: summary.runId, position });
     const request: AppendRequest = {
       locator,
@@ -202,9 +246,12 @@ export class RunJournal {
   }
 
   async #tail(): Promise<TailBatch[]> {
-    const { batches, length, deleted, blobs } = await this.#storage.read(this.locator, this.position);
+    const { batches, length, deleted, blobs, blocked, from = this.position } = await this.#readTail();
     this.deleted = deleted === true;
+    this.blocked = blocked ?? null;
     if (length < this.position) throw regressed(this.runId, this.position);
+    // Earlier chapters are not read, or were dropped. What follows begins with a chapter.
+    this.position = Math.max(this.position, from);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);
     const [first] = batches;
@@ -220,6 +267,11 @@ export class RunJournal {
       const read = readBatch(text, where);
       try {
         const spot = { runId: this.runId || runIdOf(read), position };
+        const [begins] = read.facts;
+        if (begins?.fact.kind === "run.continued" && begins.fact.chapter > (this.#chapter ?? Infinity)) {
+          this.#lost = true;
+          return learned;
+        }
         const batch = await this.#envelope.unwrap(read, text, spot);
         this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
         learned.push({ batch, entries: await this.#learn(batch) });
@@ -232,30 +284,48 @@ export class RunJournal {
     return learned;
   }
 
+  /** A driver or a caller reads the current chapter alone; a reader of an earlier one reads up to its end. */
+  #readTail(): Promise<ReadReply> {
+    const storage = this.#storage;
+    return this.position === 0 && this.#chapter === undefined && storage.readChapter !== undefined
+      ? storage.readChapter(this.locator)
+      : storage.read(this.locator, this.position);
+  }
+
   async #learn(batch: ReadBatch): Promise<Entry[]> {
     const learned: Entry[] = [];
+    const { position } = this;
     this.position += 1;
     for (const { fact, at } of batch.facts) {
       if (fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(fact, at);
+      if (fact.kind === "run.continued") this.#turnPage(fact.base);
       const entry: Entry = { ...fact, at, seq: ++this.#seq, outside: batch.outside };
+      if (isBeginning(entry)) this.#first = entry;
       this.entries.push(entry);
-      this.state.learn(entry);
+      this.state.learn(entry, position);
       learned.push(entry);
     }
     return learned;
   }
 
+  /** A chapter begins: nothing of the one before is needed. */
+  #turnPage(base: number): void {
+    this.entries = [];
+    this.state = new RunState();
+    this.#inherited = null;
+    this.#seq = base;
+  }
+
   /** The first batch of a fork names all ancestors, so they are read concurrently, at any depth. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const texts = await Promise.all(
-      forked.ancestry.map(({ runId, length }) => readAncestor(this.#storage, locatorOf(runId), length)),
-    );
+    const texts = await Promise.all(forked.ancestry.map((ancestor) => readAncestor(this.#storage, ancestor)));
     for (const [i, { blobs }] of texts.entries())
       await this.#envelope.learn(blobs, { runId: forked.ancestry[i]?.runId ?? "", own: false });
-    const journals = forked.ancestry.map(async ({ runId, base }, index) => {
+    const journals = forked.ancestry.map(async ({ runId, base, from = 0 }, index) => {
       let seq = base;
       const entries: Entry[] = [];
-      for (const [position, text] of (texts[index]?.batches ?? []).entries()) {
+      for (const [i, text] of (texts[index]?.batches ?? []).entries()) {
+        const position = from + i;
         const read = readBatch(text, `Batch ${position} of run ${runId}`);
         const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
         for (const { fact, at: time } of facts) entries.push({ ...fact, at: time, seq: ++seq, outside });
@@ -267,19 +337,19 @@ export class RunJournal {
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);
-      this.state.learn(entry);
+      this.state.learn(entry, 0);
     }
   }
 }
 
 async function readAncestor(
   storage: Storage,
-  locator: string,
-  length: number,
+  { runId, length, from = 0 }: Ancestor,
 ): Promise<Pick<ReadReply, "batches" | "blobs">> {
-  const { batches, blobs } = await storage.read(locator);
-  if (batches.length < length) throw incomplete(locator, batches.length, length);
-  return { batches: batches.slice(0, length), ...(blobs === undefined ? {} : { blobs }) };
+  const { batches, blobs, from: first = from } = await storage.read(locatorOf(runId), from);
+  if (first !== from || from + batches.length < length)
+    throw incomplete(runId, first !== from ? 0 : from + batches.length, length);
+  return { batches: batches.slice(0, length - from), ...(blobs === undefined ? {} : { blobs }) };
 }
 
 /** The run id in a first batch; empty for other batches. */

@@ -46,10 +46,24 @@ export function assertRunId(id: unknown): asserts id is string {
 
 /** The name of a run in a storage: part of a hash of its id, so that hostile ids never reach a storage. */
 export const locatorOf = (runId: string): string => digest(18, "run", runId);
-/** The id of a wait in its token. A later generation of the same key is another wait. */
-export const waitOf = (key: string, generation = 1): string => digest(10, "wait", key, generation);
+
+// A nonce names one incarnation of a run id, or one of its chapters. Runs of formats 1 and 2 have none (null).
+
+/** The first two characters of every wait of an incarnation: they tell an old token from an early one. */
+export const markOf = (nonce: string): string => digest(2, "nonce", nonce);
+/** The id of a wait in its token. */
+export const waitOf = (key: string, nonce: string | null): string =>
+  nonce === null ? digest(10, "wait", key, 1) : markOf(nonce) + digest(8, "wait", nonce, key);
 /** The same for all attempts of a step, different in every run and fork. */
-export const idempotencyKeyOf = (runId: string, key: string): string => digest(32, "step", runId, key);
+export const idempotencyKeyOf = (runId: string, key: string, nonce: string | null): string =>
+  digest(32, "step", ...owner(runId, nonce), key);
+/** Derived, so that a child that is begun twice is still one run. */
+export const childIdOf = (runId: string, key: string, nonce: string | null): string =>
+  digest(26, "child", ...owner(runId, nonce), key);
+
+function owner(runId: string, nonce: string | null): readonly string[] {
+  return nonce === null ? [runId] : [runId, nonce];
+}
 
 /** True when two keys are in different branches of the same group, so that neither can depend on the other. */
 export function areSiblings(a: string, b: string): boolean {

@@ -25,12 +25,13 @@ interface Traits {
   /** A fork inherits it although it settles nothing: always, or with the outcome of its call. */
   readonly inherited?: "always" | "settled";
   /** The format that introduced it; 1 by default. */
-  readonly format?: 2;
+  readonly format?: 2 | 3;
 }
 
 const kinds = {
   "run.started": { value: "input" },
   "run.forked": { value: "input", optional: true },
+  "run.continued": { value: "input", format: 3 },
   "run.suspended": {},
   "run.completed": { value: "output", ends: true },
   "run.failed": { value: "error", ends: true },

@@ -14,8 +14,17 @@ import { areSiblings, isWithin, stepAsked } from "./keys.ts";
 export interface Inherited {
   readonly entries: Entry[];
   readonly input: Json;
-  /** Which run seeds random values, up to which position. */
-  readonly seeds: readonly { readonly runId: string; readonly upTo: number }[];
+  /** What seeds random values, up to which position. */
+  readonly seeds: readonly { readonly seed: string; readonly upTo: number }[];
+  /** The time at which the history begins. */
+  readonly clock: number;
+}
+
+/** The first entry of a run or of a chapter. */
+export type Beginning = Extract<Entry, { kind: "run.started" | "run.forked" | "run.continued" }>;
+
+export function isBeginning(entry: Entry): entry is Beginning {
+  return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
 }
 
 /** True when a fork with these cuts keeps an entry of a call that was made at `after`. */
@@ -33,23 +42,22 @@ export function inherit(
 ): Inherited {
   let view: Entry[] = [];
   let input: Json = null;
-  const seeds: { runId: string; upTo: number }[] = [];
+  let clock = 0;
+  const seeds: { seed: string; upTo: number }[] = [];
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
-    for (const entry of own) {
-      if (entry.kind === "run.started") input = entry.input;
-      if (entry.kind === "run.forked") {
-        if (entry.input !== undefined) input = entry.input;
-        view = applyEdits(view, entry, ancestor.cuts);
-      }
-    }
+    const first = own.find(isBeginning);
+    if (first?.input !== undefined) input = first.input;
+    // From format 3 on a fork has no time of its own before its own entries.
+    if (first?.kind !== "run.forked" || first.nonce === undefined) clock = Math.max(clock, first?.at ?? 0);
+    if (first?.kind === "run.forked") view = applyEdits(view, first, ancestor.cuts);
     view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
-    seeds.push({ runId: ancestor.runId, upTo: ancestor.base + own.length });
+    seeds.push({ seed: first?.nonce ?? ancestor.runId, upTo: ancestor.base + own.length });
   });
   if (forked.input !== undefined) input = forked.input;
-  return { entries: applyEdits(view, forked, []), input, seeds };
+  return { entries: applyEdits(view, forked, []), input, seeds, clock };
 }
 
 function whatSettled(view: readonly Entry[]): Entry[] {

@@ -1,7 +1,8 @@
 /** The outcome of a run, for users: computed from its journal, with decoded values and signed tokens. */
 
 import { decode } from "../values/codec/decode.ts";
-import { DurableError, describeError } from "../values/errors.ts";
+import { DurableError, describeError, type ErrorCode } from "../values/errors.ts";
+import type { Leftovers } from "./entry.ts";
 import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
 import type { Keyring } from "./tokens.ts";
@@ -31,8 +32,8 @@ export type Outcome<T> = {
   /** True when the run had ended before this call, so that nothing ran. */
   readonly recorded: boolean;
 } & (
-  | { readonly status: "completed"; readonly output: T }
-  | { readonly status: "failed"; readonly error: DurableError }
+  | ({ readonly status: "completed"; readonly output: T } & Leftovers)
+  | ({ readonly status: "failed"; readonly error: DurableError } & Leftovers)
   | {
       readonly status: "suspended";
       readonly waiting: readonly SuspendPoint[];
@@ -40,7 +41,8 @@ export type Outcome<T> = {
     }
   | { readonly status: "cancelled" }
   | { readonly status: "running" }
-  | { readonly status: "blocked"; readonly error: DurableError }
+  /** `since` is when it became blocked, in milliseconds since the epoch. */
+  | { readonly status: "blocked"; readonly error: DurableError; readonly since: number }
 );
 
 /** The outcome according to the journal now. */
@@ -53,16 +55,26 @@ export function outcomeOf(
   const about = { runId, recorded: recorded && state.end !== null };
   switch (state.end?.kind) {
     case "run.completed":
-      return { ...about, status: "completed", output: decode(state.end.output, `output of run ${runId}`) };
+      return {
+        ...about,
+        status: "completed",
+        output: decode(state.end.output, `output of run ${runId}`),
+        ...leftoversOf(state.end),
+      };
     case "run.failed":
       return {
         ...about,
         status: "failed",
         error: runError(runId, decode(state.end.error, `error of run ${runId}`)),
+        ...leftoversOf(state.end),
       };
     case "run.cancelled":
       return { ...about, status: "cancelled" };
     default:
+  }
+  if (journal.blocked !== null) {
+    const { code, message, since } = journal.blocked;
+    return { ...about, status: "blocked", error: new DurableError(code as ErrorCode, message), since };
   }
   if (state.summary.status !== "suspended") return { ...about, status: "running" };
   return {
@@ -85,6 +97,15 @@ function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): Su
       expiresAt,
     };
   });
+}
+
+/** The fields are absent where nothing was left. */
+function leftoversOf({ orphans, abandoned, unawaited }: Leftovers): Leftovers {
+  return {
+    ...(orphans === undefined ? {} : { orphans }),
+    ...(abandoned === undefined ? {} : { abandoned }),
+    ...(unawaited === undefined ? {} : { unawaited }),
+  };
 }
 
 function runError(runId: string, error: unknown): DurableError {

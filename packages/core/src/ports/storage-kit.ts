@@ -2,15 +2,25 @@
 
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
-import type { ListQuery, NamedBlob } from "./storage.ts";
+import type { BlockedNote, ListQuery, NamedBlob, RunHead } from "./storage.ts";
 
 export function pageSize(limit = 100): number {
   return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
 }
 
-/** True for a run of the workflow, or of one of the workflows, that a query asks for. */
-export function isOfWorkflow(workflow: string, asked: ListQuery["workflow"]): boolean {
-  return asked === undefined || (typeof asked === "string" ? workflow === asked : asked.includes(workflow));
+/** The workflows that a query asks for, each once; `null` for all. */
+export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
+  return workflow === undefined ? null : [...new Set([workflow].flat())];
+}
+
+/** The head of a run as lists show it: a note replaces the recorded status. */
+export function noted(head: RunHead, note: BlockedNote | null): RunHead {
+  return note === null ? head : { ...head, status: "blocked", blocked: note };
+}
+
+/** From which position a run reads one of its ancestors. */
+export function readsFrom(head: Pick<RunHead, "ancestors" | "readsFrom">, ancestor: string): number {
+  return head.readsFrom?.[head.ancestors.indexOf(ancestor)] ?? 0;
 }
 
 /** Parses a cursor `wakeAt:id`, for storages that number their runs in the order of creation. */
@@ -29,6 +39,32 @@ export function conflict(runId: string, position: number, deleted = false): Dura
     ? `Run ${runId}, or a run that it reads, was deleted. Choose another id.`
     : `Run ${runId} no longer has ${position} batches: another writer appended first. Read it again.`;
   return new DurableError("conflict", why, { details: { deleted } });
+}
+
+/** The error of a new fork that reads batches which its ancestor no longer has. */
+export function droppedConflict(runId: string): DurableError {
+  return new DurableError(
+    "conflict",
+    `Run ${runId} reads batches that its ancestor has dropped. Fork from a later position.`,
+    { details: { deleted: true } },
+  );
+}
+
+/** The error of `dropChapters` while a fork reads a batch that would be removed. */
+export function stillRead(runId: string, before: number): DurableError {
+  return new DurableError(
+    "conflict",
+    `Cannot drop the batches before ${before} of run ${runId}: a fork reads them. Delete the fork first.`,
+    { details: { deleted: false } },
+  );
+}
+
+/** The error of `dropChapters` for a position at which no chapter begins. */
+export function noChapter(runId: string, before: number): DurableError {
+  return new DurableError(
+    "invalid-options",
+    `No chapter of run ${runId} begins at position ${before}. Pass the position of a batch that begins a chapter.`,
+  );
 }
 
 /** Why a storage that `has` some blobs must refuse an append that names these; null when it need not. */

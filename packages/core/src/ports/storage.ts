@@ -41,9 +41,9 @@ export interface RunHead {
   readonly label: string | null;
   /** The run that was forked, or whose child this is. */
   readonly parent: string | null;
-  /** Locators of runs whose batches this run reads: they are kept until it is gone. */
+  /** Locators of runs whose batches this run reads: they are kept until it is gone. The first batch sets them. */
   readonly ancestors: readonly string[];
-  /** From which position this run reads each of its ancestors; all zero when it is missing. */
+  /** From which position this run reads each of its ancestors; all zero when it is missing. Set with them. */
   readonly readsFrom?: readonly number[];
   /** The position of the batch that begins the current chapter; 0 when it is missing. */
   readonly chapter?: number;
@@ -56,7 +56,10 @@ export interface RunHead {
  */
 export interface NamedBlob {
   readonly name: string;
-  /** Missing when this run, or one that it reads, has referred to it before. A chapter names its blobs anew. */
+  /**
+   * Missing when this run, or one that it reads, has referred to it before, in a batch that was not dropped. A
+   * chapter names its blobs anew.
+   */
   readonly body?: string;
 }
 
@@ -131,7 +134,7 @@ export interface Storage {
   /**
    * Adds one batch, its blobs, its head and its lease, all or nothing. Rejects with code `conflict` when the
    * journal has moved, and with `details.deleted` when the run was deleted or a new fork reads a deleted
-   * ancestor.
+   * ancestor, or batches that its ancestor has dropped.
    */
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are. An unknown run has none. */
@@ -140,7 +143,8 @@ export interface Storage {
   list(query?: ListQuery): Promise<ListPage>;
   /**
    * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
-   * `ttlMs` 0 the owner gives it back: the run is due again, and this start does not count.
+   * `ttlMs` 0 the owner gives it back: the run is due again, and this start does not count. A caller that does
+   * not have it then gets `null`, and nothing changes.
    */
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null>;
   /** Releases the lease; `quietMs` keeps a blocked run out of `dueAt` lists for that time. */
@@ -156,13 +160,17 @@ export interface Storage {
    */
   readChapter?(locator: string): Promise<ReadReply & { readonly from: number }>;
   /**
-   * Removes the batches before a position at which a chapter begins. Rejects with code `conflict` while a
-   * fork reads one of them. Without it, all chapters are kept.
+   * Removes the batches before a position at which a chapter begins, and the blobs that no other batch refers
+   * to. `length` stays. Rejects with code `conflict` while a fork reads one of them, and with
+   * `invalid-options` for any other position. Nothing happens when they are gone already, or the run is
+   * unknown. Without it, all chapters are kept.
    */
   dropChapters?(locator: string, before: number): Promise<void>;
   /**
    * Keeps a note beside the head of a run that is blocked. It is void once the journal has more than
-   * `note.length` batches or the run is leased. Without it, a blocked run is listed under its recorded status.
+   * `note.length` batches or the run is leased; giving a lease back does not change it. Nothing happens when
+   * the journal has another length, or the run is unknown. Without it, a blocked run is listed under its
+   * recorded status.
    */
   note?(locator: string, note: BlockedNote): Promise<void>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */

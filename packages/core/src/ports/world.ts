@@ -15,6 +15,8 @@ export interface World {
   now(): number;
   /** A new random id: 26 base32 characters, 130 bits. */
   id(): string;
+  /** Names a new incarnation of a run id; an `id` by default. A test that compares two runs may fix it. */
+  nonce?(runId: string): string;
   /** A random number in [0, 1): only for jitter, never for values that a workflow sees. */
   random(): number;
   /** Calls `fire` once after `ms`, however long that is; returns a function that cancels it. */

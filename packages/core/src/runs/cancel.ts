@@ -14,7 +14,8 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
-import { openJournal } from "./lookup.ts";
+import type { ListPage } from "../ports/storage.ts";
+import { listRuns, newNonce, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
@@ -46,6 +47,28 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
   }
 }
 
+/** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */
+export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
+  const children = await childrenOf(host, runId);
+  for (const child of children) await end(host, child, `Run ${runId} was deleted.`);
+  await (await host.storage()).delete(locator);
+  for (const child of children) await deleteRun(host, child);
+}
+
+/** All children of a run, also those of earlier chapters. Its forks have the same parent, and are none of them. */
+async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
+  const children: RunJournal[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: ListPage = await listRuns(host, { parent: runId, cursor });
+    for (const { locator } of page.runs) {
+      const journal = await openJournal(host, locator);
+      if (journal?.childOf?.runId === runId) children.push(journal);
+    }
+    cursor = page.next;
+  }
+  return children;
+}
+
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(
   host: Host,
@@ -56,7 +79,16 @@ export async function cancelChild(
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return end(host, journal, reason);
   const unborn = RunJournal.create(runId, await host.journals());
-  const started = { kind: "run.started", runId, workflow, version: null, input: null, childOf } as const;
+  const nonce = newNonce(host.world, runId);
+  const started = {
+    kind: "run.started",
+    runId,
+    workflow,
+    version: null,
+    input: null,
+    childOf,
+    nonce,
+  } as const;
   const facts: Fact<Json>[] = [started, { kind: "run.cancelled", reason }];
   try {
     await unborn.append(

@@ -20,7 +20,8 @@ import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, encodeInput, openJournal, openRun } from "./lookup.ts";
+import { definitionOf, encodeInput, newNonce, notFound, openJournal } from "./lookup.ts";
+import { assertOptions } from "../values/options.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
 
@@ -58,7 +59,8 @@ export async function create(
   const journal = RunJournal.create(runId, await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
-  const started = { kind: "run.started", runId, workflow, version, input: encoded } as const;
+  const nonce = newNonce(host.world, runId);
+  const started = { kind: "run.started", runId, workflow, version, input: encoded, nonce } as const;
   const fact = writeFact({ ...started, ...(childOf === undefined ? {} : { childOf }) }, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
   if (appended.kind === "landed") return { journal, lease, owned: takeLease, starts: 1, created: true };
@@ -74,7 +76,7 @@ function assertSame(journal: RunJournal, definition: Definition, input: Json): v
       `Run ${runId} belongs to workflow "${workflow}", not "${definition.name}". Choose another id.`,
     );
   }
-  if (fingerprintOf(journal.input) !== fingerprintOf(input)) {
+  if (journal.firstInput !== fingerprintOf(input)) {
     throw new DurableError(
       "input-mismatch",
       `Run ${runId} was started with another input. Use the same input, another id, or flow.fork("${runId}", { from, input }) to keep recorded work.`,
@@ -89,9 +91,14 @@ export async function acquire(host: Host, journal: RunJournal): Promise<LeasedRu
   const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease());
   const granted = journal.state.end === null ? await lease.acquire(journal) : null;
   if (granted === null) return { journal, lease, owned: false, starts: 0, created: false };
-  if (granted.length !== journal.position) await journal.refresh();
-  // With a stale copy, recorded work would run again.
-  if (journal.position < granted.length) throw incomplete(journal.runId, journal.position, granted.length);
+  try {
+    if (granted.length !== journal.position) await journal.refresh();
+    // With a stale copy, recorded work would run again.
+    if (journal.position < granted.length) throw incomplete(journal.runId, journal.position, granted.length);
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
   return { journal, lease, owned: true, starts: granted.starts, created: false };
 }
 
@@ -114,10 +121,8 @@ export async function advance(
       return await outcomeWithChildren(host, journal, true);
     }
     if (!owned) return { runId, recorded: false, status: "running" };
-    if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY)) {
-      await lease.abandon();
-      return { runId, recorded: false, status: "blocked", error: poison(runId, starts) };
-    }
+    if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY))
+      return await poisoned(lease, { runId, starts, length: journal.position }, options);
     const outcome = await outcomeAfter(
       host,
       journal,
@@ -135,11 +140,32 @@ export async function advance(
 export async function advanceRun(
   host: Host,
   runId: string,
-  options?: AdvanceOptions,
+  options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
+  assertOptions(options, ["patience", "signal", "maxStarts", "alone"], "app.advance");
   assertRunId(runId);
-  const journal = (await host.parked.checkOut(locatorOf(runId))) ?? (await openRun(host, runId));
-  return advance(host, definitionOf(host, journal), journal, options);
+  const parked = await host.parked.checkOut(locatorOf(runId));
+  if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
+  // The lease comes first: a journal that kills the process that reads it counts as started, too.
+  const journal = RunJournal.at(locatorOf(runId), await host.journals());
+  const lease = await host.newLease();
+  const granted = await lease.acquire(journal);
+  const { starts, length } = granted ?? { starts: 0, length: 0 };
+  if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY))
+    return poisoned(lease, { runId, starts, length }, options);
+  try {
+    await journal.refresh();
+    // A copy that lags is read on.
+    if (journal.position < length) await journal.refresh();
+    if (!journal.exists) throw notFound(runId);
+    if (journal.position < length) throw incomplete(runId, journal.position, length);
+    const leased = { journal, lease, owned: granted !== null, starts, created: false };
+    return await advance(host, definitionOf(host, journal), leased, options);
+  } catch (error) {
+    // A run of a workflow that is not known here was not started.
+    if (lease.owned) await (DurableError.is(error, "unknown-workflow") ? lease.giveBack() : lease.release());
+    throw error;
+  }
 }
 
 /** Runs the function over its journal to the next stop: in the execution that is still in memory, or a new one. */
@@ -149,12 +175,15 @@ export async function toNextStop(
   leased: LeasedRun,
   { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
-  const parked = host.parked.take(leased.journal);
-  const execution =
-    parked?.definition === definition && leased.owned
-      ? parked
-      : await Execution.begin(host, definition, leased, (child, given) => advanceChild(host, child, given));
-  return execution.drive({ onReplayEnd, options });
+  const { journal, owned } = leased;
+  const parked = host.parked.take(journal);
+  const anew = (): Promise<Execution> =>
+    Execution.begin(host, definition, leased, (child, given) => advanceChild(host, child, given));
+  const execution = parked?.definition === definition && owned ? parked : await anew();
+  let stop = await execution.drive({ onReplayEnd, options });
+  // The next chapter is driven under the same lease.
+  while (stop.kind === "continued") stop = await (await anew()).drive({ options });
+  return stop;
 }
 
 /** Creates a child run if it is missing, and advances it. */
@@ -183,8 +212,10 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
 }
 
 export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop): Promise<Outcome<unknown>> {
-  if (stop.kind === "blocked")
-    return { runId: journal.runId, recorded: false, status: "blocked", error: stop.error };
+  if (stop.kind === "blocked") {
+    const { error, since = host.world.now() } = stop;
+    return { runId: journal.runId, recorded: false, status: "blocked", error, since };
+  }
   const outcome = await outcomeWithChildren(host, journal, false);
   // The driver that took the run over may not have written yet: the journal then still ends with our own entry.
   return stop.kind === "lost" && outcome.status === "suspended"
@@ -192,11 +223,20 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
     : outcome;
 }
 
-function poison(runId: string, starts: number): DurableError {
-  return new DurableError(
+/** Gives the lease of a run back that was started too often without progress. */
+async function poisoned(
+  lease: DriverLease,
+  { runId, starts, length }: { readonly runId: string; readonly starts: number; readonly length: number },
+  { alone = true }: AdvanceOptions,
+): Promise<Outcome<unknown>> {
+  const error = new DurableError(
     "poison",
     `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry, then call app.advance("${runId}").`,
+    { details: { starts: starts - 1 } },
   );
+  await lease.giveBack();
+  const since = alone ? await lease.note(error, length) : 0;
+  return { runId, recorded: false, status: "blocked", error, since };
 }
 
 // ---- replay: run the code over a journal, and write nothing ----

@@ -4,7 +4,8 @@ import { cancelChild } from "./cancel.ts";
 import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
-import { createContext, type Context } from "../engine/context.ts";
+import type { Context } from "../engine/context.ts";
+import { createContext } from "../engine/create-context.ts";
 import type { Definition } from "../engine/definition.ts";
 import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
@@ -12,6 +13,11 @@ import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, Finish, Stop } from "../engine/stop.ts";
+import { DurableError, describeError } from "../values/errors.ts";
+import { pending } from "../engine/promise.ts";
+import { nextChapter } from "./chapters.ts";
+import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
+import { guard } from "../ports/uncaught.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
@@ -46,7 +52,18 @@ export class Execution implements Parked {
     { journal, lease }: { readonly journal: RunJournal; readonly lease: DriverLease },
     driveChild: DriveChild,
   ): Promise<Execution> {
+    const { runId } = journal;
     const keyring = await host.keyring();
+    const owner: Owner = {
+      runId,
+      step: null,
+      path: "",
+      blame: (error) => {
+        const reason = unhandled(runId, error);
+        if (engine.stopped) host.world.warn(reason.message);
+        else engine.block(reason);
+      },
+    };
     const input = decode(journal.input, `input of run ${journal.runId}`);
     const engine = new Engine({
       journal,
@@ -58,11 +75,22 @@ export class Execution implements Parked {
         cancel: (child) => cancelChild(host, child),
       },
       reportEnd: (end) => reportToParent(host, journal, end),
+      lingerMs: host.lingerMs,
+      owner,
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
-    const ctx = createContext({ engine, version: versionOf(journal) }, engine.root);
-    void run(definition, ctx, input).then((finish) => engine.finish(finish));
+    let continues = false;
+    const continueAs = (next: unknown): Promise<never> => {
+      const finish = nextChapter(engine, definition, next);
+      continues = true;
+      void finish.then((found) => engine.finish(found));
+      return pending();
+    };
+    const ctx = createContext({ engine, version: journal.first.version, owner, continueAs }, engine.root);
+    void runAs(owner, () => run(definition, ctx, input)).then((finish) => {
+      if (!continues) engine.finish(finish);
+    });
     return execution;
   }
 
@@ -90,6 +118,7 @@ export class Execution implements Parked {
     // A read-only replay must not replace the execution that drives the run.
     if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
+    const leaveGuard = guard(() => this.lease.release());
     try {
       const stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
@@ -99,6 +128,7 @@ export class Execution implements Parked {
     } finally {
       if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
+      leaveGuard();
     }
   }
 
@@ -117,8 +147,15 @@ export class Execution implements Parked {
   async #settled(drive: Promise<Stop>): Promise<Stop> {
     try {
       const stop = await drive;
-      await this.lease.release(stop.kind === "blocked" ? quietMs : undefined);
-      return stop;
+      // The next chapter is driven under the same lease.
+      if (stop.kind === "continued") return stop;
+      if (stop.kind !== "blocked" || !this.lease.owned) {
+        await this.lease.release();
+        return stop;
+      }
+      const since = await this.lease.note(stop.error, this.journal.position);
+      await this.lease.release(quietMs);
+      return { ...stop, since };
     } catch (error) {
       await this.lease.release();
       throw error;
@@ -127,10 +164,15 @@ export class Execution implements Parked {
 
   /** A foreign await ended after the run was parked: the same execution continues, under a new lease. */
   revive(): void {
-    const again = async (): Promise<unknown> => {
+    const again = async (): Promise<void> => {
       const granted = await this.lease.acquire(this.journal);
-      if (granted === null || granted.length !== this.journal.position) return;
-      return this.drive({ options: this.#options });
+      if (granted === null) return;
+      // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.
+      if (granted.length === this.journal.position) {
+        const stop = await this.drive({ options: this.#options });
+        if (stop.kind !== "continued") return;
+      }
+      await this.lease.release();
     };
     this.#host.background(`run ${this.journal.runId}`, again());
   }
@@ -142,21 +184,23 @@ async function run(definition: Definition, ctx: Context, input: unknown): Promis
   try {
     const value: unknown = await definition.body(ctx as never, input as never);
     const output = encode(value, `output ${where}`);
-    return { fact: (orphans) => ({ kind: "run.completed", output, ...noted(orphans) }) };
+    return { fact: (leftovers) => ({ kind: "run.completed", output, ...leftovers }) };
   } catch (thrown) {
     const error = encodeThrown(thrown, `error ${where}`);
     return {
-      fact: (orphans) => ({ kind: "run.failed", error, ...noted(orphans) }),
+      fact: (leftovers) => ({ kind: "run.failed", error, ...leftovers }),
       thrown: { value: thrown },
     };
   }
 }
 
-function noted(orphans: readonly string[]): { orphans?: readonly string[] } {
-  return orphans.length === 0 ? {} : { orphans };
-}
-
-/** Only the first entry of a run has a version. */
-function versionOf(journal: RunJournal): string | null {
-  return journal.entries.find((entry) => "version" in entry)?.version ?? null;
+/** A promise of the code rejected, or a callback threw, and nothing caught it. */
+function unhandled(runId: string, error: unknown): DurableError {
+  const { step = null } = ownerNow() ?? {};
+  const what = step === null ? "its code" : `"${step}"`;
+  return new DurableError(
+    "unhandled-rejection",
+    `Run ${runId} cannot continue: an error in ${what} was not caught: ${describeError(error)}. Await the promise where it is made, or catch its error; then advance the run again.`,
+    { cause: error, details: { step } },
+  );
 }

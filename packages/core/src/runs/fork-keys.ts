@@ -8,6 +8,7 @@ import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isWithin, nameOf } from "../journal/keys.ts";
 import { isKept } from "../journal/lineage.ts";
+import { nearest } from "../values/near.ts";
 
 export type CalledEntry = Extract<Entry, { key: string }>;
 
@@ -119,7 +120,7 @@ export class Keys {
     const [only] = matches;
     if (matches.length === 1 && only !== undefined) return only;
     const { runId } = this.#parent;
-    const near = matches.length > 1 ? matches : this.#near(name);
+    const near = matches.length > 1 ? matches : nearest(name, this.#paths, nameOf);
     const hint =
       near.length === 0
         ? "It has recorded no steps yet."
@@ -132,25 +133,11 @@ export class Keys {
       { details: { name, near } },
     );
   }
-
-  /** All paths, sorted by how many pairs of letters they share with the given name. */
-  #near(name: string): string[] {
-    const asked = new Set(pairs(name));
-    const score = (path: string): number => {
-      const own = pairs(nameOf(path));
-      return own.filter((pair) => asked.has(pair)).length / (own.length + asked.size);
-    };
-    return [...this.#paths].toSorted((a, b) => score(b) - score(a));
-  }
 }
 
 /** Time and groups give nothing that could be edited. */
 function hasOutput(kind: CallKind): boolean {
   return kind !== "sleep" && kind !== "parallel" && kind !== "race";
-}
-
-function pairs(text: string): string[] {
-  return Array.from(text, (letter, i) => letter + text.charAt(i + 1));
 }
 
 const lower = (a: number, b: number): number => Math.min(a, b);

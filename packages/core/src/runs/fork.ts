@@ -14,8 +14,9 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { encodeInput } from "./lookup.ts";
+import { encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
+import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import type { Storage } from "../ports/storage.ts";
 
@@ -32,6 +33,8 @@ export interface ForkOptions<Input = unknown> extends Places {
    */
   readonly id?: string;
 }
+
+const forkOptions = ["from", "after", "edit", "input", "label", "id", "chapter"];
 
 type Forked = Fact<Json> & { readonly kind: "run.forked" };
 
@@ -63,6 +66,7 @@ export async function forkOf(
   options: ForkOptions,
 ): Promise<Forked> {
   const parentId = parent.runId;
+  assertOptions(options, forkOptions, `The fork of run ${parentId}`);
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);
@@ -79,6 +83,7 @@ export async function forkOf(
   const fact: Forked = {
     kind: "run.forked",
     runId,
+    nonce: newNonce(host.world, runId),
     workflow: definition.name,
     version: definition.version,
     parent: parentId,
@@ -136,7 +141,10 @@ async function checkedEdits(
     );
   return {
     ...fact,
-    edits: fact.edits.map((edit) => ({ ...edit, value: checked.get(edit.key) ?? edit.value })),
+    edits: fact.edits.map((edit) => {
+      const value = checked.get(edit.key);
+      return value === undefined ? edit : { ...edit, value };
+    }),
   };
 }
 
@@ -152,13 +160,12 @@ function checkedLabel(label: string | undefined): string | null {
 
 /** The parent's ancestors and the parent itself, each with those new cuts that remove something from it. */
 function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
-  const first = parent.entries.find((entry) => entry.kind === "run.forked");
-  const above = first?.kind === "run.forked" ? first.ancestry : [];
-  const base = (first?.seq ?? 1) - 1;
-  const runs: readonly Ancestor[] = [
-    ...above,
-    { runId: parent.runId, length: parent.position, base, cuts: [] },
-  ];
+  const { first } = parent;
+  const above = first.kind === "run.forked" ? first.ancestry : [];
+  const base = first.seq - 1;
+  const { chapter: from } = parent.state.summary;
+  const own = { runId: parent.runId, length: parent.position, base, cuts: [] };
+  const runs: readonly Ancestor[] = [...above, from === undefined ? own : { ...own, from }];
   const line = runs.map((run, i): Ancestor => {
     // Entries before the base of the next run in the line belong to this run or its ancestors.
     const end = runs[i + 1]?.base ?? parent.seq;
@@ -170,7 +177,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   });
   // A fork that contributes nothing of its own is left out, so that a long line of forks does not cost reads.
   const gives =
-    first?.kind !== "run.forked" ||
+    first.kind !== "run.forked" ||
     first.edits.length > 0 ||
     first.input !== undefined ||
     parent.entries.some((entry) => entry.seq > base && "key" in entry && isKept(entry, cuts));

@@ -22,6 +22,11 @@ export interface HostOptions {
   readonly encryption?: Cipher;
   /** Waits shorter than this are held in memory; longer ones park the run. 60 s by default. */
   readonly patience?: Duration;
+  /**
+   * How long work may go on after its workflow has returned. Then its signal aborts, the end is recorded, and
+   * the outcome names it as `abandoned`. 5 s by default.
+   */
+  readonly linger?: Duration | undefined;
   /** How long a silent driver on another host counts as alive. 30 s by default. */
   readonly lease?: Duration;
   /** Keeps an edge request alive for work in the background. */
@@ -35,12 +40,26 @@ export interface HostOptions {
   readonly world?: World;
 }
 
+/** The names of the options that workflows and apps share. */
+export const hostOptions = [
+  "storage",
+  "secret",
+  "encryption",
+  "patience",
+  "linger",
+  "lease",
+  "waitUntil",
+  "warm",
+  "world",
+];
+
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
 
 export class Host {
   readonly world: World;
   readonly patienceMs: number;
+  readonly lingerMs: number;
   readonly leaseMs: number;
   readonly #options: HostOptions;
   #storage: Promise<Storage> | null = null;
@@ -58,6 +77,7 @@ export class Host {
     this.parked = new ParkedRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
     this.world = options.world ?? systemWorld;
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
+    this.lingerMs = toMs(options.linger ?? 5_000, "linger");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
     // An invalid secret fails when the program starts, not when the first run suspends.
     if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));

@@ -7,6 +7,9 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
+import type { ListPage, ListQuery } from "../ports/storage.ts";
+import { assertOptions } from "../values/options.ts";
+import type { World } from "../ports/world.ts";
 import { validate } from "../values/schema.ts";
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
@@ -20,11 +23,23 @@ export async function openRun(host: Host, runId: string): Promise<RunJournal> {
   throw notFound(runId);
 }
 
+/** Names one incarnation of a run id, so that a deleted id that is used again shares nothing with the old run. */
+export function newNonce(world: World, runId: string): string {
+  return world.nonce?.(runId) ?? world.id().slice(0, 16);
+}
+
 export function notFound(runId: string): DurableError {
   return new DurableError(
     "not-found",
     `There is no run ${runId} in this storage. Check the id and the storage.`,
   );
+}
+
+const queryOptions = ["workflow", "status", "parent", "dueAt", "limit", "cursor"];
+
+export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
+  assertOptions(query, queryOptions, "list()");
+  return (await host.storage()).list(query);
 }
 
 export function definitionOf(host: Host, journal: RunJournal): Definition {

@@ -16,6 +16,7 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
+import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 import { definitionOf, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
@@ -58,6 +59,8 @@ interface Answer {
 
 /** The status of an answer that the journal refuses now; `null` when it may be appended. */
 function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number): ResumeStatus | null {
+  // A token of another incarnation or chapter. As an early answer it would be kept for ever.
+  if (journal.nonce !== null && !wait.startsWith(markOf(journal.nonce))) return "unknown";
   const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
   if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
@@ -103,6 +106,7 @@ async function resumeFound(
   if (found === null && journal.childOf !== undefined) return deliverFound(host, { journal, answer });
   const definition = found ?? definitionOf(host, journal);
   const refused = refusalOf(journal, answer, host.world.now());
+  if (refused === "unknown") return { status: refused };
   if (refused !== null) {
     // The process that sent the first answer may be dead, so a repeated answer continues a run that has no driver.
     const due = isDue(journal, { status: refused });
@@ -153,7 +157,7 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   if (call?.scope.closed === true) return { status: "expired" };
   const { opened } = journal.state.wait(answer.wait);
   if (call === undefined && engine.finished && opened !== null) {
-    engine.block(vanishedWait(journal.runId, opened.key));
+    engine.block(vanishedWait(journal.runId, opened.key, engine.thrown));
     return null;
   }
   const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
@@ -183,7 +187,7 @@ async function checkedFact(
 }
 
 function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<Json> {
-  if (journal.state.waits.size >= limits.openWaits * 2) {
+  if (journal.state.early >= limits.openWaits) {
     throw new DurableError(
       "limit",
       `Run ${journal.runId} accepts no more early answers. Answer when the suspend point is open.`,
@@ -215,7 +219,9 @@ async function deliverFound(
     const appended = await journal.append([fact], { outside: true });
     status = appended.kind === "landed" ? "accepted" : refusalOf(journal, answer, host.world.now());
   }
-  return { status, outcome: await outcomeWithChildren(host, journal, false) };
+  return status === "unknown"
+    ? { status }
+    : { status, outcome: await outcomeWithChildren(host, journal, false) };
 }
 
 /** Nothing was appended, so the caller gets the reason, and a way to record the answer anyway. */

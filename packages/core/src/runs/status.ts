@@ -17,6 +17,8 @@ export async function outcomeWithChildren(
   const options = await host.journals();
   const below = children.map(async ({ opened: { key, child } }) => {
     const run = await RunJournal.open(locatorOf(child), options);
+    // A child that is blocked still takes answers.
+    if (run !== null) run.blocked = null;
     const inner = run === null ? null : await outcomeWithChildren(host, run, false);
     if (inner?.status !== "suspended") return [];
     return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));

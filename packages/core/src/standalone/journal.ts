@@ -219,7 +219,7 @@ export class Journal {
     { attempt, meter }: { readonly attempt: number; readonly meter: Meter },
     { signal = new AbortController().signal }: RecordOptions,
   ): StepInfo {
-    const idempotencyKey = idempotencyKeyOf(this.id, key);
+    const idempotencyKey = idempotencyKeyOf(this.id, key, null);
     return { key, attempt, idempotencyKey, signal, meter: (usage) => meter.add(usage) };
   }
 

@@ -3,6 +3,7 @@
  * Codes are the anchors of docs/errors.md; `npm run docs:check` compares that page with this list.
  */
 
+import { limits } from "./limits.ts";
 import { scrub } from "./scrub.ts";
 
 export const errorCodes = [
@@ -28,6 +29,9 @@ export const errorCodes = [
   "conflict",
   "diverged",
   "foreign-await",
+  "wrong-context",
+  "open-child",
+  "unhandled-rejection",
   "journal-regressed",
   "poison",
   "step-failed",
@@ -76,6 +80,15 @@ export class DurableError extends Error {
   }
 }
 
+/** An error that workflow code sees. Its stack comes from the record alone, so that every replay gives the same one. */
+export function recordedError(...given: ConstructorParameters<typeof DurableError>): DurableError {
+  const error = new DurableError(...given);
+  const { cause } = error;
+  const frames = cause instanceof Error ? /\n\s+at [^]*/.exec(cause.stack ?? "")?.[0] : undefined;
+  error.stack = `${error.name}: ${error.message}${frames ?? ""}`;
+  return error;
+}
+
 /** Throw it in a step to fail at once, without further attempts. */
 export class FatalError extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
@@ -97,11 +110,12 @@ export class RetryError extends Error {
 /** The text of any thrown value, for use in messages. */
 export function describeError(error: unknown): string {
   try {
-    if (error instanceof Error) return scrub(`${error.name}: ${error.message}`);
+    // Scrubbed before it is cut, because half of a secret would not be recognized.
+    if (error instanceof Error) return scrub(`${error.name}: ${error.message}`).slice(0, limits.stackLength);
   } catch {
     // An error whose fields cannot be read is described like any other value.
   }
-  return typeof error === "string" ? scrub(error) : show(error);
+  return typeof error === "string" ? scrub(error).slice(0, limits.stackLength) : show(error);
 }
 
 /** Any value as a short text, for use in messages. The value may be hostile, huge or cyclic. */

@@ -1,6 +1,6 @@
 /** The limits of the library. Crossing one is an error with a code that names the run and the step. */
 export const limits = {
-  /** Encoded size of one value: an input, the output of a step, an answer. */
+  /** Size of one value as text, with bytes counted as they are: an input, the output of a step, an answer. */
   valueBytes: 32 * 1024 * 1024,
   /** Nesting of one value. `JSON.stringify` itself fails from about 10,000. */
   valueDepth: 256,

@@ -153,6 +153,7 @@ describe.each(Object.entries(places))("on %s", (name, place) => {
     const at = place();
     const { effects, flow } = everything(at.world);
     const storage: Storage = Object.assign(Object.create(at.storage) as Storage, {
+      readChapter: undefined,
       append: async (request: Parameters<Storage["append"]>[0]) => {
         await at.storage.append(request);
         await at.storage.append(request);
@@ -173,6 +174,7 @@ describe.each(Object.entries(places))("on %s", (name, place) => {
     const { flow } = everything(at.world);
     const statuses: string[] = [];
     const storage: Storage = Object.assign(Object.create(at.storage) as Storage, {
+      readChapter: undefined,
       append: async (request: Parameters<Storage["append"]>[0]) => {
         await at.storage.append(request);
         await expectHeadsToFold(at, `after batch ${request.position}`);
@@ -199,6 +201,7 @@ test("H18 a list that lags harms nothing: a handle folds the journal, a sweep wr
   await at.world.run(bound.resume(token, "yes"));
   const batches = (await at.storage.read(stale[0]!.locator)).batches;
   const lagging = Object.assign(Object.create(at.storage) as Storage, {
+    readChapter: undefined,
     append: at.storage.append.bind(at.storage),
     read: at.storage.read.bind(at.storage),
     lease: at.storage.lease.bind(at.storage),

@@ -39,6 +39,7 @@ async function play(tree: Tree, setting: Setting): Promise<History> {
   const seenBefore = new Map<number, number>();
   const done = new Map<string, string>();
   const watched: Storage = Object.assign(Object.create(base) as Storage, {
+    readChapter: undefined,
     append: (request: Parameters<Storage["append"]>[0]) => {
       const seen = Math.max(0, ...lives.map((life) => life.length));
       seenBefore.set(request.position, seenBefore.get(request.position) ?? seen);

@@ -19,5 +19,8 @@ test("H42 under --unhandled-rejections=strict: errors reach the workflow, runnin
     expect(said.kinds).toContain(`step.completed ${body}`);
   expect(said.kinds.filter((kind) => kind.startsWith("step.failed")).length).toBe(9);
   expect(said.kinds.at(-1)).toBe("run.completed");
-  expect(stderr).toBe("");
+  // Failures that nothing looked at are named, once.
+  expect(stderr).toBe(
+    "durable: run r ended, but its code never looked at the failure of: bad, left, lone. Await these calls, or catch their errors.\n",
+  );
 });

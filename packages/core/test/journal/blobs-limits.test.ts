@@ -1,7 +1,16 @@
-import { createApp, durable, limits, type Context, type DurableError } from "@durable/core";
+import {
+  createApp,
+  durable,
+  limits,
+  MemoryBucket,
+  RemoteStorage,
+  type Context,
+  type DurableError,
+} from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { Journal } from "../../src/index.ts";
-import { failureOf, lab, outputOf, tokenOf, type Lab } from "../support/behaviour-lab.ts";
+import { failureOf, lab, outputOf, sqliteLab, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 import { runOf } from "../support/behaviour-lives.ts";
 import { toTheEnd } from "./support/blobs-lives.ts";
 
@@ -158,4 +167,38 @@ test("H71 a record of a journal without a workflow: over the limit is an error, 
   const over = await failureOf(journal.record("big", () => sized(valueBytes + 1)));
   expect(told(over)).toMatchObject({ code: "too-large", message: expect.stringContaining('"big"') });
   expect((await journal.record("big", () => sized(valueBytes))).length).toBe(valueBytes - 2);
+});
+
+describe("H71 bytes of 32 MiB are kept", () => {
+  /** Content without repetition, because equal parts are stored once. */
+  const bytes = (length: number): Uint8Array =>
+    new Uint8Array(length).map((_, i) => Math.imul(i, 0x9e3779b1) >>> 24);
+  const flow = durable("bytes", async (ctx) => {
+    const whole = await ctx.step("whole", () => bytes(valueBytes));
+    // The rest is {"part":,"text":"x"}.
+    const mixed = await ctx.step("mixed", () => ({ part: bytes(valueBytes - 20), text: "x" }));
+    const over = await ctx.step("over", () => bytes(valueBytes + 1), { retry: false }).catch(told);
+    return [whole.length, Buffer.compare(whole, bytes(valueBytes)), mixed.part.length, mixed.text, over];
+  });
+  const expected = [valueBytes, 0, valueBytes - 20, "x", { code: "too-large" }];
+  const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(3) } });
+
+  test.each<[string, () => Lab & { readonly encryption?: typeof encryption }]>([
+    ["in memory", lab],
+    ["in SQLite", sqliteLab],
+    ["in a bucket", () => ({ ...lab(), storage: new RemoteStorage(new MemoryBucket()) })],
+    ["encrypted", () => ({ ...lab(), encryption })],
+  ])("%s, by this process and by the next", async (_, open) => {
+    const on = open();
+    const outcome = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
+    expect(outputOf(outcome)).toMatchObject(expected);
+    const entries = await on.world.run(
+      flow
+        .with({ ...on })
+        .get("r")
+        .entries(),
+    );
+    const values = entries.flatMap((entry) => (entry.kind === "step.completed" ? [entry.value] : []));
+    expect(values.map((value) => (value as Uint8Array).length)).toEqual([valueBytes, undefined]);
+  });
 });

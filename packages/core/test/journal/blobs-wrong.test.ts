@@ -24,6 +24,7 @@ function seen(storage: Storage, lens: (reply: ReadReply) => ReadReply): Storage 
   return new Proxy(storage, {
     get: (target, name) => {
       if (name === "read") return async (...args: [string]) => lens(await target.read(...args));
+      if (name === "readChapter") return undefined;
       const member = Reflect.get(target, name) as unknown;
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },

@@ -31,6 +31,21 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       childOf: { runId: "r-17", key: "map[a]/loan", after: 4 },
     },
   ],
+  "run.continued": [
+    {
+      kind: "run.continued",
+      runId: "r-17",
+      workflow: "chat",
+      version: null,
+      input: { turn: 100 },
+      nonce: "abcdefgh234567ab",
+      chapter: 2,
+      base: 41,
+      first: "kxx2rkalw5vtx2fe",
+      head: { createdAt: 1_000, steps: 12, label: null, parent: null, ancestors: [] },
+      abandoned: ["late"],
+    },
+  ],
   "run.forked": [
     {
       kind: "run.forked",
@@ -206,6 +221,11 @@ describe("a batch", () => {
 describe("H54 the format of a batch", () => {
   const second = facts.filter((fact) => formatOf(fact) === 2);
 
+  it("is 3 for a nonce, and so for the first entry of every new run", () => {
+    const beginnings = [...samples["run.started"], ...samples["run.forked"]];
+    for (const fact of beginnings) expect(formatOf({ ...fact, nonce: "n" })).toBe(3);
+  });
+
   it("is 2 for what format 1 did not have, and 1 for all else", () => {
     const [, , direct, child] = samples["run.started"];
     expect(second).toEqual([
@@ -222,16 +242,17 @@ describe("H54 the format of a batch", () => {
       ...samples["child.closed"],
       samples["run.suspended"][2],
     ]);
-    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(facts.length - second.length);
+    expect(facts.filter((fact) => formatOf(fact) === 3)).toEqual(samples["run.continued"]);
+    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(facts.length - second.length - 1);
   });
 
-  it("stands in its text, and both are read by this build", () => {
-    for (const format of [1, 2]) {
+  it("stands in its text, and all are read by this build", () => {
+    for (const format of [1, 2, 3]) {
       const text = writeBatch("driver.7", false, { texts: textsOf([facts[0]!]), format });
       expect(text.startsWith(`{"v":${format},`)).toBe(true);
       expect(readBatch(text, where).facts).toHaveLength(1);
     }
-    expect(formatVersion).toBe(2);
+    expect(formatVersion).toBe(3);
   });
 });
 
@@ -270,7 +291,7 @@ describe("H51 what is no batch of ours", () => {
   });
 
   it("H54 a newer format is said to be newer, whatever else is in it", () => {
-    for (const text of [raw({ v: formatVersion + 1 }), '{"v":7}', '{"v":3,"entries":5}', '{"v":2.5}'])
+    for (const text of [raw({ v: formatVersion + 1 }), '{"v":7}', '{"v":4,"entries":5}', '{"v":3.5}'])
       expect(codeOf(() => readBatch(text, where))).toBe("newer-format");
     expect(messageOf(() => readBatch('{"v":7}', where))).toMatch(/Batch 3 of run r-17.*format 7.*Upgrade/);
   });

@@ -39,6 +39,7 @@ const todayOf = (journal: GoldenJournal): GoldenOptions => ({
 const kinds: Record<FactKind, true> = {
   "run.started": true,
   "run.forked": true,
+  "run.continued": true,
   "step.started": true,
   "step.completed": true,
   "step.failed": true,

@@ -1,9 +1,12 @@
+import { digest } from "../../src/values/hash.ts";
 import { describe, expect, it } from "vitest";
 import {
   areSiblings,
   assertName,
   assertRunId,
+  childIdOf,
   idempotencyKeyOf,
+  markOf,
   isWithin,
   locatorOf,
   nameOf,
@@ -122,21 +125,46 @@ describe("hashed names", () => {
     expect(new Set(locators).size).toBe(ids.length);
   });
 
-  it("waits and idempotency keys differ by run, key and generation, and are stable", () => {
-    expect(waitOf("approve")).toMatch(/^[a-z2-7]{10}$/);
-    expect(waitOf("approve")).toBe(waitOf("approve", 1));
-    expect(waitOf("approve", 2)).not.toBe(waitOf("approve"));
-    expect(waitOf("approve#2")).not.toBe(waitOf("approve"));
-    expect(idempotencyKeyOf("r-1", "pay")).toMatch(/^[a-z2-7]{32}$/);
-    const keys = [
-      idempotencyKeyOf("r-1", "pay"),
-      idempotencyKeyOf("r-2", "pay"),
-      idempotencyKeyOf("r-1", "pay#2"),
-      idempotencyKeyOf("r-1p", "ay"),
-    ];
-    expect(new Set(keys).size).toBe(4);
-    expect(idempotencyKeyOf("r-1", "pay")).toBe(keys[0]);
+  it("waits differ by key and by nonce; the first two characters tell the nonce", () => {
+    const waits = [null, "n1", "n2"].flatMap((nonce) => [
+      waitOf("approve", nonce),
+      waitOf("approve#2", nonce),
+    ]);
+    for (const wait of waits) expect(wait).toMatch(/^[a-z2-7]{10}$/);
+    expect(new Set(waits).size).toBe(6);
+    expect(waits.map((wait) => wait.startsWith(markOf("n1")))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      false,
+      false,
+    ]);
   });
+
+  it("what runs without a nonce derive stays as it was: tokens and keys in the wild stay good", () => {
+    expect(waitOf("approve", null)).toBe("6ppiu353z2");
+    expect(idempotencyKeyOf("r-1", "pay", null)).toBe(digest(32, "step", "r-1", "pay"));
+    expect(childIdOf("r-1", "pay", null)).toBe(digest(26, "child", "r-1", "pay"));
+  });
+
+  it.each([idempotencyKeyOf, childIdOf])(
+    "idempotency keys and child ids differ by run, key and nonce",
+    (idOf) => {
+      const asked = [
+        ["r-1", "pay", null],
+        ["r-2", "pay", null],
+        ["r-1", "pay#2", null],
+        ["r-1p", "ay", null],
+        ["r-1", "pay", "n1"],
+        ["r-1", "pay", "n2"],
+        ["r-1", "n1", "pay"],
+      ] as const;
+      const ids = asked.map(([runId, key, nonce]) => idOf(runId, key, nonce));
+      expect(new Set(ids).size).toBe(asked.length);
+      expect(idOf("r-1", "pay", "n1")).toBe(ids[4]);
+    },
+  );
 });
 
 describe("areSiblings", () => {

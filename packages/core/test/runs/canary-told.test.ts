@@ -57,6 +57,7 @@ test("H67 what the library warns of goes to the log without it", async () => {
   const app = createApp({
     ...on,
     storage: Object.assign(Object.create(on.storage) as typeof on.storage, {
+      readChapter: undefined,
       append: on.storage.append.bind(on.storage),
       read: () => Promise.reject(loud(canary)),
       lease: on.storage.lease.bind(on.storage),

@@ -27,6 +27,7 @@ function token(outcome: Outcome<unknown> | undefined): string {
 function noting(storage: Storage): Storage & { readonly froms: number[] } {
   const froms: number[] = [];
   const noted: Storage = Object.create(storage) as Storage;
+  Object.assign(noted, { readChapter: undefined });
   for (const name of ["append", "list", "lease", "release", "delete", "changed"] as const)
     noted[name] = (storage[name] as () => never).bind(storage);
   noted.read = (locator, from = 0) => {

@@ -15,7 +15,9 @@ export function sqliteLab(): Lab & { readonly path: string } {
     await storage.close();
     remove();
   });
-  return { world, storage, secret, path };
+  // Not one of the options that a lab is spread into.
+  const options: Lab = { world, storage, secret };
+  return Object.defineProperty(options as Lab & { readonly path: string }, "path", { value: path });
 }
 
 export const labs: readonly (readonly [name: string, make: () => Lab])[] = [

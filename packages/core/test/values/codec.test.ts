@@ -116,6 +116,20 @@ describe("H49 round trip", () => {
     expect(roundTrip(regexp).lastIndex).toBe(1);
   });
 
+  it("a symbol that is not enumerable is left out: the AI SDK marks its tool calls with one", () => {
+    const call = { type: "tool-call", toolCallId: "c1", toolName: "search", input: { query: "tides" } };
+    const marked = { ...call, input: { ...call.input } };
+    for (const part of [marked, marked.input])
+      Object.defineProperty(part, Symbol.for("vercel.ai.input"), { value: () => part, enumerable: false });
+    expect(roundTrip({ calls: [marked] })).toEqual({ calls: [call] });
+    expect(encode(marked, where)).toEqual(encode(call, where));
+    const bare = Object.assign(Object.create(null) as object, { a: 1 });
+    Object.defineProperty(bare, Symbol("hidden"), { value: 1 });
+    expect(encode(bare, where)).toEqual({ $: "object", v: [["a", 1]], bare: true });
+    const both = Object.defineProperty({ [Symbol("shown")]: 1 }, Symbol("hidden"), { value: 1 });
+    expect(() => encode(both, where)).toThrow(/symbol as key at value/);
+  });
+
   it("shared parts stay shared, copies stay copies", () => {
     const part = { x: [1] };
     const back = roundTrip({ a: part, b: part, c: { x: [1] }, d: [part.x] });

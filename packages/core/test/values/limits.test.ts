@@ -11,6 +11,24 @@ import { Chance, ValueMaker } from "../support/codec-values.ts";
 const where = 'output of step "draft" in run r-17';
 const { valueBytes, valueDepth } = limits;
 
+const bufferOf = (value: unknown): ArrayBuffer =>
+  value instanceof ArrayBuffer ? value : (value as Uint8Array<ArrayBuffer>).buffer;
+
+/** What the limit counts: the written text, but bytes as they are and not as base64, and at least 64 of them. */
+function sizeOf(value: unknown): number {
+  const json = encode(value, where);
+  const written = (part: Json): number => new TextEncoder().encode(JSON.stringify(part)).length;
+  let size = written(json);
+  const visit = (part: Json): void => {
+    if (part === null || typeof part !== "object") return;
+    if ("$" in part && part["$"] === "bytes")
+      size -= written(part) - Math.max(64, atob(part["v"] as string).length);
+    for (const inner of Object.values(part)) visit(inner);
+  };
+  visit(json);
+  return size;
+}
+
 function nested(depth: number, wrap: (inner: unknown) => unknown = (inner) => [inner]): unknown {
   let value: unknown = "core";
   for (let i = 0; i < depth; i++) value = wrap(value);
@@ -42,8 +60,6 @@ describe("H71 size edges", () => {
     expect(error.message.length).toBeLessThan(400);
   });
 
-  const bytesOf = (value: unknown): number =>
-    new TextEncoder().encode(JSON.stringify(encode(value, where))).length;
   it.each<[string, () => unknown]>([
     ["numbers", () => Array.from({ length: 200_000 }, (_, i) => i)],
     ["long numbers", () => Array.from({ length: 50_000 }, (_, i) => -(i + 0.1) * 1e-300)],
@@ -51,6 +67,7 @@ describe("H71 size edges", () => {
     ["escapes", () => "\u0000".repeat(1_000_000)],
     ["halves of surrogate pairs", () => "\ud800".repeat(500_000)],
     ["bytes", () => new Uint8Array(24_000_001)],
+    ["many short bytes", () => Array.from({ length: 10_000 }, (_, i) => new Uint8Array(i % 130))],
     ["a Map", () => new Map(Array.from({ length: 50_000 }, (_, i) => [i, `${i}`]))],
     ["a Set", () => new Set(Array.from({ length: 50_000 }, (_, i) => -i))],
     ["dates and the like", () => Array.from({ length: 20_000 }, (_, i) => [new Date(i), undefined, 5n])],
@@ -58,7 +75,7 @@ describe("H71 size edges", () => {
     ["a list with holes", () => Object.assign(new Array(9_000_000), { 8_000_000: 5 })],
   ])("one byte below, at, and over the limit, beside %s", (_, make) => {
     const value = make();
-    const limit = bytesOf([value, "xxx"]);
+    const limit = sizeOf([value, "xxx"]);
     expect(() => encode([value, "xx"], where, limit)).not.toThrow();
     expect(() => encode([value, "xxx"], where, limit)).not.toThrow();
     expect(failureOf(() => encode([value, "xxxx"], where, limit))).toMatchObject({
@@ -67,11 +84,52 @@ describe("H71 size edges", () => {
     });
   });
 
+  it.each<[string, (length: number) => unknown]>([
+    ["a Uint8Array", (length) => new Uint8Array(length)],
+    ["a Buffer", (length) => Buffer.alloc(length, 255)],
+    ["an ArrayBuffer", (length) => new ArrayBuffer(length)],
+    ["a DataView", (length) => new DataView(new ArrayBuffer(length))],
+  ])("bytes count as they are, not as base64: %s", (_, make) => {
+    const back = new Uint8Array(bufferOf(decode(encode(make(valueBytes), where), where)));
+    expect(Buffer.compare(back, new Uint8Array(bufferOf(make(valueBytes))))).toBe(0);
+    expect(() => encode(make(valueBytes - 1), where)).not.toThrow();
+    expect(failureOf(() => encode(make(valueBytes + 1), where))).toMatchObject({
+      code: "too-large",
+      details: { size: valueBytes + 1, limit: valueBytes },
+    });
+  });
+
+  it("bytes and text in one value share the limit", () => {
+    const half = valueBytes / 2;
+    // The rest is {"bytes":,"text":""}.
+    const make = (extra: number): unknown => ({
+      bytes: new Uint8Array(half),
+      text: "x".repeat(half - 20 + extra),
+    });
+    expect(() => encode(make(-1), where)).not.toThrow();
+    expect(() => encode(make(0), where)).not.toThrow();
+    expect(failureOf(() => encode(make(1), where))).toMatchObject({
+      code: "too-large",
+      details: { size: valueBytes + 1, limit: valueBytes },
+    });
+    const shared = new Uint8Array(valueBytes - 100);
+    expect(() => encode([shared, shared], where)).not.toThrow();
+    expect(codeOf(() => encode([shared, shared.slice()], where))).toBe("too-large");
+  });
+
+  it("a great many short bytes do not make an endless text", () => {
+    const most = (length: number): number => {
+      const list = Array.from({ length: 10_000 }, () => new BigUint64Array(length));
+      return JSON.stringify(encode(list, where)).length / sizeOf(list);
+    };
+    for (const length of [0, 1, 7, 8, 9, 100]) expect(most(length)).toBeLessThan(2.2);
+  });
+
   it("thousands of random values are measured to the byte, counted or not", () => {
     const wrong: unknown[] = [];
     for (let seed = 1; seed <= (inject("full") ? 3_000 : 600); seed++) {
       const value = new ValueMaker(new Chance(seed)).value();
-      const size = bytesOf(value);
+      const size = sizeOf(value);
       const outcomes = [size + 1, size, size - 1, 1].map((limit) => {
         try {
           return typeof encode(value, where, limit);
@@ -93,9 +151,9 @@ describe("H71 size edges", () => {
     ["two bytes a character", () => "é".repeat(300_000_000), 300_000_000],
     ["a key", () => ({ ["x".repeat(longest)]: 1 }), longest],
     ["the message of an error", () => new Error("x".repeat(100_000_000)), 100_000_000],
-    ["2 GiB of bytes", () => new Uint8Array(twoGiB), (twoGiB / 3) * 4],
-    ["a view of 2 GiB", () => ({ deep: [new Float64Array(twoGiB / 8)] }), (twoGiB / 3) * 4],
-    ["a buffer of 2 GiB", () => new ArrayBuffer(twoGiB), (twoGiB / 3) * 4],
+    ["2 GiB of bytes", () => new Uint8Array(twoGiB), twoGiB],
+    ["a view of 2 GiB", () => ({ deep: [new Float64Array(twoGiB / 8)] }), twoGiB],
+    ["a buffer of 2 GiB", () => new ArrayBuffer(twoGiB), twoGiB],
     ["one text a thousand times", () => new Array(1_000).fill("x".repeat(valueBytes / 100)), valueBytes],
     ["a long list", () => new Array(30_000_000).fill(0), valueBytes],
     ["a long list in another", () => ({ rows: [new Array(17_000_000).fill(0)] }), valueBytes],
@@ -113,6 +171,19 @@ describe("H71 size edges", () => {
     expect(error.details["size"]).toBeGreaterThanOrEqual(least);
     expect(performance.now() - started).toBeLessThan(10_000);
     expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(300e6);
+  });
+
+  it("a Map or Set with too many items is refused before one of them is read", () => {
+    let reads = 0;
+    const item = (): object => ({
+      get read(): number {
+        return ++reads;
+      },
+    });
+    const items = Array.from({ length: 300 }, item);
+    expect(codeOf(() => encode(new Map(items.map((one) => [one, one])), where, 1_000))).toBe("too-large");
+    expect(codeOf(() => encode(new Set(items), where, 300))).toBe("too-large");
+    expect(reads).toBe(0);
   });
 
   it("huge: a BigInt of 2^29 bits is refused in seconds", () => {

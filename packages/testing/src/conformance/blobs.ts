@@ -31,7 +31,7 @@ export async function blobsOf(
 }
 
 /** Whether the storage has a blob: only then may a run name it without its body. */
-async function isKept({ storage, clock }: Subject, name: string): Promise<boolean> {
+export async function isKept({ storage, clock }: Subject, name: string): Promise<boolean> {
   const head = headOf(clock.now);
   try {
     await storage.append(naming(head, 0, [{ name }]));

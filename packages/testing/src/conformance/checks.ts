@@ -4,12 +4,15 @@ import { appendChecks } from "./append.ts";
 import { blobBodyChecks } from "./blob-bodies.ts";
 import { blobChecks } from "./blobs.ts";
 import { changedChecks } from "./changed.ts";
+import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
+import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
+import { noteChecks } from "./notes.ts";
 import { readChecks } from "./read.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -29,6 +32,9 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     headChecks,
     dueChecks,
     leaseChecks,
+    noteChecks,
+    chapterChecks,
+    dropChecks,
     deleteChecks,
     blobChecks,
     blobBodyChecks,

@@ -38,6 +38,27 @@ export const dueChecks: Checks = {
     expect(await subject.due({ status: "running", workflow: "deploy" })).toEqual([]);
   },
 
+  "due runs of several workflows come in one order": async (subject) => {
+    const { clock } = subject;
+    const made: string[] = [];
+    const workflows = ["loan", "deploy", "it's", "mail"];
+    for (let n = 0; n < 24; n++) {
+      const workflow = workflows[(n * 7) % 4] ?? "";
+      const { locator } = await subject.create({ workflow, wakeAt: 1_000 + (n >> 2) });
+      if (workflow !== "mail") made.push(locator);
+    }
+    const asked = workflows.toReversed().slice(1);
+    expect(await subject.due({ workflow: asked })).toEqual(made);
+    expect(await subject.due({ workflow: [...asked, ...asked, "unknown"] }), "each run once").toEqual(made);
+    expect(await subject.due({ workflow: asked, limit: 5 })).toEqual(made.slice(0, 5));
+    const found = await subject.pages({ dueAt: clock.now, workflow: asked, limit: 5 }, async ({ runs }) => {
+      for (const { locator } of runs) await subject.storage.lease(locator, "a", 60_000);
+    });
+    expect(found.map(({ locator }) => locator)).toEqual(made);
+    expect(await subject.due({ workflow: ["unknown"] })).toEqual([]);
+    expect(await subject.due({ workflow: [] }), "of no workflow").toEqual([]);
+  },
+
   "a run that has ended is never due": async (subject) => {
     const { storage, clock } = subject;
     for (const status of ["completed", "failed", "cancelled"] as const) {

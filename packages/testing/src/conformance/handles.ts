@@ -31,6 +31,13 @@ export const handleChecks: Checks = {
     await refused(storage.lease(head.locator, "a", 1_000), "storage-closed");
     await refused(storage.release(head.locator, "a"), "storage-closed");
     await refused(storage.delete(head.locator), "storage-closed");
+    const note = { code: "blocked", message: "", since: 0, length: 1 };
+    for (const late of [
+      storage.note?.(head.locator, note),
+      storage.readChapter?.(head.locator),
+      storage.dropChapters?.(head.locator, 1),
+    ])
+      if (late !== undefined) await refused(late, "storage-closed");
     const changed = storage.changed?.(head.locator, 1, new AbortController().signal);
     if (changed !== undefined) await refused(changed, "storage-closed");
     const secret = storage.secret?.();

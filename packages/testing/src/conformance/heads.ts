@@ -3,6 +3,7 @@
  * test/conformance.test.ts.
  */
 
+import type { RunHead } from "@durable/core";
 import { expect } from "vitest";
 import { request, type Checks, type Subject } from "./subject.ts";
 
@@ -71,6 +72,27 @@ export const headChecks: Checks = {
       );
       expect((await subject.list(query)).runs, `of ${JSON.stringify(query)}`).toEqual(expected);
     }
+  },
+
+  "list gives the runs of several workflows, newest first": async (subject) => {
+    const all: RunHead[] = [];
+    for (let n = 0; n < 20; n++)
+      all.unshift(
+        await subject.create({ workflow: ["a", "b", "c"][(n * 2) % 3] ?? "", steps: n % 2, parent: null }),
+      );
+    const wanted = all.filter(({ workflow }) => workflow !== "b");
+    expect((await subject.list({ workflow: ["c", "a", "c"] })).runs).toEqual(wanted);
+    expect(await subject.pages({ workflow: ["c", "a"], limit: 4 }, async () => {})).toEqual(wanted);
+    expect((await subject.list({ workflow: ["a"], status: "running" })).runs).toEqual(
+      all.filter(({ workflow }) => workflow === "a"),
+    );
+    expect((await subject.list({ workflow: [] })).runs).toEqual([]);
+  },
+
+  "list begins at the first page when the cursor is null": async (subject) => {
+    const made = await createMany(subject, 3);
+    expect(await subject.locators({ cursor: null, limit: 2 })).toEqual(made.slice(0, 2));
+    expect(await subject.due({ cursor: null, limit: 2 })).toEqual(made.toReversed().slice(0, 2));
   },
 
   "list follows a run from one status to the next": async (subject) => {

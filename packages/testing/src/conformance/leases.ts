@@ -98,6 +98,54 @@ export const leaseChecks: Checks = {
     expect(await starts("e")).toBe(2);
   },
 
+  "a lease that is given back with 0 is no start, and the run is due again": async (subject) => {
+    const { storage, clock } = subject;
+    const { locator } = await subject.create();
+    const starts = async (owner: string): Promise<number | undefined> =>
+      (await storage.lease(locator, owner, 1_000))?.starts;
+    for (const owner of ["a", "b"]) {
+      expect(await starts(owner), "given back each time").toBe(1);
+      expect(await subject.due()).toEqual([]);
+      expect(await storage.lease(locator, owner, 0)).toMatchObject({ starts: 1, length: 1 });
+      expect(await subject.due()).toEqual([locator]);
+    }
+    expect(await starts("a")).toBe(1);
+    clock.now += 1_000;
+    expect(await starts("b"), "the one that expired counts").toBe(2);
+    await storage.lease(locator, "b", 0);
+    expect(await starts("c")).toBe(2);
+    clock.now += 1_000;
+    expect(await starts("c"), "the same owner again").toBe(2);
+    clock.now += 1_000;
+    expect(await storage.lease(locator, "c", 0), "also after it ended").not.toBeNull();
+    expect(await starts("d")).toBe(2);
+  },
+
+  "a lease that came with an append can be given back with 0": async (subject) => {
+    const { storage } = subject;
+    const head = await subject.create({}, { owner: "a", ttlMs: 60_000 });
+    await storage.lease(head.locator, "a", 60_000);
+    await storage.lease(head.locator, "a", 0);
+    expect(await subject.due()).toEqual([head.locator]);
+    expect(await storage.lease(head.locator, "b", 1_000)).toEqual({ starts: 1, length: 1 });
+    await storage.append(request(head, 1));
+    await storage.lease(head.locator, "b", 0);
+    expect(await storage.lease(head.locator, "c", 1_000)).toEqual({ starts: 1, length: 2 });
+  },
+
+  "a lease is given back with 0 by its owner alone": async (subject) => {
+    const { storage } = subject;
+    const { locator } = await subject.create();
+    expect(await storage.lease("nobodynobodynobody", "a", 0)).toBeNull();
+    expect(await storage.lease(locator, "a", 0), "no owner has it").toBeNull();
+    await storage.lease(locator, "a", 1_000);
+    expect(await storage.lease(locator, "b", 0)).toBeNull();
+    expect(await storage.lease(locator, "b", 1_000), "it was not given back").toBeNull();
+    await storage.lease(locator, "a", 0);
+    expect(await storage.lease(locator, "a", 0), "given back already").toBeNull();
+    expect(await storage.lease(locator, "b", 1_000)).toEqual({ starts: 1, length: 1 });
+  },
+
   "starts begin at one when another owner takes over from the run's creator": async (subject) => {
     const { storage, clock } = subject;
     const head = await subject.create({}, { owner: "a", ttlMs: 1_000 });

@@ -24,6 +24,9 @@ export interface ConformanceHandle {
 export type Check = (subject: Subject) => Promise<void>;
 export type Checks = Readonly<Record<string, Check>>;
 
+/** Members of the port that a storage may lack. */
+type OptionalMember = "note" | "readChapter" | "dropChapters" | "changed" | "secret" | "close";
+
 type Lease = NonNullable<AppendRequest["lease"]> | null;
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
@@ -71,7 +74,7 @@ export class Subject {
   }
 
   /** An optional method of the port; skips the test if the adapter lacks it. */
-  optional<K extends "changed" | "secret" | "close">(name: K): NonNullable<Storage[K]> {
+  optional<K extends OptionalMember>(name: K): NonNullable<Storage[K]> {
     const method = this.storage[name];
     if (method === undefined) return this.#skip(`this storage has no ${name}()`);
     return method.bind(this.storage) as NonNullable<Storage[K]>;

@@ -4,7 +4,7 @@
  */
 
 import type { AppendRequest, Storage } from "@durable/core";
-import type { Fault, Operation } from "../faulty-storage.ts";
+import { optionalCalls, type Fault, type Operation } from "../faulty-storage.ts";
 
 /** One read or write of the run without faults: the `index`-th of its kind, from 1. */
 export interface Point {
@@ -45,8 +45,18 @@ export function tapped(storage: Storage, runId: string, heard: (point: Point) =>
       note("release", "give back");
       return storage.release(locator, owner, quietMs);
     },
+    ...optionalCalls(storage, (operation, apply) => {
+      note(operation, optional[operation] ?? operation);
+      return apply();
+    }),
   };
 }
+
+const optional: Readonly<Partial<Record<Operation, string>>> = {
+  read: "chapter",
+  note: "blocked",
+  dropChapters: "drop chapters",
+};
 
 /** Runs that a step started, or forked, write to the same storage. */
 function of(runId: string, own: string): string {

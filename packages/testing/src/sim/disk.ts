@@ -7,6 +7,7 @@ import {
   DurableError,
   MemoryStorage,
   type AppendRequest,
+  type BlockedNote,
   type Lease,
   type ListPage,
   type ListQuery,
@@ -69,6 +70,11 @@ export class Disk {
     return this.#handles.every((handle) => handle.changed !== undefined);
   }
 
+  /** Whether the storage has this optional call. */
+  offers(name: "readChapter" | "dropChapters" | "note"): boolean {
+    return this.#handles.every((handle) => handle[name] !== undefined);
+  }
+
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
     this.#history.leases.appended(process, request.locator, !this.full);
     if (this.full) {
@@ -113,6 +119,18 @@ export class Disk {
     return this.#base.read(locator, from);
   }
 
+  readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+    return this.#base.readChapter?.(locator) ?? lacking("readChapter");
+  }
+
+  dropChapters(locator: string, before: number): Promise<void> {
+    return this.#base.dropChapters?.(locator, before) ?? lacking("dropChapters");
+  }
+
+  note(locator: string, note: BlockedNote): Promise<void> {
+    return this.#base.note?.(locator, note) ?? lacking("note");
+  }
+
   /** True when the storage has this blob: only then does it accept the name without a body. */
   async holds(name: string): Promise<boolean> {
     const none = { label: null, parent: null, ancestors: [], wakeAt: null, createdAt: 0, updatedAt: 0 };
@@ -149,11 +167,12 @@ export class Disk {
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
-    return (
-      this.#base.changed?.(locator, length, signal) ??
-      Promise.reject(new Error("This storage has no changed()."))
-    );
+    return this.#base.changed?.(locator, length, signal) ?? lacking("changed");
   }
+}
+
+function lacking(name: string): Promise<never> {
+  return Promise.reject(new Error(`This storage has no ${name}().`));
 }
 
 function describe({ by, outside, entries }: AppliedBatch): string {

@@ -34,20 +34,21 @@ export type NetworkFault =
   /** Acknowledged and forgotten. */
   | "forget";
 
-const always: readonly Operation[] = ["append", "read", "list", "lease", "release", "delete"];
+const writes: readonly Operation[] = ["append", "release", "delete", "note", "dropChapters"];
+const always: readonly Operation[] = [...writes, "read", "list", "lease"];
 
 /** The operations that each fault can hit. */
 export const faultTargets: Readonly<Record<NetworkFault, readonly Operation[]>> = {
   "lose-request": always,
   "lose-reply": always,
-  "apply-late": ["append", "release", "delete"],
-  duplicate: ["append", "lease", "release", "delete"],
+  "apply-late": writes,
+  duplicate: [...writes, "lease"],
   stall: always,
   fence: ["append"],
   throttle: always,
   "crash-before": always,
   "crash-after": always,
-  "crash-then-apply": ["append", "lease", "release", "delete"],
+  "crash-then-apply": [...writes, "lease"],
   "ask-to-end": ["append"],
   "cut-short": ["read", "list"],
   stale: ["read"],

@@ -66,6 +66,12 @@ export class Network {
       },
       delete: (locator) => line.call("delete", () => disk.delete(locator)),
     };
+    if (disk.offers("readChapter")) storage.readChapter = (locator) => line.readChapter(locator, disk);
+    if (disk.offers("dropChapters"))
+      storage.dropChapters = (locator, before) =>
+        line.call("dropChapters", () => disk.dropChapters(locator, before));
+    if (disk.offers("note"))
+      storage.note = (locator, note) => line.call("note", () => disk.note(locator, note));
     if (this.#options.notifies && disk.notifies) {
       storage.changed = (locator, length, signal) => line.changed(disk.changed(locator, length, signal));
     }
@@ -121,22 +127,32 @@ class Line {
     if (applied !== null) process.noteReply(applied.run, [applied.batch]);
   }
 
-  async read(locator: string, from: number, disk: Disk): Promise<ReadReply> {
+  read(locator: string, from: number, disk: Disk): Promise<ReadReply> {
+    return this.#read(locator, from, () => disk.read(locator, from));
+  }
+
+  readChapter(locator: string, disk: Disk): Promise<ReadReply & { readonly from: number }> {
+    return this.#read(locator, 0, () => disk.readChapter(locator));
+  }
+
+  async #read<T extends ReadReply>(locator: string, asked: number, ask: () => Promise<T>): Promise<T> {
     const { history } = this.#process;
     let run: RunLog | undefined;
-    const apply = (): Promise<ReadReply> => {
+    const apply = (): Promise<T> => {
       // A delayed reply is about the run that had this id when the request was applied.
       run = history.latest(locator);
-      return disk.read(locator, from);
+      return ask();
     };
     const reply = await this.call("read", apply, {
-      "cut-short": ({ batches, length }) => ({ batches: batches.slice(0, -1), length }),
+      "cut-short": ({ blobs: _blobs, deleted: _deleted, ...whole }) =>
+        ({ ...whole, batches: whole.batches.slice(0, -1) }) as unknown as T,
       // An older state of a journal is valid on a first read; later it would look like a journal that shrank.
       stale: (fresh) =>
-        from > 0 || fresh.length < 2
+        asked > 0 || fresh.batches.length < 2
           ? fresh
           : { ...fresh, batches: fresh.batches.slice(0, -1), length: fresh.length - 1 },
     });
+    const from = reply.from ?? asked;
     if (run !== undefined) this.#process.noteReply(run, run.batches.slice(from, from + reply.batches.length));
     return reply;
   }

@@ -168,6 +168,45 @@ export const journalFaults: readonly Planted[] = [
     }),
   ],
   [
+    "due runs of several workflows come in one order",
+    "gives one workflow after the other",
+    (good) => ({
+      list: async (query = {}) => {
+        const asked = [query.workflow ?? []].flat();
+        const pages = await Promise.all(asked.map((workflow) => good.list({ ...query, workflow })));
+        return { runs: pages.flatMap(({ runs }) => runs), next: null };
+      },
+    }),
+  ],
+  ...[
+    "due runs of several workflows come in one order",
+    "list gives the runs of several workflows, newest first",
+  ].map((title): Planted => [
+    title,
+    "takes the first workflow",
+    (good) => ({
+      list: ({ workflow, ...query } = {}) =>
+        good.list({ ...query, workflow: [workflow ?? []].flat().slice(0, 1) }),
+    }),
+  ]),
+  ...[
+    "due runs of several workflows come in one order",
+    "list gives the runs of several workflows, newest first",
+  ].map((title): Planted => [
+    title,
+    "takes none for all",
+    (good) => ({
+      list: (query = {}) => good.list(query.workflow?.length === 0 ? without(query, "workflow") : query),
+    }),
+  ]),
+  [
+    "list begins at the first page when the cursor is null",
+    "takes null for a cursor",
+    (good) => ({
+      list: (query = {}) => good.list(query.cursor === null ? { ...query, cursor: "0:0" } : query),
+    }),
+  ],
+  [
     "hostile workflow names are data (H65)",
     "compares without case",
     (good) => ({

@@ -72,6 +72,41 @@ export const lifeFaults: readonly Planted[] = [
     },
   ],
   [
+    "a lease that is given back with 0 is no start, and the run is due again",
+    "lets it expire",
+    (good) => ({
+      lease: (locator, owner, ttlMs) => good.lease(locator, owner, ttlMs || Number.MIN_VALUE),
+    }),
+  ],
+  [
+    "a lease that is given back with 0 is no start, and the run is due again",
+    "forgets all starts",
+    (good) => ({
+      lease: async (locator, owner, ttlMs) => {
+        const lease = await good.lease(locator, owner, ttlMs || 1_000);
+        if (ttlMs === 0) await good.release(locator, owner);
+        return lease;
+      },
+    }),
+  ],
+  [
+    "a lease that came with an append can be given back with 0",
+    "keeps it",
+    (good) => ({
+      lease: (locator, owner, ttlMs) => good.lease(locator, owner, ttlMs || 1_000),
+    }),
+  ],
+  [
+    "a lease is given back with 0 by its owner alone",
+    "by any owner",
+    (good) => ({
+      lease: async (locator, owner, ttlMs) => {
+        const lease = await good.lease(locator, owner, ttlMs);
+        return ttlMs === 0 ? good.lease(locator, "a", 0) : lease;
+      },
+    }),
+  ],
+  [
     "lease returns the number of batches",
     "tells 1",
     (good) => ({

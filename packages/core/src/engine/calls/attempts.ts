@@ -10,8 +10,10 @@ import { decode } from "../../values/codec/decode.ts";
 import { encodeThrown } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Fact } from "../../journal/entry.ts";
-import { DurableError, describeError } from "../../values/errors.ts";
+import { DurableError, describeError, recordedError } from "../../values/errors.ts";
+import type { RunJournal } from "../../journal/journal.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
+import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
 import type { CallEngine } from "./call.ts";
 import { deferred } from "../promise.ts";
@@ -69,8 +71,11 @@ export class Attempts {
   readonly #engine: CallEngine;
   readonly #call: AttemptedCall;
   readonly #parts: AttemptParts;
+  /** Runs work in the async context of its call. Not kept for a recorded call, because replay must be quick. */
+  readonly #inContext: InContext | null;
 
   constructor(engine: CallEngine, call: AttemptedCall, parts: AttemptParts) {
+    this.#inContext = engine.replay.record(call.key)?.settled === true ? null : snapshot();
     this.#engine = engine;
     this.#call = call;
     this.#parts = parts;
@@ -92,7 +97,7 @@ export class Attempts {
 
   /** Work that the run waits for before it stops. */
   inBackground(work: Promise<void>): void {
-    const over = this.#engine.inFlight.begin("work");
+    const over = this.#engine.inFlight.begin();
     // The run does not wait for the loser of a race, however long its work takes to notice.
     const keep = this.#call.scope.whenClosed((how) => how === "abandoned" && over());
     void work
@@ -101,6 +106,13 @@ export class Attempts {
         keep();
         over();
       });
+  }
+
+  /** Runs user code: in the async context of its call, and in the name of the run. */
+  inContext<R>(work: () => R): R {
+    const owner = { ...this.#engine.owner, step: this.#call.key };
+    const named = (): R => runAs(owner, work);
+    return this.#inContext === null ? named() : this.#inContext(named);
   }
 
   /** The fields that every entry of this attempt has. */
@@ -114,7 +126,7 @@ export class Attempts {
   async #attempt(attempt: number): Promise<void> {
     const { key, scope } = this.#call;
     const attempted = this.attempted(attempt);
-    const info = new Info(this.#engine.journal.runId, key, attempt, scope);
+    const info = new Info(this.#engine.journal, key, attempt, scope);
     try {
       const fact = await this.#bounded(info, attempted);
       this.#engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
@@ -126,7 +138,7 @@ export class Attempts {
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
   async #bounded(info: Info, attempted: Attempted): Promise<Fact<Json>> {
-    const work = this.#call.perform(info, attempted).finally(() => info.leave());
+    const work = this.inContext(() => this.#call.perform(info, attempted)).finally(() => info.leave());
     const { timeoutMs } = this.#parts;
     if (timeoutMs === null) return work;
     const limit = deferred<never>();
@@ -170,7 +182,7 @@ export class Attempts {
     const attempts = this.#failures + 1;
     const what = kind === "step" ? "Step" : "Stream";
     const tries = attempts === 1 ? "" : ` after ${attempts} attempts`;
-    return new DurableError(
+    return recordedError(
       "step-failed",
       `${what} "${key}" of run ${this.#engine.journal.runId} failed${tries}: ${describeError(cause)}`,
       { cause, details: { key, attempts } },
@@ -182,15 +194,15 @@ export class Attempts {
 export class Info implements StepInfo {
   readonly attempt: number;
   readonly key: string;
-  readonly #runId: string;
+  readonly #run: Pick<RunJournal, "runId" | "nonce">;
   readonly #scope: Scope;
   #own: Scope | null = null;
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
   over = false;
 
-  constructor(runId: string, key: string, attempt: number, scope: Scope) {
-    this.#runId = runId;
+  constructor(run: Pick<RunJournal, "runId" | "nonce">, key: string, attempt: number, scope: Scope) {
+    this.#run = run;
     this.key = key;
     this.attempt = attempt;
     this.#scope = scope;
@@ -201,11 +213,11 @@ export class Info implements StepInfo {
   }
 
   get idempotencyKey(): string {
-    return idempotencyKeyOf(this.#runId, this.key);
+    return idempotencyKeyOf(this.#run.runId, this.key, this.#run.nonce);
   }
 
   get meter(): (usage: Usage) => void {
-    this.#meter ??= new Meter(`"${this.key}" of run ${this.#runId}`);
+    this.#meter ??= new Meter(`"${this.key}" of run ${this.#run.runId}`);
     return this.#meter.add.bind(this.#meter);
   }
 

@@ -4,6 +4,7 @@ import type { DurableError } from "../../values/errors.ts";
 import type { Keyring } from "../../journal/tokens.ts";
 import type { RunJournal } from "../../journal/journal.ts";
 import type { Fact } from "../../journal/entry.ts";
+import type { Owner } from "../../ports/async-context.ts";
 import type { World } from "../../ports/world.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Children } from "../child-runs.ts";
@@ -11,18 +12,21 @@ import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { Timers } from "../timers.ts";
-import { deferred, type Deferred } from "../promise.ts";
+import type { Verdicts } from "../verdicts.ts";
+import { callDeferred, type CallPromise } from "../promise.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "../replay.ts";
 import type { Closing, Scope } from "../scope.ts";
 
 /** Everything a call may ask of the engine that drives its run. A call keeps no state that the engine has. */
 export interface CallEngine {
   readonly world: World;
-  readonly journal: Pick<RunJournal, "runId" | "locator" | "state" | "seedAt">;
+  readonly journal: Pick<RunJournal, "runId" | "locator" | "nonce" | "state" | "seedAt">;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;
-  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "close">;
+  readonly owner: Owner;
+  readonly verdicts: Pick<Verdicts, "judge" | "drop">;
+  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close">;
   readonly options: {
     readonly keyring: Keyring | DurableError;
     readonly children: Children;
@@ -34,6 +38,8 @@ export interface CallEngine {
   readonly closing: boolean;
   /** Nothing more begins in this drive. */
   readonly ceasing: boolean;
+  /** Throws when the caller is the work of a step. */
+  assertOutsideSteps(what: string): void;
   /** Assigns the key of a call; `null` means that its promise stays pending. */
   enter(asked: Asked): Entered | null;
   /** Registers a call, which begins when the loop comes to it. */
@@ -59,7 +65,8 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   readonly after: number;
   protected readonly engine: CallEngine;
   protected readonly parts: P;
-  protected readonly outcome: Deferred<T> = deferred();
+  protected readonly outcome = callDeferred<T>();
+  settled = false;
   /** The name in messages: `step "draft" of run r-17`. */
   readonly where: string;
   #stopListening: () => void = () => {};
@@ -76,12 +83,13 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     engine.add(this, parts.name);
   }
 
-  get promise(): Promise<T> {
+  get promise(): CallPromise<T> {
     return this.outcome.promise;
   }
 
   settle(settlement: Settlement): void {
     this.#stopListening();
+    this.settled = true;
     this.engine.calls.landed(this, this.parts.name);
     try {
       this.answer(settlement);
@@ -89,6 +97,12 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
       // The record cannot be read. That is not an outcome of the call, so the workflow must not see one.
       this.engine.block(error as DurableError);
     }
+  }
+
+  /** A failure that the code never looks at is reported when the run ends. */
+  protected reject(error: DurableError): void {
+    this.outcome.reject(error);
+    this.engine.calls.rejected(this.key, this.promise);
   }
 
   /** What is recorded under this key. */

@@ -11,8 +11,8 @@ import { decode } from "../../values/codec/decode.ts";
 import { encode, encodeThrown } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Definition } from "../definition.ts";
-import { DurableError, describeError } from "../../values/errors.ts";
-import { digest } from "../../values/hash.ts";
+import { DurableError, describeError, recordedError } from "../../values/errors.ts";
+import { childIdOf } from "../../journal/keys.ts";
 import { backOff, pause } from "../../ports/world.ts";
 import type { ChildRun, ChildEnd } from "../child-runs.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
@@ -60,7 +60,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { journal } = this.engine;
     const { key, after } = this;
     const { definition, input } = this.parts;
-    const runId = digest(26, "child", journal.runId, key);
+    const runId = childIdOf(journal.runId, key, journal.nonce);
     return { runId, definition, input, childOf: { runId: journal.runId, key, after } };
   }
 
@@ -74,7 +74,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       const cause = decode(settlement.error, `error of ${this.where}`);
       const code = DurableError.is(cause, "cancelled") ? "cancelled" : "step-failed";
       const message = `Child "${this.key}" (run ${runId} of workflow "${workflow}") failed: ${describeError(cause)}`;
-      this.outcome.reject(new DurableError(code, message, { cause, details: { key: this.key, runId } }));
+      this.reject(recordedError(code, message, { cause, details: { key: this.key, runId } }));
     }
   }
 
@@ -114,7 +114,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   }
 
   #drive(): void {
-    const over = this.engine.inFlight.begin("work");
+    const over = this.engine.inFlight.begin();
     const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
     void this.#driven()
       .catch((error: unknown) => this.#failed(error))
@@ -206,7 +206,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     this.engine.timers.cancel(this);
     const known = this.engine.journal.state.children.get(this.key);
     if (known?.over === true || (known === undefined && !this.#begun)) return;
-    const over = this.engine.inFlight.begin("work");
+    const over = this.engine.inFlight.begin();
     void this.#cancel()
       .then(() => {
         const { key } = this;

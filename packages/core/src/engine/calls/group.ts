@@ -12,7 +12,7 @@ import { DurableError } from "../../values/errors.ts";
 import { assertName } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
 import { branchesInput } from "../replay.ts";
-import { deferred, pending } from "../promise.ts";
+import { callDeferred, pending } from "../promise.ts";
 import type { Closing, Scope } from "../scope.ts";
 
 export type BranchFunctions = readonly ((scope: Scope) => unknown)[];
@@ -25,6 +25,8 @@ export interface Group {
   readonly branches: BranchFunctions;
   readonly concurrency: number;
   readonly mode: "all" | "settled";
+  /** The result of the group, from the results of its branches. */
+  readonly shape?: (results: readonly unknown[]) => unknown;
 }
 
 /** The outcome of one branch of `ctx.parallel` with `mode: "settled"`. */
@@ -32,8 +34,16 @@ export type Settled<T> =
   | { readonly status: "fulfilled"; readonly value: T }
   | { readonly status: "rejected"; readonly reason: unknown };
 
+/** A group that is open: the scopes of its branches, and its promise. */
+interface Opened {
+  readonly scopes: readonly Scope[];
+  readonly promise: Promise<unknown>;
+  resolve(value: unknown): void;
+  reject(reason: unknown): void;
+}
+
 /** Opens the group and its branches; `null` when the engine accepts no more calls. */
-function open(engine: CallEngine, scope: Scope, group: Group): Scope[] | null {
+function open(engine: CallEngine, scope: Scope, group: Group): Opened | null {
   const { kind, name, names, branches } = group;
   const where = `${kind} "${name}" of run ${engine.journal.runId}`;
   if (branches.length > limits.branches) {
@@ -45,7 +55,16 @@ function open(engine: CallEngine, scope: Scope, group: Group): Scope[] | null {
   if (entered === null) return null;
   const { key, after, record } = entered;
   if (record === undefined) engine.writeWithNext({ kind: `${kind}.opened`, key, after, branches: declared });
-  return branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i)));
+  const { promise, resolve, reject } = callDeferred<unknown>();
+  return {
+    scopes: branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i))),
+    promise,
+    resolve,
+    reject: (reason) => {
+      reject(reason);
+      engine.calls.rejected(key, promise);
+    },
+  };
 }
 
 function close(engine: CallEngine, scope: Scope, how: Closing): void {
@@ -53,14 +72,11 @@ function close(engine: CallEngine, scope: Scope, how: Closing): void {
   engine.calls.close(scope.path);
 }
 
-export function parallel(
-  engine: CallEngine,
-  scope: Scope,
-  group: Group,
-): Promise<Settled<unknown>[] | unknown[]> {
-  const scopes = open(engine, scope, group);
-  if (scopes === null) return pending();
-  const outcome = deferred<Settled<unknown>[] | unknown[]>();
+export function parallel(engine: CallEngine, scope: Scope, group: Group): Promise<unknown> {
+  const outcome = open(engine, scope, group);
+  if (outcome === null) return pending();
+  const { scopes } = outcome;
+  const { shape = (found) => found } = group;
   const results: Settled<unknown>[] = [];
   let next = 0;
   let left = scopes.length;
@@ -84,31 +100,27 @@ export function parallel(
         outcome.reject(result.reason);
       } else if (left === 0) {
         outcome.resolve(
-          group.mode === "all" ? results.map((r) => (r as { value?: unknown }).value) : results,
+          shape(group.mode === "all" ? results.map((r) => (r as { value?: unknown }).value) : results),
         );
       }
       startNext();
     });
   };
-  if (over) outcome.resolve([]);
+  if (over) outcome.resolve(shape([]));
   for (let i = 0; i < Math.min(group.concurrency, scopes.length); i++) startNext();
   return outcome.promise;
 }
 
-export function race(
-  engine: CallEngine,
-  scope: Scope,
-  group: Group,
-): Promise<{ name: string; value: unknown }> {
+export function race(engine: CallEngine, scope: Scope, group: Group): Promise<unknown> {
   if (group.branches.length === 0) {
     throw new DurableError(
       "invalid-options",
       `The race "${group.name}" of run ${engine.journal.runId} has no branches.`,
     );
   }
-  const scopes = open(engine, scope, group);
-  if (scopes === null) return pending();
-  const outcome = deferred<{ name: string; value: unknown }>();
+  const outcome = open(engine, scope, group);
+  if (outcome === null) return pending();
+  const { scopes } = outcome;
   let over = false;
   scopes.forEach((branch, index) => {
     void settledOf(group, index, branch).then((result) => {

@@ -84,7 +84,8 @@ function isFatal(error: unknown): boolean {
   if (error instanceof FatalError || error.name === "FatalError") return true;
   if ((error as { isRetryable?: unknown }).isRetryable === false) return true;
   return (
-    DurableError.is(error) && ["not-serializable", "too-large", "too-deep", "limit"].includes(error.code)
+    DurableError.is(error) &&
+    ["not-serializable", "too-large", "too-deep", "limit", "wrong-context"].includes(error.code)
   );
 }
 

@@ -10,6 +10,7 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { validate, type StandardSchema } from "../../values/schema.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
+import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -47,6 +48,8 @@ export interface StepOptions {
 
 export type Work = (info: StepInfo) => unknown;
 
+const known = ["retry", "timeout", "input", "schema", "was", "onUncertain"];
+
 export function step(
   engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
@@ -55,6 +58,7 @@ export function step(
 ): Promise<unknown> {
   const { scope, name } = place;
   const where = `step "${name}" of run ${engine.journal.runId}`;
+  assertOptions(options, known, `The ${where}`);
   const policy = retryPolicy(options.retry, `The ${where}`);
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
@@ -93,7 +97,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "step.failed") {
-      this.outcome.reject(this.#attempts.failure(settlement.error));
+      this.reject(this.#attempts.failure(settlement.error));
     }
   }
 
@@ -169,7 +173,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   #settleUncertain({ starts, started }: KeyRecord, mode: OnUncertain): void {
     this.#begun = starts;
     if (mode === "retry") return this.#prepare();
-    const info = new Info(this.engine.journal.runId, this.key, this.#nextAttempt, this.scope);
+    const info = new Info(this.engine.journal, this.key, this.#nextAttempt, this.scope);
     const uncertain = new Uncertain(info, started ?? 0);
     if (mode === "suspend") {
       const asked = openQuestion(this.engine, this.scope, {
@@ -181,7 +185,9 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
       return;
     }
     const { world } = this.engine;
-    const found = reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where });
+    const found = this.#attempts.inContext(() =>
+      reconcile(mode, uncertain, { world, policy: this.parts.policy, where: this.where }),
+    );
     this.#attempts.inBackground(
       found.finally(() => info.leave()).then((resolution) => this.#resolve(resolution)),
     );

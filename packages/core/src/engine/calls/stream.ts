@@ -17,6 +17,7 @@ import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { Attempts, type Attempted, type AttemptParts, type Info, type StepInfo } from "./attempts.ts";
 import { ChunkBuffer, type Chunks } from "./chunks.ts";
+import { assertOptions } from "../../values/options.ts";
 import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -36,6 +37,8 @@ export interface StreamOptions {
   readonly was?: string | undefined;
 }
 
+const known = ["retry", "timeout", "input", "was"];
+
 export function stream(
   engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
@@ -44,6 +47,7 @@ export function stream(
 ): Promise<unknown[]> {
   const { scope, name } = place;
   const where = `stream "${name}" of run ${engine.journal.runId}`;
+  assertOptions(options, known, `The ${where}`);
   const policy = retryPolicy(options.retry, `The ${where}`);
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
@@ -67,7 +71,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
   }
 
   protected answer(settlement: Settlement): void {
-    if (settlement.kind === "stream.failed") this.outcome.reject(this.#attempts.failure(settlement.error));
+    if (settlement.kind === "stream.failed") this.reject(this.#attempts.failure(settlement.error));
     if (settlement.kind === "stream.completed") this.outcome.resolve(this.#recorded(settlement));
   }
 

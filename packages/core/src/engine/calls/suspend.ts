@@ -11,12 +11,13 @@ import { decode } from "../../values/codec/decode.ts";
 import { encode } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import { toMs, type Duration } from "../../values/duration.ts";
-import { DurableError } from "../../values/errors.ts";
+import { DurableError, recordedError } from "../../values/errors.ts";
 import { waitOf } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
 import { scrub } from "../../values/scrub.ts";
 import { toJsonSchema, validate, type StandardSchema } from "../../values/schema.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
+import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import type { Scope } from "../scope.ts";
@@ -30,6 +31,8 @@ export interface SuspendOptions {
   readonly fallback?: unknown;
   /** Data for the person or program that answers. */
   readonly note?: unknown;
+  /** The name of the suspend point in an earlier version of the code: its token and its answer are kept. */
+  readonly was?: string | undefined;
 }
 
 /** The promise of a suspend point. It has the token that answers it. */
@@ -42,6 +45,8 @@ interface SuspendPlace {
   readonly own?: true;
 }
 
+const known = ["schema", "timeout", "fallback", "note", "was"];
+
 export function suspend(
   engine: CallEngine,
   place: SuspendPlace,
@@ -50,11 +55,12 @@ export function suspend(
   const { scope, name } = place;
   const { keyring } = engine.options;
   const where = `suspend point "${name}" of run ${engine.journal.runId}`;
+  assertOptions(options, known, `The ${where}`);
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const note = encode(options.note ?? null, `note of ${where}`, limits.noteBytes);
   const fallback = "fallback" in options ? { value: encode(options.fallback, `fallback of ${where}`) } : {};
   if (keyring instanceof DurableError) engine.block(keyring);
-  const entered = engine.enter({ ...place, kind: "suspend", input: null });
+  const entered = engine.enter({ ...place, kind: "suspend", input: null, was: options.was });
   if (entered === null || keyring instanceof DurableError)
     return Object.assign(pending(), { token: "", key: name });
   const call = new SuspendCall(engine, "suspend", {
@@ -66,9 +72,9 @@ export function suspend(
     fallback,
     schema: options.schema,
   });
-  engine.calls.addWait(call);
+  engine.calls.addWait(call, call.wait);
   call.closeWithScope();
-  return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(call.key)));
+  return withToken(call, () => keyring.sign(engine.journal.locator, call.wait));
 }
 
 /** The token is signed on first read, so that replay does not pay for the hash. */
@@ -78,7 +84,7 @@ function withToken(call: SuspendCall, sign: () => string): SuspendPromise<unknow
     token: { get: () => (token ??= sign()), enumerable: true },
     key: { value: call.key, enumerable: true },
   };
-  return Object.defineProperties(call.promise, properties) as SuspendPromise<unknown>;
+  return Object.defineProperties<Promise<unknown>>(call.promise, properties) as SuspendPromise<unknown>;
 }
 
 interface SuspendParts extends CallParts {
@@ -89,9 +95,10 @@ interface SuspendParts extends CallParts {
 }
 
 export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
-  readonly #wait = waitOf(this.key);
+  readonly wait = waitOf(this.key, this.engine.journal.nonce);
   #begun = false;
-  #judging = false;
+  /** The position of the answer that is being checked. */
+  #judging: number | null = null;
   /** Its timeout is queued; it takes effect if no earlier answer is valid. */
   #late = false;
 
@@ -100,7 +107,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   get #called(): { key: string; after: number; wait: string } {
-    return { key: this.key, after: this.after, wait: this.#wait };
+    return { key: this.key, after: this.after, wait: this.wait };
   }
 
   protected answer(settlement: Settlement): void {
@@ -109,13 +116,13 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
       this.outcome.resolve(decode(settlement.value, `fallback of ${this.where}`));
     } else {
-      this.outcome.reject(this.#expired());
+      this.reject(this.#expired());
     }
   }
 
   begin(): void {
     if (this.engine.finished) return;
-    const { answer } = this.engine.journal.state.wait(this.#wait);
+    const { answer } = this.engine.journal.state.wait(this.wait);
     this.#begun = true;
     if (answer !== null) this.recheck();
     else this.#await();
@@ -123,7 +130,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   /** Waits for an answer, until the recorded deadline if there is one. */
   #await(): void {
-    const { opened, settled } = this.engine.journal.state.wait(this.#wait);
+    const { opened, settled } = this.engine.journal.state.wait(this.wait);
     const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
     if (!this.#late) this.engine.timers.wait(this, until, { outside: true });
   }
@@ -148,31 +155,28 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   /** Validates a recorded answer that has no verdict yet. */
   recheck(): void {
-    const { answer } = this.engine.journal.state.wait(this.#wait);
-    if (answer === null || !this.#begun || this.#judging || this.scope.closed) return;
-    this.#judging = true;
+    const { answer } = this.engine.journal.state.wait(this.wait);
+    if (answer === null || !this.#begun || this.#judging !== null || this.scope.closed) return;
+    this.#judging = answer.seq;
     this.engine.timers.cancel(this);
-    const over = this.engine.inFlight.begin("verdict");
-    void this.#judge(answer.seq, answer.value)
-      .catch((error: unknown) =>
-        this.#reject(answer.seq, scrub(error instanceof Error ? error.message : String(error))),
-      )
-      .finally(() => {
-        this.#judging = false;
-        over();
-      });
+    const invalid = (error: unknown): string => scrub(error instanceof Error ? error.message : String(error));
+    const verdict = this.#verdictOn(answer.value).catch(invalid);
+    this.engine.verdicts.judge(
+      answer.seq,
+      verdict.then((found) => () => this.#conclude(answer.seq, found)),
+    );
   }
 
-  async #judge(answer: number, value: Json): Promise<void> {
-    if (this.schema === undefined)
-      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer });
-    const verdict = await this.check(decode(value, `answer to ${this.where}`));
-    if (typeof verdict === "string") this.#reject(answer, verdict);
-    else this.engine.write({ kind: "suspend.resolved", ...this.#called, answer, value: verdict.value });
+  /** The fields of the entry that accepts an answer, or why it is refused. */
+  async #verdictOn(value: Json): Promise<{ readonly value?: Json } | string> {
+    return this.schema === undefined ? {} : this.check(decode(value, `answer to ${this.where}`));
   }
 
-  #reject(answer: number, issues: string): void {
-    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues });
+  #conclude(answer: number, verdict: { readonly value?: Json } | string): void {
+    this.#judging = null;
+    if (typeof verdict !== "string")
+      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer, ...verdict });
+    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues: verdict });
     this.#await();
   }
 
@@ -194,13 +198,14 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   #close(): void {
     this.engine.timers.cancel(this);
-    const { opened, settled } = this.engine.journal.state.wait(this.#wait);
+    if (this.#judging !== null) this.engine.verdicts.drop(this.#judging);
+    const { opened, settled } = this.engine.journal.state.wait(this.wait);
     if (settled !== null || (opened === null && !this.#begun)) return;
     this.engine.write({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
   }
 
   #expired(): DurableError {
-    return new DurableError(
+    return recordedError(
       "suspend-expired",
       `The ${this.where} expired without an answer. Catch this error, or give ctx.suspend a fallback.`,
       { details: { key: this.key } },

@@ -8,7 +8,10 @@
  *     and shared parts keep their shape. The decoder counts in the same order.
  * encode.3. The result shares nothing with the value, so a later change of the value changes no record.
  * encode.4. The result contains no registered secret: texts, keys and bytes are scrubbed. This is the exception to encode.1.
- * encode.5. A value that is too large is refused during the walk, before a copy of it is made.
+ * encode.5. A value that is too large is refused during the walk, before a copy of it is made. Its size is that of its
+ *     text, but bytes count as they are and not as base64.
+ * encode.6. Code of the user that runs during the walk (getters, proxies, overridden methods) may throw anything: the
+ *     result is always `not-serializable`. What such code returns instead of built-in content is not used.
  */
 
 import { DurableError, describeError } from "../errors.ts";
@@ -16,7 +19,7 @@ import { limits } from "../limits.ts";
 import { SecretValue } from "../secret.ts";
 import { scrub } from "../scrub.ts";
 import { className, isError, ownKeys, typeOfError, typeOfRecord } from "./error-types.ts";
-import { reduceThrown } from "./thrown.ts";
+import { causeOf, reduceThrown } from "./thrown.ts";
 import { toBase64 } from "../base64.ts";
 import { arrayTypes, bigintDigits, overBytes, type Json, type Where } from "./tags.ts";
 
@@ -26,8 +29,8 @@ export function encode(value: unknown, where: Where, limit: number = limits.valu
   const json = encoder.run(value);
   if (encoder.least * mostPerByte <= limit) return json;
   const text = JSON.stringify(json);
-  if (!overBytes(text, limit)) return json;
-  throw tooLarge(where, new TextEncoder().encode(text).length, limit);
+  if (!overBytes(text, limit + encoder.growth)) return json;
+  throw tooLarge(where, new TextEncoder().encode(text).length - encoder.growth, limit);
 }
 
 /** Encodes one value with sorted fields: for comparing, not for storing. */
@@ -49,6 +52,10 @@ export function encodeThrown(thrown: unknown, where: Where): Json {
 
 /** The largest encoded error. Of a larger one, only its size is recorded. */
 const thrownBytes = 8 * 1024 * 1024;
+/** What is counted of an object with a tag before its content. */
+const counted = 16;
+/** Bytes count as at least so many, because their tag is written as well. */
+const leastBytes = 64;
 /** An upper bound of written bytes per counted byte: a number may have 24 digits, an escaped character 6. */
 const mostPerByte = 32;
 
@@ -59,8 +66,12 @@ class Encoder {
   readonly #seen = new Map<object, number>();
   readonly #path: (string | number)[] = [];
 
-  /** A lower bound of the written size, for the part visited so far. */
+  /** A lower bound of the size, for the part visited so far. */
   least = 0;
+  /** By how much the text is longer than its size: base64, and the tags of bytes. */
+  growth = 0;
+  /** What this encoder threw itself. */
+  #refusal: unknown = this;
 
   constructor(where: Where, sorted: boolean, limit: number) {
     this.#where = where;
@@ -72,10 +83,11 @@ class Encoder {
     try {
       return this.#value(value);
     } catch (error) {
-      if (error instanceof DurableError) throw error;
+      // Compared by identity, because code of the user may throw a DurableError, or something that cannot be read.
+      if (error === this.#refusal) throw error;
       // A getter that throws, a detached buffer, a revoked proxy.
       return this.#refuse(`something that cannot be read (${describeError(error)})`, {
-        cause: reduceThrown(error),
+        cause: causeOf(error),
       });
     }
   }
@@ -110,7 +122,7 @@ class Encoder {
 
   #count(bytes: number): void {
     this.least += bytes;
-    if (this.least > this.#limit) throw tooLarge(this.#where, this.least, this.#limit, "at least ");
+    if (this.least > this.#limit) this.#fail(tooLarge(this.#where, this.least, this.#limit, "at least "));
   }
 
   #text(text: string): string {
@@ -136,9 +148,11 @@ class Encoder {
     if (seen !== undefined) return { $: "ref", v: seen };
     this.#seen.set(value, this.#seen.size);
     if (this.#path.length > limits.valueDepth) {
-      throw new DurableError(
-        "too-deep",
-        `The ${this.#where} is nested deeper than ${limits.valueDepth} levels at ${scrub(this.#pathText()).slice(0, 80)}. Flatten it.`,
+      this.#fail(
+        new DurableError(
+          "too-deep",
+          `The ${this.#where} is nested deeper than ${limits.valueDepth} levels at ${scrub(this.#pathText()).slice(0, 80)}. Flatten it.`,
+        ),
       );
     }
     const prototype = Object.getPrototypeOf(value) as object | null;
@@ -156,19 +170,25 @@ class Encoder {
     this.#count(Math.max(0, keys.length - 1));
     // Keys that are positions come first. If the last key is a position, all are.
     if (keys.length === length && (length === 0 || keys[length - 1] === String(length - 1)))
-      return value.map((item, i) => this.#at(i, item));
-    if (length > limits.valueBytes) this.#refuse(`a sparse array of length ${length}`);
+      return keys.map((_, i) => this.#field(value, i));
+    if (!(length <= limits.valueBytes)) this.#refuse(`a sparse array of length ${String(length)}`);
     const items = keys.map((key): Json => {
       const index = Number(key);
-      if (String(index) !== key || !Number.isInteger(index) || index < 0)
+      if (String(index) !== key || !Number.isInteger(index) || index < 0 || index >= length)
         this.#refuse(`an array with a field "${scrub(key).slice(0, 80)}"`);
-      return [index, this.#at(index, value[index])];
+      return [index, this.#field(value, index)];
     });
     return { $: "sparse", n: length, v: items };
   }
 
   #plain(value: object, bare: boolean): Json {
-    if (Object.getOwnPropertySymbols(value).length > 0) this.#refuse("an object with a symbol as key");
+    // A symbol that is not enumerable is a mark of a library, and no data.
+    if (
+      Object.getOwnPropertySymbols(value).some((key) =>
+        Object.prototype.propertyIsEnumerable.call(value, key),
+      )
+    )
+      this.#refuse("an object with a symbol as key");
     const keys = this.#keys(value);
     const fields = keys.map((key): [string, Json] => [this.#text(key), this.#field(value, key)]);
     // Scrubbed keys may have become equal, or sort differently. Pairs keep all fields, in the order of the count.
@@ -189,37 +209,41 @@ class Encoder {
   }
 
   /** Reads the field after its key is on the path, because a getter may throw. */
-  #field(value: object, key: string): Json {
+  #field(value: object, key: string | number): Json {
     this.#path.push(key);
-    const json = this.#value((value as Record<string, unknown>)[key]);
+    const json = this.#value((value as Record<string | number, unknown>)[key]);
     this.#path.pop();
     return json;
   }
 
   #special(value: object): Json | undefined {
-    this.#count(14);
+    this.#count(counted - 2);
     if (value instanceof Date) {
-      return { $: "date", v: Number.isNaN(value.getTime()) ? null : value.getTime() };
+      const time = Date.prototype.getTime.call(value);
+      return { $: "date", v: Number.isNaN(time) ? null : time };
     }
     if (isError(value)) return this.#error(value);
     if (value instanceof SecretValue) return { $: "secret", v: value.name };
     // The other types must match exactly, because a subclass would lose what it adds.
     const type = className(value);
     if (value instanceof Map && type === "Map") {
-      this.#count(Math.max(0, value.size * 4 - 1));
+      this.#count(Math.max(0, sizeOf(Map, value) * 4 - 1));
+      const pairs = Map.prototype.entries.call(value);
       return {
         $: "map",
-        v: Array.from(value, ([k, v], i) => [this.#at(`key ${i}`, k), this.#at(`value ${i}`, v)]),
+        v: Array.from(pairs, ([k, v], i) => [this.#at(`key ${i}`, k), this.#at(`value ${i}`, v)]),
       };
     }
     if (value instanceof Set && type === "Set") {
-      this.#count(Math.max(0, value.size - 1));
-      return { $: "set", v: Array.from(value, (item, i) => this.#at(`item ${i}`, item)) };
+      this.#count(Math.max(0, sizeOf(Set, value) - 1));
+      const items = Set.prototype.values.call(value);
+      return { $: "set", v: Array.from(items, (item, i) => this.#at(`item ${i}`, item)) };
     }
     if (value instanceof URL && type === "URL") {
-      const href = this.#text(value.href);
+      const href = URL.prototype.toString.call(value);
+      const scrubbed = this.#text(href);
       // If the host was a secret, the scrubbed text is no longer a valid URL.
-      return { $: "url", v: href === value.href || URL.canParse(href) ? href : "secret:" };
+      return { $: "url", v: scrubbed === href || URL.canParse(scrubbed) ? scrubbed : "secret:" };
     }
     if (value instanceof RegExp && type === "RegExp") return this.#regexp(value);
     return this.#bytes(value, type);
@@ -227,6 +251,7 @@ class Encoder {
 
   #regexp({ source, flags, lastIndex }: RegExp): Json {
     if (!Number.isInteger(lastIndex)) this.#refuse("a RegExp whose lastIndex is not an integer");
+    if (typeof source !== "string" || typeof flags !== "string") this.#refuse("a RegExp without a source");
     // A scrubbed source may not compile.
     const scrubbed = this.#text(source);
     return { $: "regexp", v: [scrubbed === source ? source : "\\[secret\\]", flags, lastIndex] };
@@ -237,9 +262,13 @@ class Encoder {
     if (known === undefined) return undefined;
     const bytes = ArrayBuffer.isView(value)
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
-      : new Uint8Array(value as ArrayBuffer);
-    this.#count(Math.ceil(bytes.length / 3) * 4);
-    return { $: "bytes", t: known, v: scrub(toBase64(bytes), "A") };
+      : // A DataView refuses what only claims to be a buffer.
+        new Uint8Array(new DataView(value as ArrayBuffer).buffer);
+    const size = Math.max(bytes.length, leastBytes);
+    this.#count(size - counted);
+    const text = scrub(toBase64(bytes), "A");
+    this.growth += '{"$":"bytes","t":"","v":""}'.length + known.length + text.length - size;
+    return { $: "bytes", t: known, v: text };
   }
 
   #error(error: Error): Json {
@@ -268,11 +297,18 @@ class Encoder {
 
   #refuse(what: string, options: { cause?: unknown } = {}): never {
     const path = scrub(this.#pathText());
-    throw new DurableError(
-      "not-serializable",
-      `The ${this.#where} contains ${scrub(what)} at ${path}, which a journal cannot store. Use plain data.`,
-      { details: { path }, ...options },
+    return this.#fail(
+      new DurableError(
+        "not-serializable",
+        `The ${this.#where} contains ${scrub(what)} at ${path}, which a journal cannot store. Use plain data.`,
+        { details: { path }, ...options },
+      ),
     );
+  }
+
+  #fail(error: DurableError): never {
+    this.#refusal = error;
+    throw error;
   }
 }
 
@@ -282,6 +318,11 @@ function tooLarge(where: Where, size: number, limit: number, least = ""): Durabl
     `The ${where} takes ${least}${size} bytes; the limit is ${limit}. Store it elsewhere, and pass its address.`,
     { details: { size, limit } },
   );
+}
+
+/** The size of a Map or Set, also if a subclass has another idea of it. */
+function sizeOf({ prototype }: MapConstructor | SetConstructor, value: object): number {
+  return Reflect.get(prototype, "size", value);
 }
 
 /** True when the list has no hole before that position. */

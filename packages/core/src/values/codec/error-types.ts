@@ -68,7 +68,8 @@ export function ownKeys(keys: readonly string[]): string[] {
 /** The name of an object's class, or null. Ignores an own field called "constructor". */
 export function className(value: object): string | null {
   const maker: unknown = (Object.getPrototypeOf(value) as object | null)?.constructor;
-  return typeof maker === "function" && maker.name !== "" ? maker.name : null;
+  const name: unknown = typeof maker === "function" ? maker.name : null;
+  return typeof name === "string" && name !== "" ? name : null;
 }
 
 function isOurs(name: string): name is "DurableError" | "FatalError" | "RetryError" {

@@ -4,6 +4,7 @@
  * cannot be read is left out. Texts are scrubbed before they are cut, because half of a secret would not be recognized.
  */
 
+import { describeError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { scrub } from "../scrub.ts";
 import { isError, makeError, ownKeys, typeOfError } from "./error-types.ts";
@@ -15,6 +16,15 @@ const longestText = 1_024;
 /** A copy of a thrown error that can be recorded. A value that is not an error is returned unchanged. */
 export function reduceThrown(thrown: unknown): unknown {
   return isError(thrown) ? new Reducer().error(thrown, 0) : thrown;
+}
+
+/** The same for use as a cause. Of a thrown value that cannot be read, a description. */
+export function causeOf(thrown: unknown): unknown {
+  try {
+    return reduceThrown(thrown);
+  } catch {
+    return describeError(thrown);
+  }
 }
 
 class Reducer {

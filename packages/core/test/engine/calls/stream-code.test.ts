@@ -185,7 +185,13 @@ test("onUncertain is for steps: a stream that was cut off begins anew, and nothi
     throw new Error("not for streams");
   };
   // @ts-expect-error a stream has no such option
-  const options: StreamOptions = { onUncertain };
+  const wrong: StreamOptions = { onUncertain };
+  const options: StreamOptions = {};
+  const refused = durable("refused", (ctx) => ctx.stream("words", () => [1], wrong));
+  expect(await runOf(lab(), refused)).toMatchObject({
+    status: "failed",
+    error: { code: "invalid-options", message: expect.stringContaining('no option "onUncertain"') },
+  });
   const flow = durable("cut", (ctx) =>
     ctx.stream(
       "words",

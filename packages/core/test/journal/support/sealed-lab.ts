@@ -45,18 +45,21 @@ export function sealedLab(cipher: Cipher = cipherOf("k1")): SealedLab {
     work.then(over, over);
     return work;
   };
-  const under = (given: Cipher): SealedLab => ({
-    world,
-    storage,
-    secret,
-    encryption: {
-      acceptsPlain: given.acceptsPlain,
-      nameOf: (content) => given.nameOf(content),
-      seal: (text, place) => noted(given.seal(text, place)),
-      open: (text, place) => noted(given.open(text, place)),
-    },
-    under,
-  });
+  const under = (given: Cipher): SealedLab => {
+    const lab: Omit<SealedLab, "under"> = {
+      world,
+      storage,
+      secret,
+      encryption: {
+        acceptsPlain: given.acceptsPlain,
+        nameOf: (content) => given.nameOf(content),
+        seal: (text, place) => noted(given.seal(text, place)),
+        open: (text, place) => noted(given.open(text, place)),
+      },
+    };
+    // Not one of the options that a lab is spread into.
+    return Object.defineProperty(lab as SealedLab, "under", { value: under });
+  };
   return under(cipher);
 }
 

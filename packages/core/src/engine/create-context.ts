@@ -1,0 +1,149 @@
+/** A thin implementation of `Context` over the engine. */
+
+import { joinParts, sha256 } from "../values/hash.ts";
+import { encode } from "../values/codec/encode.ts";
+import { fingerprint } from "../values/codec/fingerprint.ts";
+import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptions } from "./context.ts";
+import type { Definition } from "./definition.ts";
+import type { Duration } from "../values/duration.ts";
+import { child } from "./calls/child.ts";
+import type { CallEngine } from "./calls/call.ts";
+import { parallel, race, type Group } from "./calls/group.ts";
+import type { Scope } from "./scope.ts";
+import { sleep } from "./calls/sleep.ts";
+import type { StepInfo } from "./calls/attempts.ts";
+import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
+import type { Chunks } from "./calls/chunks.ts";
+import { stream, type StreamOptions } from "./calls/stream.ts";
+import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
+import { DurableError } from "../values/errors.ts";
+import { assertOptions } from "../values/options.ts";
+import { runAs, type Owner } from "../ports/async-context.ts";
+
+export interface ContextParts {
+  readonly engine: CallEngine;
+  readonly version: string | null;
+  readonly owner: Owner;
+  /** Ends the chapter. */
+  readonly continueAs: (input: unknown) => Promise<never>;
+}
+
+/** The context of a scope. Code that it starts is marked with the run and the scope that it belongs to. */
+export function createContext(parts: ContextParts, scope: Scope): Context {
+  const { engine } = parts;
+  const branch = (fn: Branch) => (inner: Scope) =>
+    runAs({ ...parts.owner, path: inner.path }, () => fn(createContext(parts, inner)));
+  const draw = (kind: string, name = ""): string => {
+    engine.assertOutsideSteps(`ctx.${kind}()`);
+    const count = scope.count(`${kind}[${name}]`);
+    return joinParts([engine.journal.seedAt(engine.replay.delivered), scope.path, kind, name, count]);
+  };
+  // The overloads of Context are checked at its interface; inside, values are unknown.
+  const context = {
+    runId: engine.journal.runId,
+    version: parts.version,
+    get signal() {
+      return scope.signal;
+    },
+    step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
+      step(engine, { scope, name }, checkedWork(work, "step", name), options),
+    stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
+      stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
+    suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
+    parallel: (branches: Branches, options: ParallelOptions = {}) => {
+      assertOptions(options, [...groupOptions, "concurrency", "mode"], "ctx.parallel");
+      const group = groupOf("parallel", branches, options, branch);
+      const { names } = group;
+      const shape = (results: readonly unknown[]): unknown =>
+        names === null ? results : Object.fromEntries(names.map((name, i) => [name, results[i]]));
+      return parallel(engine, scope, { ...group, shape });
+    },
+    race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) => {
+      assertOptions(options, groupOptions, "ctx.race");
+      return race(engine, scope, groupOf("race", branches, options, branch));
+    },
+    child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
+      assertOptions(options, groupOptions, "ctx.child");
+      const { definition, name } = checkedChild(workflow);
+      const where = `input of child "${name}" of run ${engine.journal.runId}`;
+      const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
+      return child(engine, { scope, name: options.name ?? name }, given);
+    },
+    map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
+      assertOptions(options, [...groupOptions, "key", "concurrency"], "ctx.map");
+      return parallel(engine, scope, mapOf(items, fn, options, branch));
+    },
+    sleep: (until: Duration | Date, options: GroupOptions = {}) => {
+      assertOptions(options, groupOptions, "ctx.sleep");
+      return sleep(engine, scope, until, options.name ?? "sleep");
+    },
+    continueAs: parts.continueAs,
+    now: () => engine.replay.clock,
+    random: (name?: string) => Number.parseInt(hex(sha256(draw("random", name))).slice(0, 13), 16) / 2 ** 52,
+    uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
+  };
+  return context as unknown as Context;
+}
+
+const groupOptions = ["name"];
+
+type AnyChild = { readonly name: string; readonly definition: Definition };
+type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
+
+function checkedChild(workflow: AnyChild): AnyChild {
+  if (typeof workflow?.definition?.body === "function") return workflow;
+  throw new DurableError("invalid-options", "ctx.child needs a workflow from durable().");
+}
+
+function mapOf(
+  items: readonly unknown[],
+  fn: MapFunction,
+  { key, name = "map", concurrency }: MapOptions<unknown>,
+  branch: (fn: Branch) => (scope: Scope) => unknown,
+): Group {
+  const branches = items.map(
+    (item, index): Branch =>
+      (ctx) =>
+        fn(ctx, item, index),
+  );
+  const group = groupOf("parallel", branches, { name, concurrency }, branch);
+  if (key === undefined) return group;
+  const names = items.map((item, index) => key(item, index));
+  const twice = names.find((one, index) => names.indexOf(one) !== index);
+  if (twice === undefined) return { ...group, names };
+  throw new DurableError(
+    "invalid-options",
+    `Two items of ctx.map "${name}" have the key "${twice}". Use unique keys.`,
+  );
+}
+
+function groupOf(
+  kind: Group["kind"],
+  branches: Branches,
+  options: ParallelOptions,
+  branch: (fn: Branch) => (scope: Scope) => unknown,
+): Group {
+  const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all" } = options;
+  if (!(concurrency >= 1)) {
+    throw new DurableError("invalid-options", `The concurrency of ${kind} "${name}" must be at least 1.`);
+  }
+  const names = Array.isArray(branches) ? null : Object.keys(branches);
+  return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
+}
+
+function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
+  if (typeof work === "function") return work;
+  throw new DurableError(
+    "invalid-options",
+    `ctx.${kind}("${name}", ...) needs a function, not ${typeof work}: pass () => work().`,
+  );
+}
+
+function hex(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function uuidFrom(text: string): string {
+  const variant = ((Number.parseInt(text[16] as string, 16) & 3) | 8).toString(16);
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-4${text.slice(13, 16)}-${variant}${text.slice(17, 20)}-${text.slice(20, 32)}`;
+}

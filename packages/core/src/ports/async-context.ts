@@ -1,0 +1,53 @@
+/**
+ * The async context of the runtime (`AsyncLocalStorage`), where it has one. Used for two things: a step's work sees the
+ * context in which it was called, and an error that nothing caught is traced to the run whose code caused it.
+ * Nothing that is recorded depends on it.
+ */
+
+/** A run whose code may be running. */
+export interface Owner {
+  readonly runId: string;
+  /** The key of the step or stream whose work is running; `null` in the workflow itself. */
+  readonly step: string | null;
+  /** The path of the branch whose code is running. */
+  readonly path: string;
+  /** An error of this run's code that nothing caught. */
+  blame(error: unknown): void;
+}
+
+interface Local<T> {
+  run<R>(store: T, fn: () => R): R;
+  getStore(): T | undefined;
+}
+
+interface AsyncHooks {
+  readonly AsyncLocalStorage?: {
+    new <T>(): Local<T>;
+    snapshot(): <R>(fn: () => R) => R;
+  };
+}
+
+type Runtime = { process?: { getBuiltinModule?: (name: string) => AsyncHooks | undefined } };
+
+function find(): AsyncHooks["AsyncLocalStorage"] {
+  try {
+    return (globalThis as Runtime).process?.getBuiltinModule?.("node:async_hooks")?.AsyncLocalStorage;
+  } catch {
+    return undefined;
+  }
+}
+
+const AsyncLocalStorage = find();
+const local = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage<Owner>();
+
+/** Runs a function in the present context, later. */
+export type InContext = <R>(fn: () => R) => R;
+
+/** Keeps the present context. */
+export const snapshot: () => InContext = () => AsyncLocalStorage?.snapshot() ?? ((fn) => fn());
+
+/** Runs code of a run, and all that it starts, in the name of its owner. */
+export const runAs = <R>(owner: Owner, fn: () => R): R => (local === null ? fn() : local.run(owner, fn));
+
+/** The owner of the code that is running now; `undefined` outside of runs, and where the runtime cannot tell. */
+export const ownerNow = (): Owner | undefined => local?.getStore();

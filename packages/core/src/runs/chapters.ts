@@ -1,0 +1,80 @@
+/**
+ * Chapters: `ctx.continueAs` ends the current one and begins the next.
+ *
+ * chapters.1. The next chapter begins with one entry in a batch of its own, which has all that its readers need.
+ * chapters.2. It has a nonce of its own, so its waits, tokens, keys, children and draws share nothing with the one before.
+ * chapters.3. A child that has not ended would lose its parent, so a chapter does not end before its children.
+ */
+
+import type { Definition } from "../engine/definition.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Finish } from "../engine/stop.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import { encode, encodeThrown } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { DurableError } from "../values/errors.ts";
+import { encodeInput, newNonce } from "./lookup.ts";
+
+/** How the workflow function ends when it continues with this input. An invalid input fails the run. */
+export function nextChapter(engine: Engine, definition: Definition, input: unknown): Promise<Finish> {
+  const { journal } = engine;
+  const { runId } = journal;
+  engine.assertOutsideSteps("ctx.continueAs()");
+  const [child] = engine.calls.unfinished("child");
+  if (child !== undefined) {
+    throw new DurableError(
+      "open-child",
+      `Run ${runId} cannot continue as a new chapter while its child "${child}" has not ended. Await the child first, or start it in a ctx.race that it loses.`,
+      { details: { key: child } },
+    );
+  }
+  // Encoded at once, so that later changes to the value have no effect, and a value that cannot be kept throws here.
+  encode(input, `input of the next chapter of run ${runId}`);
+  return encodeInput(definition, input).then(
+    (json) =>
+      beginning(journal, definition, {
+        input: json,
+        nonce: newNonce(engine.world, `${runId} ${journal.chapter + 1}`),
+      }),
+    (thrown: unknown) => {
+      const error = encodeThrown(thrown, `error of run ${runId}`);
+      return {
+        fact: (leftovers) => ({ kind: "run.failed", error, ...leftovers }),
+        thrown: { value: thrown },
+      };
+    },
+  );
+}
+
+function beginning(
+  journal: RunJournal,
+  { name: workflow, version }: Definition,
+  given: { readonly input: Json; readonly nonce: string },
+): Finish {
+  const { runId, childOf } = journal;
+  return {
+    fact: (leftovers) => {
+      const { createdAt, steps, label, parent, ancestors, readsFrom } = journal.state.summary;
+      return {
+        kind: "run.continued",
+        runId,
+        workflow,
+        version,
+        ...given,
+        ...(childOf === undefined ? {} : { childOf }),
+        chapter: journal.chapter + 1,
+        base: journal.seq,
+        first: journal.firstInput,
+        head: {
+          createdAt,
+          steps,
+          label,
+          parent,
+          ancestors,
+          ...(readsFrom === undefined ? {} : { readsFrom }),
+        },
+        ...leftovers,
+      };
+    },
+  };
+}

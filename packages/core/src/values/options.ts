@@ -1,0 +1,18 @@
+/** Refuses options that do not exist: a misspelt one would be ignored in silence. */
+
+import { DurableError, show } from "./errors.ts";
+import { nearest } from "./near.ts";
+
+/** Checks the names of options; `where` begins the message: `ctx.step "draft"`. */
+export function assertOptions(options: object | undefined, known: readonly string[], where: string): void {
+  if (options === undefined) return;
+  const unknown =
+    options === null || typeof options !== "object"
+      ? show(options)
+      : Object.keys(options).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new DurableError(
+    "invalid-options",
+    `${where} has no option ${show(unknown)}. Did you mean ${nearest(unknown, known).slice(0, 3).map(show).join(", ")}?`,
+  );
+}
