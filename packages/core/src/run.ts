@@ -138,10 +138,11 @@ export class Run<Output = unknown, Input = unknown> {
     const host = this.#host;
     // Only what is new is read, unless this handle has driven the run itself.
     const journal = known === null || known.driven ? await openRun(host, this.id) : known;
-    if (journal === known) await journal.refresh();
+    const grown = journal === known && (await journal.refresh()).length > 0;
     if (journal.deleted) throw notFound(this.id);
-    const { wakeAt } = journal.state.summary;
-    const due = wakeAt !== null && wakeAt <= host.world.now();
+    const { wakeAt, status } = journal.state.summary;
+    // A run that grows has a driver.
+    const due = wakeAt !== null && wakeAt <= host.world.now() && !(grown && status === "running");
     const outcome = due
       ? await advance(host, definitionOf(host, journal), journal)
       : await outcomeWithChildren(host, journal, true);

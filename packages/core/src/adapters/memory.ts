@@ -153,6 +153,7 @@ export class MemoryStorage implements Storage {
       batches: batches.slice(Math.max(0, from - first)),
       length: lengthOf(run),
       deleted,
+      ...(!deleted && { head: run.head }),
       ...(from < first && { from: first }),
       ...(note !== null && { blocked: note }),
     };

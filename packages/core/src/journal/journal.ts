@@ -23,6 +23,7 @@ import { incomplete, isFinal, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
+import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
@@ -66,12 +67,15 @@ export class RunJournal {
   entries: Entry[] = [];
   /** How many batches have been read or written. */
   position = 0;
+  /** Characters of the batches of this chapter, as a measure of the memory that it takes. */
+  size = 0;
   #writes = 0;
   #seq = 0;
   #inherited: Inherited | null = null;
   #first: Beginning | null = null;
   readonly #chapter: number | undefined;
-  #last: Promise<void> | null = null;
+  /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
+  readonly #turns = new Turns();
   /** True when the run was deleted, and the storage keeps it only for its forks. */
   deleted = false;
   /** Why the run cannot continue, according to the note beside its head. */
@@ -103,6 +107,16 @@ export class RunJournal {
   static async open(locator: string, options: JournalOptions): Promise<RunJournal | null> {
     const journal = new RunJournal(locator, options);
     await journal.refresh();
+    return journal.exists ? journal : null;
+  }
+
+  /**
+   * Reads of a run only what an answer to one of its waits needs: its head, its first entry and the batches that name
+   * the wait. The whole chapter where the storage does not give the head.
+   */
+  static async skim(locator: string, wait: string, options: JournalOptions): Promise<RunJournal | null> {
+    const journal = new RunJournal(locator, options);
+    await journal.#skim(wait);
     return journal.exists ? journal : null;
   }
 
@@ -165,13 +179,13 @@ export class RunJournal {
 
   /** Reads the batches that were added since; returns their entries. */
   refresh(): Promise<readonly Entry[]> {
-    return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));
+    return this.#turns.take(async () => (await this.#tail()).flatMap(({ entries }) => entries));
   }
 
   /** Appends facts as one batch. Resolves when it is durable, or when others were first. */
   append(facts: readonly WrittenFact[], options: AppendOptions = {}): Promise<Appended> {
     const { position } = this;
-    return this.#alone(() => {
+    return this.#turns.take(() => {
       // A read that was in progress added entries that the caller has not seen, so the caller decides again.
       if (this.position !== position) return Promise.resolve({ kind: "absorbed", entries: [] });
       return this.#append(facts, options);
@@ -179,18 +193,8 @@ export class RunJournal {
   }
 
   /** Resolves when no read and no append is in progress. */
-  async settled(): Promise<void> {
-    await this.#last;
-  }
-
-  /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last === null ? work() : this.#last.then(work);
-    const last = result.then(nothing, nothing).then(() => {
-      if (this.#last === last) this.#last = null;
-    });
-    this.#last = last;
-    return result;
+  settled(): Promise<void> {
+    return this.#turns.settled();
   }
 
   async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
@@ -214,6 +218,7 @@ export class RunJournal {
       try {
         await this.#storage.append(request);
         this.#envelope.landed(wrapped);
+        this.size += request.batch.length;
         const batch = { driver: this.driver, writeId, outside, facts };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {
@@ -265,6 +270,7 @@ export class RunJournal {
       const { position } = this;
       const where = `Batch ${position} of run ${this.runId || this.locator}`;
       const read = readBatch(text, where);
+      this.size += text.length;
       try {
         const spot = { runId: this.runId || runIdOf(read), position };
         const [begins] = read.facts;
@@ -292,6 +298,24 @@ export class RunJournal {
       : storage.read(this.locator, this.position);
   }
 
+  async #skim(wait: string): Promise<void> {
+    const { batches, length, deleted, head, from = 0 } = await this.#readTail();
+    if (head === undefined || from + batches.length !== length) return void (await this.refresh());
+    this.deleted = deleted === true;
+    this.position = length;
+    const { locator: _, ...summary } = head;
+    Object.assign(this.state.summary, summary);
+    for (const [i, text] of batches.entries()) {
+      if (i > 0 && !text.includes(wait)) continue;
+      const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
+      for (const { fact, at } of facts) {
+        const entry: Entry = { ...fact, at, seq: 0, outside };
+        if (i === 0 && isBeginning(entry)) this.#first = entry;
+        if ("wait" in entry && entry.wait === wait) this.state.learnWait(entry);
+      }
+    }
+  }
+
   async #learn(batch: ReadBatch): Promise<Entry[]> {
     const learned: Entry[] = [];
     const { position } = this;
@@ -311,6 +335,7 @@ export class RunJournal {
   /** A chapter begins: nothing of the one before is needed. */
   #turnPage(base: number): void {
     this.entries = [];
+    this.size = 0;
     this.state = new RunState();
     this.#inherited = null;
     this.#seq = base;
@@ -356,5 +381,3 @@ async function readAncestor(
 function runIdOf({ facts: [first] }: ReadBatch): string {
   return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }
-
-function nothing(): void {}

@@ -9,6 +9,7 @@ import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
+import { Turns } from "../values/turns.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
 
@@ -68,6 +69,7 @@ export class Host {
   /** From a workflow's name to its code. */
   readonly find: Find;
   readonly parked: ParkedRuns;
+  readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
 
@@ -81,6 +83,15 @@ export class Host {
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
     // An invalid secret fails when the program starts, not when the first run suspends.
     if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
+  }
+
+  /** One piece of work on a run at a time, so that many in this process do not contend for the next position. */
+  async inTurn<T>(locator: string, work: () => Promise<T>): Promise<T> {
+    const turns = this.#turns.get(locator) ?? new Turns();
+    this.#turns.set(locator, turns);
+    const result = turns.take(work);
+    void turns.settled().then(() => turns.idle && this.#turns.delete(locator));
+    return result;
   }
 
   /** The options for opening a journal. */

@@ -30,7 +30,7 @@ import { listRows } from "./listing.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
-import { headOf, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
+import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
 import { checkNote, checkPart, checkRun, headSum, noteSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
@@ -174,6 +174,7 @@ export class SqliteStorage implements Storage {
       length: length + dropped,
       deleted: run?.["deleted"] === 1,
       ...(from !== asked && { from }),
+      ...(run?.["deleted"] === 0 && { head: headOf(run) }),
       ...(note !== null && { blocked: note }),
       ...(blobs.length > 0 && { blobs: bodiesOf(blobs) }),
     };
@@ -219,7 +220,7 @@ export class SqliteStorage implements Storage {
       for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
-      return { runs: page.map(headOf), next };
+      return { runs: page.map(listedHead), next };
     });
   }
 
