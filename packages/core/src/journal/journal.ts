@@ -341,29 +341,47 @@ export class RunJournal {
     this.#seq = base;
   }
 
-  /** The first batch of a fork names all ancestors, so they are read concurrently, at any depth. */
+  /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const texts = await Promise.all(forked.ancestry.map((ancestor) => readAncestor(this.#storage, ancestor)));
-    for (const [i, { blobs }] of texts.entries())
-      await this.#envelope.learn(blobs, { runId: forked.ancestry[i]?.runId ?? "", own: false });
-    const journals = forked.ancestry.map(async ({ runId, base, from = 0 }, index) => {
-      let seq = base;
-      const entries: Entry[] = [];
-      for (const [i, text] of (texts[index]?.batches ?? []).entries()) {
-        const position = from + i;
-        const read = readBatch(text, `Batch ${position} of run ${runId}`);
-        const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
-        for (const { fact, at: time } of facts) entries.push({ ...fact, at: time, seq: ++seq, outside });
-      }
-      return entries;
-    });
+    const { ancestry, journals } = await this.#line(forked.ancestry);
     const own = { ...forked, at, seq: forked.base + 1, outside: false };
-    this.#inherited = inherit(forked.ancestry, await Promise.all(journals), own);
+    this.#inherited = inherit(ancestry, journals, own);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);
       this.state.learn(entry, 0);
     }
+  }
+
+  /** All ancestors of a line with their entries, oldest first. */
+  async #line(
+    named: readonly Ancestor[],
+  ): Promise<{ readonly ancestry: readonly Ancestor[]; readonly journals: readonly (readonly Entry[])[] }> {
+    const journals = await Promise.all(named.map((ancestor) => this.#entriesOf(ancestor)));
+    const [anchor] = named;
+    const [first] = journals[0] ?? [];
+    if (anchor?.above !== true || first?.kind !== "run.forked") return { ancestry: named, journals };
+    const above = await this.#line(first.ancestry);
+    const cut = above.ancestry.map((ancestor) => ({
+      ...ancestor,
+      cuts: [...ancestor.cuts, ...anchor.cuts],
+    }));
+    return { ancestry: [...cut, ...named], journals: [...above.journals, ...journals] };
+  }
+
+  async #entriesOf(ancestor: Ancestor): Promise<Entry[]> {
+    const { runId, base, from = 0 } = ancestor;
+    const { batches, blobs } = await readAncestor(this.#storage, ancestor);
+    await this.#envelope.learn(blobs, { runId, own: false });
+    let seq = base;
+    const entries: Entry[] = [];
+    for (const [i, text] of batches.entries()) {
+      const position = from + i;
+      const read = readBatch(text, `Batch ${position} of run ${runId}`);
+      const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
+      for (const { fact, at } of facts) entries.push({ ...fact, at, seq: ++seq, outside });
+    }
+    return entries;
   }
 }
 

@@ -148,6 +148,9 @@ async function checkedEdits(
   };
 }
 
+/** How many ancestors a fork names at most, besides the one that stands for all before it. */
+const longestLine = 16;
+
 function checkedLabel(label: string | undefined): string | null {
   if (label === undefined) return null;
   const text = typeof label === "string" ? scrub(label) : "\n";
@@ -161,12 +164,18 @@ function checkedLabel(label: string | undefined): string | null {
 /** The parent's ancestors and the parent itself, each with those new cuts that remove something from it. */
 function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   const { first } = parent;
-  const above = first.kind === "run.forked" ? first.ancestry : [];
+  const named = first.kind === "run.forked" ? first.ancestry : [];
   const base = first.seq - 1;
   const { chapter: from } = parent.state.summary;
   const own = { runId: parent.runId, length: parent.position, base, cuts: [] };
-  const runs: readonly Ancestor[] = [...above, from === undefined ? own : { ...own, from }];
+  // At the end of a long line the parent stands for all before it.
+  const anchored = named.length >= longestLine;
+  const runs: readonly Ancestor[] = [
+    ...(anchored ? [] : named),
+    { ...own, ...(from === undefined ? {} : { from }), ...(anchored ? ({ above: true } as const) : {}) },
+  ];
   const line = runs.map((run, i): Ancestor => {
+    if (run.above) return { ...run, cuts: [...run.cuts, ...cuts] };
     // Entries before the base of the next run in the line belong to this run or its ancestors.
     const end = runs[i + 1]?.base ?? parent.seq;
     const theirs = parent.entries.filter((entry) => "key" in entry && entry.seq <= end) as CalledEntry[];
@@ -177,6 +186,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   });
   // A fork that contributes nothing of its own is left out, so that a long line of forks does not cost reads.
   const gives =
+    anchored ||
     first.kind !== "run.forked" ||
     first.edits.length > 0 ||
     first.input !== undefined ||
