@@ -128,6 +128,11 @@ export class RunJournal {
     return this.state.summary.runId;
   }
 
+  /** Another driver has the run, so this one must not go on. */
+  get lost(): boolean {
+    return this.#lost;
+  }
+
   /** The first entry of the chapter. */
   get first(): Beginning {
     if (this.#first === null) throw corrupt(`The beginning of run ${this.locator}`);
@@ -251,7 +256,11 @@ export class RunJournal {
   }
 
   async #tail(): Promise<TailBatch[]> {
-    const { batches, length, deleted, blobs, blocked, from = this.position } = await this.#readTail();
+    const { batches, length, deleted, blobs, blocked, head, from = this.position } = await this.#readTail();
+    const { createdAt } = this.state.summary;
+    // The id was deleted and is used again: what was read belongs to another run.
+    if (this.position > 0 && (head?.createdAt ?? createdAt) !== createdAt)
+      throw regressed(this.runId, this.position);
     this.deleted = deleted === true;
     this.blocked = blocked ?? null;
     if (length < this.position) throw regressed(this.runId, this.position);

@@ -131,7 +131,7 @@ export class Execution implements Parked {
     try {
       const stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
-      const asleep = this.journal.state.summary.status === "suspended";
+      const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
     } finally {
