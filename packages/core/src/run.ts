@@ -31,7 +31,7 @@ export interface RunOptions {
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
   /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
-  readonly drive?: boolean;
+  readonly drive?: boolean | undefined;
 }
 
 /** A handle on one run. Creating one reads nothing. */
@@ -61,7 +61,7 @@ export class Run<Output = unknown, Input = unknown> {
    * Waits for the end and gives the output; drives the run when it is due and no other process does. When
    * only an answer from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
    */
-  async result(options: { readonly wait?: boolean } = {}): Promise<Output> {
+  async result(options: { readonly wait?: boolean | undefined } = {}): Promise<Output> {
     for (;;) {
       const { outcome, journal } = await this.#next();
       switch (outcome.status) {

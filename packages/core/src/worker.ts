@@ -18,15 +18,15 @@ import type { ListPage } from "./ports/storage.ts";
 /** Options of `createWorker`. */
 export interface WorkerOptions {
   /** Runs driven at the same time; 10 by default. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** How often the storage is asked for due runs; 500 ms by default. */
-  readonly interval?: Duration;
+  readonly interval?: Duration | undefined;
   /** Starts without progress after which a run is skipped as `poison`; 50 by default. */
-  readonly maxStarts?: number;
+  readonly maxStarts?: number | undefined;
   /** How long `stop` waits for steps that are under way; 30 s by default. */
-  readonly drain?: Duration;
+  readonly drain?: Duration | undefined;
   /** Called with the outcome each time a run stops: for logs and counts. */
-  readonly onStop?: (outcome: Outcome<unknown>) => void;
+  readonly onStop?: ((outcome: Outcome<unknown>) => void) | undefined;
 }
 
 /** A running worker. */

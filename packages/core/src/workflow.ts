@@ -3,6 +3,7 @@
 import type { Context } from "./engine/context.ts";
 import type { Arguments, Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
+import { defined } from "./values/defined.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, type HostOptions } from "./runs/host.ts";
@@ -17,7 +18,7 @@ import type { ListPage, ListQuery } from "./ports/storage.ts";
 /** Options of `durable()`: those of the host, and a version. */
 export interface WorkflowOptions extends HostOptions {
   /** Recorded when a run starts, and readable as `ctx.version` for the whole life of the run. */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 
 /** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
@@ -110,6 +111,6 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       return cancelRun(host, journal, reason);
     },
     with: (more) =>
-      bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more }),
+      bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...defined(more) }),
   };
 }

@@ -73,14 +73,14 @@ export interface AdvanceOptions {
   /**
    * Waits shorter than this are held in memory; longer ones park the run. The app's own patience by default.
    */
-  readonly patience?: Duration;
+  readonly patience?: Duration | undefined;
   /** On abort the run is handed over: work under way is finished and recorded, nothing more begins. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * A run that was started more often than this without progress is `blocked` as `poison`; no limit by
    * default.
    */
-  readonly maxStarts?: number;
+  readonly maxStarts?: number | undefined;
 }
 
 type Park = Fact<Json> & { kind: "run.suspended" };

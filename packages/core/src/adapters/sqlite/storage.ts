@@ -35,9 +35,9 @@ export interface SqliteOptions {
   /** The database file; missing folders are created. */
   readonly path: string;
   /** Clock of leases and due lists; that of the system by default. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
-  readonly busyMs?: number;
+  readonly busyMs?: number | undefined;
 }
 
 /** Keeps journals in one SQLite file, for any number of processes on one host. Needs `node:sqlite`. */
