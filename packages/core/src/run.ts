@@ -36,7 +36,7 @@ export interface RunOptions {
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
   /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
-  readonly drive?: boolean;
+  readonly drive?: boolean | undefined;
 }
 
 /** A handle on one run. Creating one reads nothing. */
@@ -71,8 +71,6 @@ export class Run<Output = unknown, Input = unknown> {
     for (let known: RunJournal | null = null, looks = 0; ; looks++) {
       const { outcome, journal }: Driven = await this.#next(known);
       known = journal;
-      // Beside a busy writer every append wakes this loop, so it looks less often the longer it waits.
-      if (looks > 1) await pause(this.#host.world, Math.min(10 * looks, slowestLookMs));
       switch (outcome.status) {
         case "completed":
           return outcome.output as Output;
@@ -88,6 +86,8 @@ export class Run<Output = unknown, Input = unknown> {
         case "running":
           // Its driver may be dead: check again when its lease would have expired.
           await this.#host.changed(journal, this.#host.world.now() + this.#host.leaseMs);
+          // Beside a busy writer every append wakes this loop, so it looks less often the longer it waits.
+          if (looks > 0) await pause(this.#host.world, Math.min(10 * looks, slowestLookMs));
       }
     }
   }

@@ -54,6 +54,8 @@ export interface AppendOptions {
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
 
 const settleTries = 12;
+/** About one second: a person must free some space, and should hear of it soon. */
+const fullTries = 6;
 
 export class RunJournal {
   readonly locator: string;
@@ -229,7 +231,8 @@ export class RunJournal {
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
-        if (tries >= settleTries) throw unsettled(this.runId || summary.runId, settleTries, error);
+        if (tries >= (DurableError.is(error, "storage-full") ? fullTries : settleTries))
+          throw unsettled(this.runId || summary.runId, settleTries, error);
         await backOff(this.#world, tries);
       }
     }

@@ -23,15 +23,15 @@ import type { Storage } from "../ports/storage.ts";
 /** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
   /** Recorded outputs to replace, by key; what depends on them runs again. */
-  readonly edit?: Readonly<Record<string, unknown>>;
+  readonly edit?: Readonly<Record<string, unknown>> | undefined;
   /** Another input for the fork; that of the parent by default. */
-  readonly input?: Input;
+  readonly input?: Input | undefined;
   /** A short text that distinguishes this fork from others, for lists. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /**
    * The id of the fork; random by default. If a fork of the same parent has this id, that one is returned.
    */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 const forkOptions = ["from", "after", "edit", "input", "label", "id", "chapter"];
@@ -79,7 +79,7 @@ export async function forkOf(
       `The fork of run ${parentId} has no place to go back to. Pass { from }, { after } or { edit }.`,
     );
   }
-  const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
+  const input = options.input !== undefined ? { input: await encodeInput(definition, options.input) } : {};
   const fact: Forked = {
     kind: "run.forked",
     runId,

@@ -16,29 +16,29 @@ import { pause, systemWorld, type World } from "../ports/world.ts";
 /** Options that workflows and apps share. */
 export interface HostOptions {
   /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
-  readonly storage?: Storage;
+  readonly storage?: Storage | undefined;
   /** Signs resume tokens. SQLite creates one beside its file by default; other storages need one. */
-  readonly secret?: Secret;
+  readonly secret?: Secret | undefined;
   /** Encrypts what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. Off by default. */
-  readonly encryption?: Cipher;
+  readonly encryption?: Cipher | undefined;
   /** Waits shorter than this are held in memory; longer ones park the run. 60 s by default. */
-  readonly patience?: Duration;
+  readonly patience?: Duration | undefined;
   /**
    * How long work may go on after its workflow has returned. Then its signal aborts, the end is recorded, and
    * the outcome names it as `abandoned`. 5 s by default.
    */
   readonly linger?: Duration | undefined;
   /** How long a silent driver on another host counts as alive. 30 s by default. */
-  readonly lease?: Duration;
+  readonly lease?: Duration | undefined;
   /** Keeps an edge request alive for work in the background. */
-  readonly waitUntil?: (work: Promise<unknown>) => void;
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /**
    * How many parked runs stay in memory, so that an answer to them needs no replay. 100 by default on Node,
    * Bun and Deno; 0 on the edge, where no promise outlives its request, and with a `world` of your own.
    */
-  readonly warm?: number;
+  readonly warm?: number | undefined;
   /** Clock, random source and timers: for tests and simulation. */
-  readonly world?: World;
+  readonly world?: World | undefined;
 }
 
 /** The names of the options that workflows and apps share. */
