@@ -28,6 +28,8 @@ export interface Environment {
 export interface Frame {
   readonly environment: Environment;
   readonly runId: string;
+  /** The input of the run. */
+  readonly given: unknown;
   /** The position in the tree, equal in every pass. */
   readonly place: string;
 }

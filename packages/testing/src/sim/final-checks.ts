@@ -38,8 +38,7 @@ export async function judge(cluster: Cluster): Promise<void> {
     judgeChildren(history, run);
     judgeAnswers(history, run, entries);
     judgeInheritance(history, run, entries);
-    const fork = history.forks.find(({ id }) => id === run.runId);
-    if (fork !== undefined) judgeFork(history, run, fork);
+    judgeFork(history, run);
     judgeOutput(cluster, run, await coldStart(cluster, run));
   }
 }
@@ -142,7 +141,12 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     given.set(key, (given.get(key) ?? new Set()).add(what));
   for (const [key, what] of givenTo(history, [run])) {
     const values = given.get(key);
-    if (values === undefined || own.has(key) || !theirs.has(key) || /^("edited"|\[ 'edited' \])$/.test(what))
+    if (
+      values === undefined ||
+      own.has(key) ||
+      !theirs.has(key) ||
+      /^("edited"|\[ 'edited' \]|\{ ok: 'edited' \})$/.test(what)
+    )
       continue;
     history.meet("work reused by a fork");
     // The ancestor may have died after it recorded the value and before its code got it.

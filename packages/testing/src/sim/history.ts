@@ -5,6 +5,7 @@
  */
 
 import type { AppendRequest } from "@durable/core";
+import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import {
   createdAt,
@@ -24,6 +25,8 @@ export interface Body {
   readonly idempotencyKey: string;
   readonly process: string;
   readonly at: number;
+  /** Its process had the lease of the run when it started, by the storage's clock. */
+  readonly leased: boolean;
   /** What the body returned; absent while it runs and when it failed. */
   value?: unknown;
   /** The chunks of a stream so far, and whether it ended without an error. */
@@ -67,9 +70,14 @@ export interface Decision {
 
 /** How a fork was requested. */
 export interface ForkNote {
-  readonly id: string;
-  readonly key: string;
-  readonly how: "from" | "after" | "edit";
+  readonly parent: string;
+  /** Null when the library chose the id. */
+  readonly id: string | null;
+  /** Where it goes back to; `keep` keeps the call itself. */
+  readonly cuts: readonly { readonly key: string; readonly keep: boolean }[];
+  /** The keys of replaced values. */
+  readonly edits: readonly string[];
+  readonly input?: unknown;
 }
 
 /** An invariant that was broken. */
@@ -110,6 +118,9 @@ export class History {
   readonly writeIds = new Set<string>();
   /** Runs that their drivers report as blocked since faults ended. */
   readonly blocked = new Set<string>();
+  /** Lives of processes that are over. */
+  readonly dead = new Set<string>();
+  readonly leases: LeaseNotes;
   /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: ReplayPass[] = [];
@@ -136,6 +147,7 @@ export class History {
 
   constructor(now: () => number, options: HistoryOptions) {
     this.#now = now;
+    this.leases = new LeaseNotes(now);
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
@@ -165,7 +177,7 @@ export class History {
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
     if (
       this.#sealed &&
-      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark) \d/.test(text ?? ""))
+      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark|given) \d/.test(text ?? ""))
     )
       this.violate("I8", `run ${head.runId}: a value that should be encrypted is readable`);
     this.blobs.learn(blobs);

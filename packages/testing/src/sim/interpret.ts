@@ -24,8 +24,11 @@ function checkAnswer(value: unknown): SchemaResult<{ ok: string }> {
     : { issues: [{ message: "ok must be a text" }] };
 }
 
-export function bodyOf(tree: Tree, environment: Environment): (ctx: Context) => Promise<unknown> {
-  return (ctx) => interpret(tree, ctx, { environment, runId: ctx.runId, place: "0" });
+export function bodyOf(
+  tree: Tree,
+  environment: Environment,
+): (ctx: Context, given: unknown) => Promise<unknown> {
+  return (ctx, given) => interpret(tree, ctx, { environment, runId: ctx.runId, given, place: "0" });
 }
 
 const retry = { attempts, delay: 40, factor: 3 };
@@ -35,7 +38,10 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
     case "step":
       return inStep(node, ctx, frame);
     case "stream":
-      return ctx.stream(node.name, (info) => chunksOf(node, info, frame), { retry });
+      return ctx.stream(node.name, (info) => chunksOf(node, info, frame), {
+        retry,
+        ...(node.timeoutMs === undefined ? {} : { timeout: node.timeoutMs }),
+      });
     case "child":
       return ctx.child(frame.environment.workflow(node.name), node.name);
     case "map":
@@ -85,6 +91,7 @@ function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Prom
   return ctx.step(node.name, (info) => work(node, info, frame), {
     retry,
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+    ...(node.declares === true ? { input: frame.given } : {}),
     ...(onUncertain === undefined ? {} : { onUncertain }),
   });
 }

@@ -4,8 +4,11 @@
  */
 
 import { answer } from "./answerer.ts";
+import { forkRun } from "./fork-requests.ts";
+import type { History } from "./history.ts";
 import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
 import type { Action } from "./plan.ts";
+import type { RunLog } from "./run-log.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
 
 /** Performs one action of the plan. */
@@ -58,7 +61,9 @@ async function interfere(cluster: Cluster, { kind, target }: Action): Promise<vo
     case "advance":
       return judgeOutcome(cluster, await app.advance(run.runId));
     case "fork":
-      return void (await cluster.fork(life, run.runId, { edit: !cluster.plan.calm && target % 3 === 0 }));
+      return void (await forkRun(cluster, life, deepestFork(history, target) ?? run.runId, {
+        edit: !cluster.plan.calm && target % 3 === 0,
+      }));
     case "storm": {
       const outcome = await app.get(run.runId).outcome();
       const [point] = outcome.status === "suspended" ? outcome.waiting : [];
@@ -68,4 +73,12 @@ async function interfere(cluster: Cluster, { kind, target }: Action): Promise<vo
     }
     default:
   }
+}
+
+/** For some targets the run with the most ancestors, so that there are forks of forks of forks. */
+function deepestFork(history: History, target: number): string | null {
+  if (target % 2 === 0) return null;
+  const depth = (run: RunLog): number => history.lineage(run).length;
+  const forks = history.runs.filter(({ parent, deleted }) => parent !== null && !deleted);
+  return forks.toSorted((a, b) => depth(b) - depth(a))[0]?.runId ?? null;
 }

@@ -4,7 +4,9 @@
  */
 
 import { DurableError, type Outcome } from "@durable/core";
-import { topOf } from "./run-log.ts";
+import type { History } from "./history.ts";
+import { hasNewInput } from "./input-checks.ts";
+import { topOf, type RunLog } from "./run-log.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** A run may be blocked only by changed code or by too many crashes, unless the storage forgot a batch. */
@@ -13,12 +15,18 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
   if (outcome.status !== "blocked") return;
   const { runId, error } = outcome;
   const run = history.run(runId);
-  const expected = error.code === "poison" || (error.code === "diverged" && history.codeChanges);
+  const expected = error.code === "poison" || (error.code === "diverged" && mayDiverge(history, run));
   const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
   // A driver of a deleted run finds no journal.
   const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
+  if (error.code === "diverged" && !history.codeChanges) history.meet("a fork that does not fit its input");
   if (!expected && !lied && !gone) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
   noteBlocked(cluster, runId, error);
+}
+
+/** Changed code does not fit every record, and neither does another input. */
+function mayDiverge(history: History, run: RunLog | undefined): boolean {
+  return history.codeChanges || (run !== undefined && hasNewInput(history, run));
 }
 
 /** Notes a run that is blocked for good. After faults have ended, that counts as an end. */
@@ -30,7 +38,7 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
     advanceAsOperator(cluster, runId);
   } else if (
     DurableError.is(error, "poison") ||
-    (DurableError.is(error, "diverged") && history.codeChanges)
+    (DurableError.is(error, "diverged") && mayDiverge(history, history.run(runId)))
   ) {
     history.blocked.add(runId);
   }

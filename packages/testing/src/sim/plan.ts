@@ -153,7 +153,7 @@ const killer: FlowPlan = {
 
 /** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {
-  const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 3, advance: 8, storm: 4 };
+  const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 5, advance: 8, storm: 4 };
   return actionKinds
     .filter(() => random.chance(0.35))
     .flatMap((kind) =>

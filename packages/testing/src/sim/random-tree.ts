@@ -125,9 +125,11 @@ function step(random: Random, name: string, calm: boolean): Tree & { kind: "step
   const large = random.chance(0.12)
     ? { large: random.pick(["list", "list", "fields", "text"] as const) }
     : {};
+  const declares = random.chance(0.08);
   return {
     kind: "step",
-    name,
+    name: declares ? `given ${name}` : name,
+    ...(declares ? { declares } : {}),
     ms,
     fails: !calm && random.chance(0.05) ? 9 : fails,
     timeoutMs,
@@ -139,19 +141,24 @@ function step(random: Random, name: string, calm: boolean): Tree & { kind: "step
 /** A step with an effect on the outside world. */
 function effect(random: Random, calm: boolean): Tree {
   const onUncertain = random.pick(["retry", "suspend", "suspend", "reconcile", "reconcile"] as const);
-  const { large: _, ...plain } = step(random, `${onUncertain} pay ${random.pick(names)}`, calm);
-  return { ...plain, ms: random.pick([0, 60, 2_000, 2_000]), typed: false, onUncertain };
+  const name = `${onUncertain} pay ${random.pick(names)}`;
+  const { large: _, declares: _d, ...plain } = step(random, name, calm);
+  return { ...plain, name, ms: random.pick([0, 60, 2_000, 2_000]), typed: false, onUncertain };
 }
 
 function stream(random: Random, calm: boolean): Tree {
   const fails = random.chance(0.6) ? 0 : random.between(1, attempts - 1);
-  return {
+  const plain = {
     kind: "stream",
     name: `feed ${random.pick(names)}`,
     chunks: random.pick([0, 1, 3, 6]),
     ms: random.pick([0, 30, 90, 700]),
     fails: !calm && random.chance(0.06) ? 9 : fails,
-  };
+  } as const;
+  if (calm || random.chance(0.7)) return plain;
+  if (random.chance(0.4)) return { ...plain, timeoutMs: random.pick([50, 400, 3_000]) };
+  const stalled = random.between(1, attempts - 1);
+  return { ...plain, ms: random.pick([0, 30]), fails: stalled, timeoutMs: 400, stalls: true };
 }
 
 function failing(random: Random): Tree {

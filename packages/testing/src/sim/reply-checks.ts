@@ -23,6 +23,8 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   const opened = lineage.find((entry) => entry.kind === "suspend.opened" && entry.key === key);
   const ofWait = lineage.filter((entry) => entry.key === key || isAnswerTo(entry, lineage, key));
   const has = (pattern: RegExp): boolean => ofWait.some(({ kind }) => pattern.test(kind));
+  // A fork with another answer has it from its first entry on.
+  if (lineage.some(({ edits = [] }) => edits.some((edit) => edit.key === key))) return;
   const ended = /completed|failed|cancelled/.test(run.status);
   const late = (opened?.expiresAt ?? Number.POSITIVE_INFINITY) <= now + slackMs;
   const undeserved =

@@ -31,11 +31,21 @@ export interface WrittenEntry {
   readonly childOf?: ChildOf;
   readonly answer?: number;
   readonly base?: number;
-  readonly edits?: readonly unknown[];
+  readonly edits?: readonly WrittenEdit[];
+  /** The input of a run; of a step, a fingerprint of what it declares. */
+  readonly input?: unknown;
+  /** Where a fork went back to. */
+  readonly cuts?: readonly { readonly key: string; readonly keep: boolean }[];
   readonly after?: number;
   readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
   readonly error?: unknown;
+}
+
+/** A value that a fork replaces; `open` is where the call was made that had not settled. */
+export interface WrittenEdit {
+  readonly key: string;
+  readonly open?: { readonly after: number };
 }
 
 /** The parent of a child run. */
@@ -76,8 +86,21 @@ export interface RunLog {
   tainted: boolean;
 }
 
+/** An entry and its position in the numbering that a run shares with its ancestors. */
+export interface Placed {
+  readonly entry: WrittenEntry;
+  readonly seq: number;
+}
+
+/** The entries of a run with their positions. */
+export function placed({ batches }: RunLog): Placed[] {
+  const entries = batches.flatMap((batch) => batch.entries);
+  const base = entries[0]?.base ?? 0;
+  return entries.map((entry, i) => ({ entry, seq: base + i + 1 }));
+}
+
 /** The driver that wrote a batch: its write id without the counter. */
-export function driverOf({ by }: AppliedBatch): string {
+export function driverOf({ by }: Pick<AppliedBatch, "by">): string {
   return by.slice(0, by.lastIndexOf("."));
 }
 

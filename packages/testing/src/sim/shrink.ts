@@ -119,13 +119,12 @@ function simplerLeaf(tree: Tree): Tree[] {
       if (onUncertain !== undefined) simpler.push(large === undefined ? plain : { ...plain, large });
       return simpler;
     }
-    case "stream":
-      return tree.ms > 0 || tree.fails > 0 || tree.chunks > 1
-        ? [
-            { ...tree, chunks: 1, ms: 0, fails: 0 },
-            { ...tree, fails: 0 },
-          ].filter((simpler) => JSON.stringify(simpler) !== JSON.stringify(tree))
-        : [];
+    case "stream": {
+      const { timeoutMs: _, stalls: _s, ...plain } = tree;
+      return [{ ...plain, chunks: 1, ms: 0, fails: 0 }, plain, { ...tree, fails: 0 }].filter(
+        (simpler) => JSON.stringify(simpler) !== JSON.stringify(tree),
+      );
+    }
     case "suspend":
       return tree.mailed ? [{ ...tree, mailed: false }] : [];
     case "loop":

@@ -40,6 +40,11 @@ export async function* chunksOf(
     if (node.ms > 0) await environment.pause(node.ms);
     yield environment.nonce() ?? calmChunk(node, place, i);
   }
+  if (fails && node.stalls === true) {
+    await environment.pause(3 * (node.timeoutMs ?? 0));
+    yield environment.nonce() ?? calmChunk(node, place, count);
+    return;
+  }
   if (node.fails === 9) throw new FatalError("never works");
   if (fails) throw new Error(`fails at attempt ${info.attempt}`);
 }
