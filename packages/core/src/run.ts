@@ -136,9 +136,7 @@ export class Run<Output = unknown, Input = unknown> {
     // Any other stop may be long past: another caller may have driven the run on since.
     if (driven !== null && isEnd(driven.outcome)) return driven;
     const host = this.#host;
-    // Only what is new is read, unless this handle has driven the run itself.
-    const journal = known === null || known.driven ? await openRun(host, this.id) : known;
-    if (journal === known) await journal.refresh();
+    const journal = (await refreshed(known)) ?? (await openRun(host, this.id));
     if (journal.deleted) throw notFound(this.id);
     const { wakeAt } = journal.state.summary;
     const due = wakeAt !== null && wakeAt <= host.world.now();
@@ -146,6 +144,18 @@ export class Run<Output = unknown, Input = unknown> {
       ? await advance(host, definitionOf(host, journal), journal)
       : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
+  }
+}
+
+/** Reads what is new; `null` when the run must be read anew: this handle has driven it, or its id was deleted. */
+async function refreshed(known: RunJournal | null): Promise<RunJournal | null> {
+  if (known === null || known.driven) return null;
+  try {
+    await known.refresh();
+    return known;
+  } catch (error) {
+    if (DurableError.is(error, "journal-regressed")) return null;
+    throw error;
   }
 }
 
