@@ -137,8 +137,9 @@ export class Run<Output = unknown, Input = unknown> {
     if (driven !== null && isEnd(driven.outcome)) return driven;
     const host = this.#host;
     // Only what is new is read, unless this handle has driven the run itself.
-    const journal = known === null || known.driven ? await openRun(host, this.id) : known;
-    const grown = journal === known && (await journal.refresh()).length > 0;
+    const before = known?.position;
+    const journal = (await refreshed(known)) ?? (await openRun(host, this.id));
+    const grown = journal === known && journal.position !== before;
     if (journal.deleted) throw notFound(this.id);
     const { wakeAt, status } = journal.state.summary;
     // A run that grows has a driver.
@@ -147,6 +148,18 @@ export class Run<Output = unknown, Input = unknown> {
       ? await advance(host, definitionOf(host, journal), journal)
       : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
+  }
+}
+
+/** Reads what is new; `null` when the run must be read anew: this handle has driven it, or its id was deleted. */
+async function refreshed(known: RunJournal | null): Promise<RunJournal | null> {
+  if (known === null || known.driven) return null;
+  try {
+    await known.refresh();
+    return known;
+  } catch (error) {
+    if (DurableError.is(error, "journal-regressed")) return null;
+    throw error;
   }
 }
 
