@@ -36,7 +36,7 @@ export interface RunOptions {
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
   /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
-  readonly drive?: boolean;
+  readonly drive?: boolean | undefined;
 }
 
 /** A handle on one run. Creating one reads nothing. */
@@ -71,8 +71,6 @@ export class Run<Output = unknown, Input = unknown> {
     for (let known: RunJournal | null = null, looks = 0; ; looks++) {
       const { outcome, journal }: Driven = await this.#next(known);
       known = journal;
-      // Beside a busy writer every append wakes this loop, so it looks less often the longer it waits.
-      if (looks > 1) await pause(this.#host.world, Math.min(10 * looks, slowestLookMs));
       switch (outcome.status) {
         case "completed":
           return outcome.output as Output;
@@ -88,6 +86,8 @@ export class Run<Output = unknown, Input = unknown> {
         case "running":
           // Its driver may be dead: check again when its lease would have expired.
           await this.#host.changed(journal, this.#host.world.now() + this.#host.leaseMs);
+          // Beside a busy writer every append wakes this loop, so it looks less often the longer it waits.
+          if (looks > 0) await pause(this.#host.world, Math.min(10 * looks, slowestLookMs));
       }
     }
   }
@@ -137,15 +137,29 @@ export class Run<Output = unknown, Input = unknown> {
     if (driven !== null && isEnd(driven.outcome)) return driven;
     const host = this.#host;
     // Only what is new is read, unless this handle has driven the run itself.
-    const journal = known === null || known.driven ? await openRun(host, this.id) : known;
-    if (journal === known) await journal.refresh();
+    const before = known?.position;
+    const journal = (await refreshed(known)) ?? (await openRun(host, this.id));
+    const grown = journal === known && journal.position !== before;
     if (journal.deleted) throw notFound(this.id);
-    const { wakeAt } = journal.state.summary;
-    const due = wakeAt !== null && wakeAt <= host.world.now();
+    const { wakeAt, status } = journal.state.summary;
+    // A run that grows has a driver.
+    const due = wakeAt !== null && wakeAt <= host.world.now() && !(grown && status === "running");
     const outcome = due
       ? await advance(host, definitionOf(host, journal), journal)
       : await outcomeWithChildren(host, journal, true);
     return { outcome, journal };
+  }
+}
+
+/** Reads what is new; `null` when the run must be read anew: this handle has driven it, or its id was deleted. */
+async function refreshed(known: RunJournal | null): Promise<RunJournal | null> {
+  if (known === null || known.driven) return null;
+  try {
+    await known.refresh();
+    return known;
+  } catch (error) {
+    if (DurableError.is(error, "journal-regressed")) return null;
+    throw error;
   }
 }
 

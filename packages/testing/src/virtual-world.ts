@@ -25,11 +25,11 @@ interface Timer {
 /** Options of `virtualWorld`. */
 export interface VirtualWorldOptions {
   /** For ids and jitter; 1 by default. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** The time at the start; 2026-01-01 by default. */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** Called before time passes: waits for work in real time, and returns true if there was any. */
-  readonly hold?: () => Promise<boolean>;
+  readonly hold?: (() => Promise<boolean>) | undefined;
 }
 
 /** Turns of the real event loop without activity before time may pass. */

@@ -320,8 +320,12 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Begins calls without a record, in the order they were made. Beginning one may add another. */
   #begin(): void {
-    for (let call = this.#fresh.shift(); call !== undefined; call = this.#fresh.shift())
+    // By index, because taking the first of a long list moves all others.
+    for (let i = 0; i < this.#fresh.length; i++) {
+      const call = this.#fresh[i] as Call;
       if (!call.scope.closed && this.replay.record(call.key)?.settled !== true) call.begin();
+    }
+    this.#fresh = [];
   }
 
   /** No work is under way and no append is in flight: write the queue, with a park or an end if the run stops here. */

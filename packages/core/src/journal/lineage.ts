@@ -9,7 +9,7 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
 import { isSettlement, traitsOf } from "./kinds.ts";
-import { areSiblings, isWithin, stepAsked } from "./keys.ts";
+import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 
 export interface Inherited {
   readonly entries: Entry[];
@@ -57,7 +57,11 @@ export function inherit(
     seeds.push({ seed: first?.nonce ?? ancestor.runId, upTo: ancestor.base + own.length });
   });
   if (forked.input !== undefined) input = forked.input;
-  return { entries: applyEdits(view, forked, []), input, seeds, clock };
+  // A wait is known by its id in this run, so that a token of the fork finds what was inherited.
+  const entries = applyEdits(view, forked, []).map((entry) =>
+    "key" in entry && "wait" in entry ? { ...entry, wait: waitOf(entry.key, forked.nonce ?? null) } : entry,
+  );
+  return { entries, input, seeds, clock };
 }
 
 function whatSettled(view: readonly Entry[]): Entry[] {

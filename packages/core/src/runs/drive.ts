@@ -111,6 +111,16 @@ export async function advance(
   run: RunJournal | LeasedRun,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
+  return (await driven(host, definition, run, options))();
+}
+
+/** The same, for callers that may not need the outcome: it has the waits of all open children, and each is a read. */
+async function driven(
+  host: Host,
+  definition: Definition,
+  run: RunJournal | LeasedRun,
+  options: AdvanceOptions,
+): Promise<() => Promise<Outcome<unknown>>> {
   const journal = run instanceof RunJournal ? run : run.journal;
   const { runId } = journal;
   try {
@@ -118,19 +128,17 @@ export async function advance(
     const { lease, owned, starts } = leased;
     if (journal.state.end !== null) {
       await lease.release();
-      return await outcomeWithChildren(host, journal, true);
+      return () => outcomeWithChildren(host, journal, true);
     }
-    if (!owned) return { runId, recorded: false, status: "running" };
-    if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY))
-      return await poisoned(lease, { runId, starts, length: journal.position }, options);
-    const outcome = await outcomeAfter(
-      host,
-      journal,
-      await toNextStop(host, definition, leased, { options }),
-    );
+    if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY)) {
+      const outcome = await poisoned(lease, { runId, starts, length: journal.position }, options);
+      return async () => outcome;
+    }
+    const stop = await toNextStop(host, definition, leased, { options });
     // With a signal the caller is a worker, which finds the parent itself and counts it as one of its runs.
     if (journal.state.end !== null && options.signal === undefined) wakeParent(host, journal);
-    return outcome;
+    return () => outcomeAfter(host, journal, stop);
   } finally {
     host.parked.checkIn(journal);
   }
@@ -206,7 +214,7 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
     const definition = parent === null ? null : await codeOf(host, parent);
     if (parent === null) return;
     if (definition === null) host.parked.checkIn(parent);
-    else await advance(host, definition, parent);
+    else await driven(host, definition, parent, {});
   };
   host.background(`run ${childOf.runId}`, wake());
 }

@@ -22,6 +22,12 @@ export function lab(seed = 1): Lab {
   return { world, storage: new MemoryStorage({ now: () => world.now() }), secret };
 }
 
+/** The same, but every run has a nonce of its own, as outside of tests. A virtual world fixes one per run id. */
+export function nonceLab(base: Lab = lab()): Lab {
+  const { world } = base;
+  return { ...base, world: { ...world, nonce: () => world.id().slice(0, 16) } };
+}
+
 /** The same over a SQLite file that goes with the test; its leases run on the system's clock. */
 export function sqliteLab(): Lab {
   const directory = mkdtempSync(join(tmpdir(), "durable-"));

@@ -17,6 +17,7 @@ const programs = {
   "remote-child.ts": new URL("../adapters/remote/support/child.ts", import.meta.url),
   "sqlite-child-boot.ts": new URL("../adapters/sqlite/support/child-boot.ts", import.meta.url),
   "sqlite-child-default.ts": new URL("../adapters/sqlite/support/child-default.ts", import.meta.url),
+  "sqlite-child-deleted.ts": new URL("../adapters/sqlite/support/child-deleted.ts", import.meta.url),
   "sqlite-child-driver.ts": new URL("../adapters/sqlite/support/child-driver.ts", import.meta.url),
   "sqlite-child-flow.ts": new URL("../adapters/sqlite/support/child-flow.ts", import.meta.url),
   "sqlite-child-full.ts": new URL("../adapters/sqlite/support/child-full.ts", import.meta.url),

@@ -10,8 +10,8 @@ import { childrenOf, withChild, type Tree } from "./tree.ts";
 /** Options of `shrink`. */
 export interface ShrinkOptions extends Pick<SimulateOptions, "programs" | "settled"> {
   /** How long to search, in milliseconds; a minute by default. */
-  readonly budgetMs?: number;
-  readonly progress?: (tries: number, plan: Plan) => void;
+  readonly budgetMs?: number | undefined;
+  readonly progress?: ((tries: number, plan: Plan) => void) | undefined;
 }
 
 /** The result of `shrink`. */

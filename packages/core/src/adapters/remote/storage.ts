@@ -30,7 +30,7 @@ import type { RunLog } from "./run-log.ts";
 /** Options of `RemoteStorage`. */
 export interface RemoteOptions {
   /** Clock, random source and timers; those of the system by default. */
-  readonly world?: World;
+  readonly world?: World | undefined;
 }
 
 /** How many write races a call may lose before it fails. */

@@ -191,9 +191,14 @@ function sourceOf({ workflow, status, dueAt }: TextQuery): string {
   return workflow === undefined ? dueRuns : dueRunsOf;
 }
 
+/** The head of a run as lists show it, with its note. */
+export function listedHead(row: Row): RunHead {
+  return noted(headOf(row), noteOf(row));
+}
+
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
-  const head = {
+  return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
     workflow: String(row["workflow"]),
@@ -208,7 +213,6 @@ export function headOf(row: Row): RunHead {
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
   };
-  return noted(head, noteOf(row));
 }
 
 /** The note of a run, from its row; a note that is void is no longer there. */

@@ -4,8 +4,9 @@
  * sqlite-storage.1. An append is acknowledged after a commit with WAL and synchronous=FULL, which includes blobs, head and
  *     lease.
  * sqlite-storage.2. A read sees one state of the file. It returns what was written, or throws (sums.ts).
- * sqlite-storage.3. `close` waits for writes in progress; later calls are refused.
- * sqlite-storage.4. A note that is void is gone: triggers remove it, whichever build makes it void (schema.ts).
+ * sqlite-storage.3. A file that was deleted or replaced while it is open acknowledges nothing (identity.ts).
+ * sqlite-storage.4. `close` waits for writes in progress; later calls are refused.
+ * sqlite-storage.5. A note that is void is gone: triggers remove it, whichever build makes it void (schema.ts).
  */
 
 import { resolve } from "node:path";
@@ -27,10 +28,11 @@ import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } fro
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
 import { listRows } from "./listing.ts";
+import { FileIdentity } from "./identity.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
-import { headOf, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
+import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
 import { checkNote, checkPart, checkRun, headSum, noteSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
@@ -46,9 +48,9 @@ export interface SqliteOptions {
   /** The database file; missing folders are created. */
   readonly path: string;
   /** Clock of leases and due lists; that of the system by default. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
-  readonly busyMs?: number;
+  readonly busyMs?: number | undefined;
 }
 
 /** Keeps journals in one SQLite file, for any number of processes on one host. Needs `node:sqlite`. */
@@ -58,6 +60,7 @@ export class SqliteStorage implements Storage {
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
+  readonly #identity: FileIdentity;
   readonly #watch: Watch;
   readonly #now: () => number;
   readonly #busyMs: number;
@@ -76,10 +79,18 @@ export class SqliteStorage implements Storage {
     const { database, sql } = openDatabase(this.path, busyMs);
     this.#database = database;
     this.#sql = sql;
-    this.#commits = new Commits(this.#database, { path: this.path, busyMs });
+    const identity = new FileIdentity(this.path);
+    this.#identity = identity;
+    this.#commits = new Commits(this.#database, { path: this.path, busyMs, check: () => identity.check() });
     this.#watch = new Watch(
-      (locator) => Number(this.#sql.length.get(locator)?.["length"] ?? 0),
-      () => Number(this.#sql.version.get()?.["data_version"]),
+      (locator) => {
+        identity.checkSometimes();
+        return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
+      },
+      () => {
+        identity.checkSometimes();
+        return Number(this.#sql.version.get()?.["data_version"]);
+      },
     );
   }
 
@@ -174,6 +185,7 @@ export class SqliteStorage implements Storage {
       length: length + dropped,
       deleted: run?.["deleted"] === 1,
       ...(from !== asked && { from }),
+      ...(run?.["deleted"] === 0 && { head: headOf(run) }),
       ...(note !== null && { blocked: note }),
       ...(blobs.length > 0 && { blobs: bodiesOf(blobs) }),
     };
@@ -219,7 +231,7 @@ export class SqliteStorage implements Storage {
       for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
-      return { runs: page.map(headOf), next };
+      return { runs: page.map(listedHead), next };
     });
   }
 
@@ -306,6 +318,7 @@ export class SqliteStorage implements Storage {
     for (;;) {
       if (this.closed) throw this.#closedError();
       try {
+        this.#identity.checkSometimes();
         return work();
       } catch (error) {
         if (!isBusy(error) || performance.now() > until) throw named(error, this.path);

@@ -81,7 +81,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   begin(): void {
     if (this.engine.finished || this.scope.closed) return;
     this.#begun = true;
-    if (this.#opened) return this.#drive();
+    if (this.#opened) return this.#drive(true);
     const { runId } = this.#child;
     const { definition, declared: input } = this.parts;
     const { key, after } = this;
@@ -113,10 +113,11 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     if (!this.engine.closing) this.#drive();
   }
 
-  #drive(): void {
+  /** `again`: an earlier drive of the run has opened the child. */
+  #drive(again = false): void {
     const over = this.engine.inFlight.begin();
     const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
-    void this.#driven()
+    void this.#driven(again)
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
         keep();
@@ -124,7 +125,12 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       });
   }
 
-  async #driven(): Promise<void> {
+  async #driven(again: boolean): Promise<void> {
+    const head = again ? await this.engine.options.children.headOf(this.#child.runId) : undefined;
+    const { status, wakeAt = null } = head ?? {};
+    // It waits, and reports its end by itself.
+    if (status === "suspended" && (wakeAt ?? Infinity) > this.engine.world.now())
+      return this.#await(wakeAt, lookMs);
     const outcome = await this.engine.options.children.drive(this.#child);
     const { key, after } = this;
     const called = { key, after };

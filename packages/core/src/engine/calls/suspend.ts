@@ -27,7 +27,7 @@ export interface SuspendOptions {
   readonly schema?: StandardSchema | undefined;
   /** How long to wait. The deadline is recorded when the wait opens. */
   readonly timeout?: Duration | undefined;
-  /** The value of the wait after the timeout; without it the wait fails with `suspend-expired`. */
+  /** The value of the wait after the timeout, `undefined` included; if left out, the wait fails with `suspend-expired`. */
   readonly fallback?: unknown;
   /** Data for the person or program that answers. */
   readonly note?: unknown;

@@ -52,7 +52,7 @@ describe("a build without the additions", () => {
     plain = new PlainBuild(temp.path);
     plain.append(request("early", 3));
     expect(plain.read("early")).toEqual([0, 1, 2, 3].map((position) => `early ${position}`));
-    expect(await storage.read("early")).toEqual({
+    expect(await storage.read("early")).toMatchObject({
       batches: plain.read("early"),
       length: 4,
       deleted: false,

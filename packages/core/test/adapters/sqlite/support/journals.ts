@@ -56,7 +56,7 @@ function told(storage: Storage, world: VirtualWorld, log: string[]): Storage {
     const line = log.push(`${what} ${JSON.stringify(asked)}`) - 1;
     const tellAnswer = (said: string): void => void (log[line] += ` -> ${said}`);
     call.then(
-      (value) => tellAnswer(JSON.stringify(value) ?? "done"),
+      (value) => tellAnswer(JSON.stringify(sorted(value)) ?? "done"),
       (error: Error) => tellAnswer(error.message),
     );
     await new Promise<void>((resolve) => void world.timer(1, resolve));
@@ -123,4 +123,12 @@ export async function compareJournals(options: {
     options.progress?.({ ...report });
   }
   return report;
+}
+
+/** The order of fields is no part of an answer. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
 }
