@@ -49,7 +49,7 @@ const repeats: readonly PlantedBug[] = [
     name: "hand-over-drops-work",
     breaks: "worker.3",
     file: "engine/engine.ts",
-    find: "if (this.inFlight.idle && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
+    find: "if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
     replace: "if (!this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
     why: "A driver that hands its run over does not wait for work under way, which then runs again elsewhere.",
   },

@@ -2,7 +2,7 @@
 
 import type { App } from "@durable/core";
 import type { AnswerAttempt, History } from "./history.ts";
-import { judgeFailure, judgeOutcome, noteBlocked } from "./outcome-checks.ts";
+import { judgeFailure, judgeOutcome, noteBlocked, retryBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
 import { namedBy } from "./run-log.ts";
@@ -32,6 +32,7 @@ export function answerer(cluster: Cluster): Actor {
         for (const run of history.runs.filter(({ deleted }) => !deleted)) {
           if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
           const outcome = await app.get(run.runId).outcome();
+          if (outcome.status === "blocked") retryBlocked(cluster, run.runId);
           const waiting = outcome.status === "suspended" ? outcome.waiting : [];
           for (const { token } of waiting) await answer(cluster, process, app, token);
         }

@@ -96,6 +96,7 @@ export interface TraceLine {
 export interface HistoryOptions {
   readonly traced: boolean;
   readonly codeChanges: boolean;
+  readonly clocksMove: boolean;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -108,6 +109,8 @@ export class History {
   readonly forgotten = new Set<string>();
   /** Another version of the code may be deployed. */
   readonly codeChanges: boolean;
+  /** The clock of a process may be changed while it runs. */
+  readonly clocksMove: boolean;
   readonly forks: ForkNote[] = [];
   /**
    * Workflows whose code is observed, and those among them that apps have. The others run only for their
@@ -151,6 +154,7 @@ export class History {
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
+    this.clocksMove = options.clocksMove;
   }
 
   /** Runs that have neither ended nor been deleted. */

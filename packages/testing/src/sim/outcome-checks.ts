@@ -35,6 +35,8 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
   if (!network.healed) return;
   const killer = history.run(runId)?.workflow === "killer";
   if (DurableError.is(error, "poison") && !killer) {
+    // The run met too many crashes of other runs. An operator who has looked at it advances it.
+    history.meet("a run blocked by crashes of others");
     advanceAsOperator(cluster, runId);
   } else if (
     DurableError.is(error, "poison") ||
@@ -44,12 +46,19 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
   }
 }
 
-/** The run met too many crashes of other runs. An operator who has looked at it advances it. */
+/** A run that waits for an answer and was blocked by other code stays so until an operator advances it. */
+export function retryBlocked(cluster: Cluster, runId: string): void {
+  const { history, network } = cluster;
+  if (!network.healed || history.blocked.has(runId)) return;
+  history.meet("a blocked run that was advanced");
+  advanceAsOperator(cluster, runId);
+}
+
 function advanceAsOperator(cluster: Cluster, runId: string): void {
-  cluster.history.meet("a run blocked by crashes of others");
   void cluster.lives
     .at(-1)
     ?.app.advance(runId)
+    .then((outcome) => judgeOutcome(cluster, outcome))
     .catch((failure: unknown) => judgeFailure(cluster, "operator", failure));
 }
 
@@ -60,7 +69,9 @@ export function noteWarning(cluster: Cluster, message: string): void {
   const { history, network } = cluster;
   const [, parent = ""] = /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
   const run = history.run(parent);
-  if (network.healed && run !== undefined) advanceAsOperator(cluster, topOf(run).runId);
+  if (!network.healed || run === undefined) return;
+  history.meet("a run blocked by crashes of others");
+  advanceAsOperator(cluster, topOf(run).runId);
 }
 
 /**

@@ -39,6 +39,8 @@ export interface WrittenEntry {
   readonly after?: number;
   readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
+  /** At the end of a run: work that still ran, and was not waited for. */
+  readonly abandoned?: readonly string[];
   readonly error?: unknown;
 }
 
