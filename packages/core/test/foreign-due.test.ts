@@ -38,7 +38,8 @@ function countedLists(storage: Storage) {
   return { counted, counts };
 }
 
-const outputs = (outcomes: readonly Outcome<unknown>[]): unknown[] => outcomes.map(outputOf).toSorted();
+const outputs = (outcomes: readonly Outcome<unknown>[]): string[] =>
+  outcomes.map((outcome) => String(outputOf(outcome))).toSorted();
 
 describe.each(Object.entries(labs))(`beside ${foreign} due runs of other workflows, on %s`, (_, makeLab) => {
   test("a sweep advances its own runs, with two lists", async () => {
