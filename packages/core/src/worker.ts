@@ -168,8 +168,11 @@ class PollingWorker implements Worker {
     const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     const { onDrive } = this.#options;
     let outcome: Outcome<unknown> | null = null;
-    const drive = async (): Promise<void> => {
-      outcome = await this.#app.advance(runId, given);
+    const drive = (): Promise<void> => {
+      const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
+      // A hook that does not await it must not leave a rejection behind.
+      driving.catch(() => {});
+      return driving;
     };
     await (onDrive === undefined ? drive() : onDrive(runId, drive));
     if (outcome !== null) return outcome;

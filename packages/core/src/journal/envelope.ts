@@ -92,6 +92,11 @@ export class Envelope {
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
   }
 
+  /** True when values are encrypted here or in one of these batches. */
+  seals(texts: readonly string[]): boolean {
+    return this.#cipher !== null || texts.some(isSealed);
+  }
+
   /** A chapter names its blobs anew, so that it can be read without the ones before. */
   beginChapter(): void {
     this.#named.clear();

@@ -312,7 +312,9 @@ export class RunJournal {
 
   async #skim(wait: string): Promise<void> {
     const { batches, length, deleted, head, from = 0 } = await this.#readTail();
-    if (head === undefined || from + batches.length !== length) return void (await this.refresh());
+    // With encryption the whole chapter is read, so that nothing is appended without the right key.
+    const whole = head === undefined || from + batches.length !== length || this.#envelope.seals(batches);
+    if (whole) return void (await this.refresh());
     this.deleted = deleted === true;
     this.position = length;
     const { locator: _, ...summary } = head;

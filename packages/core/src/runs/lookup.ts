@@ -10,7 +10,7 @@ import { assertRunId, locatorOf } from "../journal/keys.ts";
 import type { ListPage, ListQuery } from "../ports/storage.ts";
 import { assertOptions } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
-import { validate } from "../values/schema.ts";
+import { fits } from "../values/schema.ts";
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
   return RunJournal.open(locator, await host.journals());
@@ -54,7 +54,7 @@ export function definitionOf(host: Host, journal: RunJournal): Definition {
 
 export async function encodeInput(definition: Definition, input: unknown): Promise<Json> {
   const where = `input of workflow "${definition.name}"`;
-  const result = await validate(definition.input, input);
+  const result = await fits(definition.input, input);
   if (!result.ok)
     throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
   return encode(result.value, where);

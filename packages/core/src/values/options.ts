@@ -9,7 +9,7 @@ export function assertOptions(options: object | undefined, known: readonly strin
   const unknown =
     options === null || typeof options !== "object"
       ? show(options)
-      : Object.keys(options).find((name) => !known.includes(name));
+      : Object.entries(options).find(([name, value]) => value !== undefined && !known.includes(name))?.[0];
   if (unknown === undefined) return;
   throw new DurableError(
     "invalid-options",

@@ -1,7 +1,7 @@
 import { durable, type Context, type ForkOptions, type Run, type Storage } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { lab, type Lab } from "../support/behaviour-lab.ts";
-import { batchesOf } from "../support/behaviour-lives.ts";
+import { batchesOf, silent } from "../support/behaviour-lives.ts";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -20,15 +20,9 @@ const clock = durable("clock", async (ctx: Context) => {
 type Seen = Readonly<Record<string, number>>;
 
 /** Lets a day pass, then forks, and gives the times that the fork saw. */
-async function forked(
-  on: Lab,
-  parent: string,
-  id: string,
-  options: ForkOptions,
-  storage: Storage = on.storage,
-): Promise<Seen> {
+async function forked(on: Lab, parent: string, options: ForkOptions): Promise<Seen> {
   await on.world.advance(day);
-  const run = await on.world.run(clock.with({ ...on, storage }).fork(parent, { ...options, id }));
+  const run = await on.world.run(clock.with({ ...on }).fork(parent, options));
   return on.world.run(run.result());
 }
 
@@ -38,23 +32,20 @@ function timesFrom(start: number): Seen {
 }
 
 /** Writes the first batch of a run as format 2 did: without a nonce. */
-function formerly(storage: Storage): Storage {
-  return {
+function formerly(on: Lab): Lab {
+  const storage: Storage = {
+    ...silent(on),
     append: ({ batch, ...request }) => {
       const former = batch.replace('{"v":3,', '{"v":2,').replace(/,"nonce":"\w+"/, "");
-      return storage.append({ ...request, batch: former });
+      return on.storage.append({ ...request, batch: former });
     },
-    read: (locator, from) => storage.read(locator, from),
-    list: (query) => storage.list(query),
-    lease: (locator, owner, ttlMs) => storage.lease(locator, owner, ttlMs),
-    release: (locator, owner, quietMs) => storage.release(locator, owner, quietMs),
-    delete: (locator) => storage.delete(locator),
   };
+  return { ...on, storage };
 }
 
 /** A run of format 2 that has ended. */
 async function formerRun(on: Lab): Promise<Seen> {
-  const flow = clock.with({ ...on, storage: formerly(on.storage) });
+  const flow = clock.with({ ...formerly(on) });
   const { id } = await flow.start(undefined, { id: "parent", drive: false });
   return on.world.run(flow.get(id).result());
 }
@@ -70,7 +61,7 @@ describe("the clock of a fork", () => {
     const start = on.world.now();
     const parent: Run<Seen> = await clock.with({ ...on }).start(undefined, { id: "parent" });
     expect(await on.world.run(parent.result())).toEqual(timesFrom(start));
-    const { c, ...kept } = await forked(on, "parent", "fork", { from: "c" });
+    const { c, ...kept } = await forked(on, "parent", { id: "fork", from: "c" });
     expect(kept).toEqual({ start, a: start + hour, b: start + 2 * hour });
     expect(c).toBeGreaterThan(start + day);
   });
@@ -80,14 +71,14 @@ describe("the clock of a fork", () => {
     const start = on.world.now();
     const parent = await clock.with({ ...on }).start(undefined, { id: "parent" });
     await on.world.run(parent.result());
-    const first = await forked(on, "parent", "first", { from: "b" });
-    const second = await forked(on, "first", "second", { from: "c" });
+    const first = await forked(on, "parent", { id: "first", from: "b" });
+    const second = await forked(on, "first", { id: "second", from: "c" });
     expect(first).toMatchObject({ start, a: start + hour });
     expect(first["b"]).toBeGreaterThan(start + day);
     const { c, ...kept } = second;
     expect(first).toMatchObject(kept);
     expect(c).toBeGreaterThanOrEqual(first["c"]! + day);
-    expect(await forked(on, "second", "third", { from: "a" })).toMatchObject({ start });
+    expect(await forked(on, "second", { id: "third", from: "a" })).toMatchObject({ start });
   });
 
   test("does not move with an edit of a recorded output, also in a fork of that fork", async () => {
@@ -95,11 +86,11 @@ describe("the clock of a fork", () => {
     const start = on.world.now();
     const parent = await clock.with({ ...on }).start(undefined, { id: "parent" });
     await on.world.run(parent.result());
-    const first = await forked(on, "parent", "first", { edit: { a: "edited" } });
+    const first = await forked(on, "parent", { id: "first", edit: { a: "edited" } });
     expect(first).toMatchObject({ start, a: start + hour });
-    const second = await forked(on, "first", "second", { edit: { b: "edited, too" } });
+    const second = await forked(on, "first", { id: "second", edit: { b: "edited, too" } });
     expect(second).toMatchObject({ start, a: start + hour, b: first["b"]! });
-    const third = await forked(on, "second", "third", { from: "c", edit: { a: "again" } });
+    const third = await forked(on, "second", { id: "third", from: "c", edit: { a: "again" } });
     expect(third).toMatchObject({ start, a: start + hour });
   });
 
@@ -147,7 +138,7 @@ describe("the clock of a fork of format 2", () => {
     const start = on.world.now();
     expect(await formerRun(on)).toEqual(timesFrom(start));
     expect(await formatOf(on, "parent")).toBe(2);
-    expect(await forked(on, "parent", "fork", { from: "c" })).toMatchObject({
+    expect(await forked(on, "parent", { id: "fork", from: "c" })).toMatchObject({
       start,
       a: start + hour,
       b: start + 2 * hour,
@@ -158,11 +149,11 @@ describe("the clock of a fork of format 2", () => {
     const on = lab();
     await formerRun(on);
     // Such a fork began with its own time, so it could keep no sleep that depends on the clock.
-    const first = await forked(on, "parent", "first", { from: "before a" }, formerly(on.storage));
+    const first = await forked(formerly(on), "parent", { id: "first", from: "before a" });
     expect(await formatOf(on, "first")).toBe(2);
-    const { c: _, ...kept } = await forked(on, "first", "second", { from: "c" });
+    const { c: _, ...kept } = await forked(on, "first", { id: "second", from: "c" });
     expect(first).toMatchObject(kept);
-    const third = await forked(on, "second", "third", { edit: { b: "edited" } });
+    const third = await forked(on, "second", { id: "third", edit: { b: "edited" } });
     expect(third).toMatchObject({ start: first["start"], a: first["a"], b: first["b"] });
   });
 });

@@ -28,6 +28,7 @@ const programs = {
   "sqlite-child-readonly.ts": new URL("../adapters/sqlite/support/child-readonly.ts", import.meta.url),
   "sqlite-child-writer.ts": new URL("../adapters/sqlite/support/child-writer.ts", import.meta.url),
   "stream-child.ts": new URL("../engine/calls/support/stream-child.ts", import.meta.url),
+  "uncaught-child.ts": new URL("../ports/support/uncaught-child.ts", import.meta.url),
 };
 
 /** Stripped and compiled sources, by content: a child starts in a third of the time. */

@@ -15,7 +15,7 @@ import { DurableError, recordedError } from "../../values/errors.ts";
 import { waitOf } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
 import { scrub } from "../../values/scrub.ts";
-import { toJsonSchema, validate, type StandardSchema } from "../../values/schema.ts";
+import { fits, toJsonSchema, type StandardSchema } from "../../values/schema.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
@@ -181,7 +181,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
-    const result = await validate(this.schema, value);
+    const result = await fits(this.schema, value);
     if (!result.ok) return result.issues;
     return { value: encode(result.value, `answer to ${this.where}`) };
   }
