@@ -130,6 +130,11 @@ export class RunJournal {
     return this.state.summary.runId;
   }
 
+  /** True when it holds an earlier chapter, which has ended. */
+  get past(): boolean {
+    return this.#chapter !== undefined && this.#lost;
+  }
+
   /** Another driver has the run, so this one must not go on. */
   get lost(): boolean {
     return this.#lost;
