@@ -64,6 +64,7 @@ export class Engine implements ReplayEnd, CallEngine {
   #fresh: Call[] = [];
   #inTurn = true;
   #graceSpent = false;
+  #uncalled = false;
   #replayEnded = false;
   #leaving = false;
   #finish: Finish | null = null;
@@ -243,7 +244,8 @@ export class Engine implements ReplayEnd, CallEngine {
         if (this.journal.nonce !== this.#nonce) this.#end({ kind: "lost" });
         else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
         else if (this.#blocked !== null) await this.#settleBlocked(this.#blocked);
-        else if (!(await this.#deliver())) await this.#idle();
+        else if (!this.#deliver()) await this.#idle();
+        else if (this.#uncalled) await this.#giveGrace();
       }
       return this.#stop;
     } finally {
@@ -257,19 +259,24 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   /** Delivers one settlement, or passes over an uncalled one; false when no settlement is left. */
-  async #deliver(): Promise<boolean> {
+  #deliver(): boolean {
     const next = this.replay.next();
+    this.#uncalled = false;
     if (next === null) return false;
     const { settlement } = next;
     if (next.kind === "uncalled") {
-      // Changed code or a foreign await. The call may still come, and is then answered first.
       if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
-      else this.#graceSpent = await this.#signal.silence(this.world, graceMs);
+      else this.#uncalled = true;
       return true;
     }
     const call = this.calls.get(settlement.key);
     if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
     return true;
+  }
+
+  /** Changed code or a foreign await. The call may still come, and is then answered first. */
+  async #giveGrace(): Promise<void> {
+    this.#graceSpent = await this.#signal.silence(this.world, graceMs);
   }
 
   #settle(call: Call, settlement: Settlement): void {

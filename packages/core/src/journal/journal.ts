@@ -295,9 +295,12 @@ export class RunJournal {
           this.#lost = true;
           return learned;
         }
-        const batch = await this.#envelope.unwrap(read, text, spot);
+        // Most batches need nothing that has to be awaited, and a turn for each would be most of a long replay.
+        const opened = this.#envelope.unwrap(read, text, spot);
+        const batch = opened instanceof Promise ? await opened : opened;
         this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
-        learned.push({ batch, entries: await this.#learn(batch) });
+        const entries = this.position === 0 ? await this.#learn(batch) : this.#add(batch);
+        learned.push({ batch, entries });
       } catch (error) {
         // A field that this library did not write may be detected only when it is used. Other errors are passed on,
         // because an ancestor may be unreadable only now.
@@ -336,13 +339,19 @@ export class RunJournal {
   }
 
   async #learn(batch: ReadBatch): Promise<Entry[]> {
+    const [first] = batch.facts;
+    if (first?.fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(first.fact, first.at);
+    return this.#add(batch);
+  }
+
+  #add(batch: ReadBatch): Entry[] {
     const learned: Entry[] = [];
     const { position } = this;
     this.position += 1;
     for (const { fact, at } of batch.facts) {
-      if (fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(fact, at);
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
-      const entry: Entry = { ...fact, at, seq: ++this.#seq, outside: batch.outside };
+      // The fact itself becomes the entry: it was made for this batch, and its text is written.
+      const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#first = entry;
       this.entries.push(entry);
       this.state.learn(entry, position);
