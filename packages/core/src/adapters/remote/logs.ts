@@ -85,7 +85,11 @@ export class Logs {
       if (log !== null) {
         await this.#readOn(log);
         // Read the first slot last: if a later slot is missing because it was deleted, the first was marked before that.
-        life = log.state.closed ? "alive" : await this.#lifeOf(log);
+        life = await this.#lifeOf(log);
+        // A closed log is returned so that the caller removes it, unless another has begun: a late request may have
+        // brought back its snapshot, or the way to its last records.
+        if (life === "alive" && log.state.closed && (await this.#first(locator, generation + 1)) !== null)
+          life = "over";
         if (life === "alive") return { generation, log: this.#keep(log) };
       }
       log = null;

@@ -101,7 +101,7 @@ export function readObject(text: string, key: string, newest = version): Readonl
       `Object ${key} was written in layout ${found}, newer than this build reads (${newest}). Upgrade @durable/core in this process.`,
     );
   }
-  if (raw === null || typeof found !== "number" || found < version)
+  if (raw === null || !Number.isInteger(found) || Number(found) < version)
     throw new DurableError(
       "corrupt",
       `Object ${key} was not written by this library, or is damaged. Restore the bucket from a backup.`,
