@@ -109,6 +109,8 @@ export const toBeMet: readonly string[] = [
   "a fork",
   "a fork with an edit",
   "a fork of an open run",
+  "an id that was used again",
+  "an answer to a run that is gone",
   "work reused by a fork",
   ...cuts,
   "a body that ran twice",

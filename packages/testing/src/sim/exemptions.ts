@@ -22,7 +22,6 @@ function isStuck(history: History, run: RunLog): boolean {
   if (run.tainted || history.blocked.has(run.runId)) return true;
   // The driver of a parent does not report that changed code blocked a child.
   if (!history.known.has(run.workflow) && history.codeChanges) return true;
-  // A run that was deleted and started again has the children of its predecessor.
-  const below = history.runs.filter((child) => child.above?.runId === run.runId && isOpen(child));
+  const below = history.runs.filter((child) => child.above === run && isOpen(child));
   return below.some((child) => isStuck(history, child));
 }

@@ -66,7 +66,7 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
     keys.set(key, idempotencyKey);
   }
   const shared = history.bodies.find(
-    ({ run: other, key, idempotencyKey }) => other?.runId !== run.runId && keys.get(key) === idempotencyKey,
+    ({ run: other, key, idempotencyKey }) => other !== run && keys.get(key) === idempotencyKey,
   );
   if (shared !== undefined)
     history.violate("I3", `run ${run.runId}: ${shared.key} has the idempotency key of a step of another run`);
@@ -100,10 +100,8 @@ function answersTaken(entries: readonly WrittenEntry[]): Map<string, unknown> {
 }
 
 function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
-  // A token of a deleted run also answers the next run of its id.
-  if (history.runs.some((other) => other !== run && other.runId === run.runId)) return;
   const sent = Map.groupBy(
-    history.answers.filter(({ runId }) => runId === run.runId),
+    history.answers.filter((answer) => answer.run === run),
     ({ key }) => key,
   );
   for (const [key, value] of answersTaken(entries)) {

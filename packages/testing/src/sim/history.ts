@@ -36,10 +36,15 @@ export interface Body {
   readonly comparable: boolean;
 }
 
-/** An attempt to answer a suspend point. */
-export interface AnswerAttempt {
+/** A suspend point; `run` is absent when the storage forgot the run's first batch. */
+export interface NotedWait {
   readonly runId: string;
   readonly key: string;
+  readonly run: RunLog | undefined;
+}
+
+/** An attempt to answer a suspend point. */
+export interface AnswerAttempt extends NotedWait {
   readonly value: unknown;
   /** The id under which it may be sent again. */
   readonly id: string | null;
@@ -139,7 +144,7 @@ export class History {
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */
-  readonly waits = new Map<string, { readonly runId: string; readonly key: string }>();
+  readonly waits = new Map<string, NotedWait>();
   readonly violations: Violation[] = [];
   /** The events that were met, and how often: faults, conflicts, ways of recovery. */
   readonly met = new Map<string, number>();
@@ -230,6 +235,7 @@ export class History {
       batches: [],
       status: "running",
       deleted: false,
+      deletedAt: Number.POSITIVE_INFINITY,
       tainted: this.forgotten.has(locator),
     };
     this.runs.push(run);
@@ -253,9 +259,18 @@ export class History {
     return this.runs.findLast((run) => run.runId === runId && createdAt(run) === at) ?? this.run(runId);
   }
 
+  /** Notes the suspend point that a token answers, by the part of the token that identifies it. */
+  noteWait(name: string, wait: NotedWait): void {
+    const { run } = this.waits.get(name) ?? wait;
+    if (run !== undefined && wait.run !== undefined && run !== wait.run && !run.tainted && !wait.run.tainted)
+      this.violate("I6", `two runs with the id ${wait.runId} have the same token for ${wait.key}`);
+    this.waits.set(name, wait);
+  }
+
   deleted(run: RunLog): void {
     if (isOpen(run)) this.#open -= 1;
     run.deleted = true;
+    run.deletedAt = this.#now();
   }
 
   /** All entries of a run, in the order of its journal. */

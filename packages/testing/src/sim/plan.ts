@@ -36,6 +36,7 @@ export const actionKinds = [
   "delete",
   "advance",
   "storm",
+  "reuse",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 

@@ -84,6 +84,8 @@ export interface RunLog {
   readonly batches: AppliedBatch[];
   status: "running" | "suspended" | "completed" | "failed" | "cancelled";
   deleted: boolean;
+  /** By the storage's clock. */
+  deletedAt: number;
   /** The storage forgot a batch of this run, so most checks skip it. */
   tainted: boolean;
 }
