@@ -370,6 +370,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
+    this.verdicts.flush();
     if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#signal.wait();

@@ -192,7 +192,8 @@ async function checkedFact(
 }
 
 function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<Json> {
-  if (journal.state.early >= limits.openWaits) {
+  const { opened } = journal.state.wait(wait);
+  if (opened === null && journal.state.early >= limits.openWaits) {
     throw new DurableError(
       "limit",
       `Run ${journal.runId} accepts no more early answers. Answer when the suspend point is open.`,
