@@ -36,7 +36,7 @@ import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
-import { assertOutsideSteps, misplaced } from "./placement.ts";
+import { Placement } from "./placement.ts";
 import { Timers } from "./timers.ts";
 import { Verdicts } from "./verdicts.ts";
 
@@ -58,6 +58,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly inFlight = new InFlight(() => this.wake());
   readonly verdicts = new Verdicts(this.inFlight);
   readonly #outbox: Outbox;
+  readonly #placement: Placement;
   /** Entries of the journal that have been learned. */
   #learned = 0;
   #given: Driving = { patienceMs: 0 };
@@ -71,8 +72,6 @@ export class Engine implements ReplayEnd, CallEngine {
   #cancelLinger: (() => void) | null = null;
   /** Work that still runs is no longer waited for. */
   #abandoned = false;
-  #warnedAfterEnd = false;
-  #warnedPlace = false;
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -84,6 +83,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#nonce = options.journal.nonce;
     this.world = options.world;
     this.calls = new CallRegistry(this.journal.runId, this.replay, this.world);
+    this.#placement = new Placement(this.journal.runId, this.world);
     this.timers = new Timers(this.world, () => this.wake());
     this.#outbox = new Outbox(
       { ...options, verdicts: this.verdicts },
@@ -100,10 +100,10 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
   enter(asked: Asked): Entered | null {
-    if (asked.own !== true) this.#checkPlace(asked);
+    this.#placement.check(asked);
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) {
-      this.#warnAfterEnd(asked);
+      if (this.#finish !== null) this.#placement.afterEnd(asked);
       return null;
     }
     const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
@@ -113,25 +113,7 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   assertOutsideSteps(what: string): void {
-    assertOutsideSteps(this.journal.runId, what);
-  }
-
-  #checkPlace(asked: Asked): void {
-    const { runId } = this.journal;
-    assertOutsideSteps(runId, `ctx.${asked.kind}("${asked.name}")`);
-    const found = misplaced(runId, asked);
-    if (found instanceof DurableError) throw found;
-    if (found !== null && !this.#warnedPlace) this.world.warn(found);
-    this.#warnedPlace ||= found !== null;
-  }
-
-  /** A call that nothing can answer any more, of code that its run did not wait for. */
-  #warnAfterEnd({ kind, name }: Asked): void {
-    if (this.#finish === null || this.#warnedAfterEnd) return;
-    this.#warnedAfterEnd = true;
-    this.world.warn(
-      `run ${this.journal.runId} called ctx.${kind}("${name}") after its end, so nothing happens. Await everything before the workflow returns.`,
-    );
+    this.#placement.assertOutsideSteps(what);
   }
 
   /** The options of the run: who owns its code. */

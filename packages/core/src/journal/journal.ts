@@ -15,13 +15,14 @@ import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { Ancestor, ChildOf, Entry, Fact } from "./entry.ts";
+import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import { readLine } from "./ancestors.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
 import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
@@ -371,7 +372,7 @@ export class RunJournal {
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const { ancestry, journals } = await this.#line(forked.ancestry);
+    const { ancestry, journals } = await readLine(forked.ancestry, this.#storage, this.#envelope);
     const own = { ...forked, at, seq: forked.base + 1, outside: false };
     this.#inherited = inherit(ancestry, journals, own);
     this.#seq = forked.base;
@@ -380,47 +381,6 @@ export class RunJournal {
       this.state.learn(entry, 0);
     }
   }
-
-  /** All ancestors of a line with their entries, oldest first. */
-  async #line(
-    named: readonly Ancestor[],
-  ): Promise<{ readonly ancestry: readonly Ancestor[]; readonly journals: readonly (readonly Entry[])[] }> {
-    const journals = await Promise.all(named.map((ancestor) => this.#entriesOf(ancestor)));
-    const [anchor] = named;
-    const [first] = journals[0] ?? [];
-    if (anchor?.above !== true || first?.kind !== "run.forked") return { ancestry: named, journals };
-    const above = await this.#line(first.ancestry);
-    const cut = above.ancestry.map((ancestor) => ({
-      ...ancestor,
-      cuts: [...ancestor.cuts, ...anchor.cuts],
-    }));
-    return { ancestry: [...cut, ...named], journals: [...above.journals, ...journals] };
-  }
-
-  async #entriesOf(ancestor: Ancestor): Promise<Entry[]> {
-    const { runId, base, from = 0 } = ancestor;
-    const { batches, blobs } = await readAncestor(this.#storage, ancestor);
-    await this.#envelope.learn(blobs, { runId, own: false });
-    let seq = base;
-    const entries: Entry[] = [];
-    for (const [i, text] of batches.entries()) {
-      const position = from + i;
-      const read = readBatch(text, `Batch ${position} of run ${runId}`);
-      const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
-      for (const { fact, at } of facts) entries.push({ ...fact, at, seq: ++seq, outside });
-    }
-    return entries;
-  }
-}
-
-async function readAncestor(
-  storage: Storage,
-  { runId, length, from = 0 }: Ancestor,
-): Promise<Pick<ReadReply, "batches" | "blobs">> {
-  const { batches, blobs, from: first = from } = await storage.read(locatorOf(runId), from);
-  if (first !== from || from + batches.length < length)
-    throw incomplete(runId, first !== from ? 0 : from + batches.length, length);
-  return { batches: batches.slice(0, length - from), ...(blobs === undefined ? {} : { blobs }) };
 }
 
 /** The run id in a first batch; empty for other batches. */
