@@ -250,8 +250,8 @@ async function poisoned(
     `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry, then call app.advance("${runId}").`,
     { details: { starts: starts - 1 } },
   );
-  await lease.giveBack();
   const since = alone ? await lease.note(error, length) : 0;
+  await lease.giveBack();
   return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 
