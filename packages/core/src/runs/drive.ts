@@ -42,6 +42,8 @@ export interface LeasedRun {
 export interface NewRun {
   readonly id?: string | undefined;
   readonly childOf?: ChildOf;
+  /** A run without a nonce, which builds that do not know nonces can read. */
+  readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
   readonly takeLease: boolean;
 }
@@ -53,7 +55,7 @@ export async function create(
   host: Host,
   definition: Definition,
   input: unknown,
-  { id, childOf, takeLease }: NewRun,
+  { id, childOf, plain = false, takeLease }: NewRun,
 ): Promise<LeasedRun> {
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
@@ -61,9 +63,16 @@ export async function create(
   const journal = RunJournal.create(runId, await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
-  const nonce = newNonce(host.world, runId);
-  const started = { kind: "run.started", runId, workflow, version, input: encoded, nonce } as const;
-  const fact = writeFact({ ...started, ...(childOf === undefined ? {} : { childOf }) }, host.world.now());
+  const started = {
+    kind: "run.started",
+    runId,
+    workflow,
+    version,
+    input: encoded,
+    ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
+    ...(childOf === undefined ? {} : { childOf }),
+  } as const;
+  const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
   if (appended.kind === "landed")
     return { journal, lease, owned: takeLease, starts: 1, length: 1, created: true };
@@ -197,12 +206,12 @@ export async function toNextStop(
 
 /** Creates a child run if it is missing, and advances it. */
 async function advanceChild(host: Host, child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>> {
-  const { runId, definition, input, childOf } = child;
+  const { runId, definition, input, childOf, plain } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   if (journal !== null) return advance(host, definition, journal, options);
   const given = decode(input, `input of run ${runId}`);
-  const created = await create(host, definition, given, { id: runId, childOf, takeLease: true });
+  const created = await create(host, definition, given, { id: runId, childOf, plain, takeLease: true });
   return advance(host, definition, created, options);
 }
 
