@@ -11,6 +11,12 @@ export interface ChildRun {
   readonly definition: Definition;
   readonly input: Json;
   readonly childOf: ChildOf;
+  /** A child of a run without a nonce has none either, so that every build that can drive the parent can drive it. */
+  readonly plain: boolean;
+}
+
+export interface UnneededChild extends Pick<ChildRun, "runId" | "childOf" | "plain"> {
+  readonly workflow: string;
 }
 
 /** Implemented by the driver of the parent run. */
@@ -23,11 +29,7 @@ export interface Children {
    */
   headOf(runId: string): Promise<RunHead | undefined>;
   /** Ends a child and its own children. A child that does not exist yet can then never begin. */
-  cancel(child: {
-    readonly runId: string;
-    readonly workflow: string;
-    readonly childOf: ChildOf;
-  }): Promise<void>;
+  cancel(child: UnneededChild): Promise<void>;
 }
 
 /** The entry in a parent's journal that records the end of a child. */

@@ -61,7 +61,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { key, after } = this;
     const { definition, input } = this.parts;
     const runId = childIdOf(journal.runId, key, journal.nonce);
-    return { runId, definition, input, childOf: { runId: journal.runId, key, after } };
+    const childOf = { runId: journal.runId, key, after };
+    return { runId, definition, input, childOf, plain: journal.nonce === null };
   }
 
   protected answer(settlement: Settlement): void {
@@ -226,10 +227,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   /** Retries at once, because the run may end before another driver could cancel the child. */
   async #cancel(): Promise<void> {
-    const { runId, definition, childOf } = this.#child;
+    const { definition, ...child } = this.#child;
     for (let tries = 1; ; tries++) {
       try {
-        return await this.engine.options.children.cancel({ runId, workflow: definition.name, childOf });
+        return await this.engine.options.children.cancel({ ...child, workflow: definition.name });
       } catch (error) {
         if (tries >= cancelTries) throw error;
         await backOff(this.engine.world, tries);
