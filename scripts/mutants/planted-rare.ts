@@ -116,4 +116,21 @@ const reuses: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedInRareCases: readonly PlantedBug[] = [...forks, ...repeats, ...streams, ...reuses];
+const foreignAwaits: readonly PlantedBug[] = [
+  {
+    name: "foreign-await-unnoticed",
+    breaks: "law 5",
+    file: "engine/registry.ts",
+    find: "if (!inTurn && !this.#foreignSeen) {",
+    replace: "if (!inTurn && this.#foreignSeen) {",
+    why: "A call after an await that is not from ctx gets its key without a warning.",
+  },
+];
+
+export const plantedInRareCases: readonly PlantedBug[] = [
+  ...forks,
+  ...repeats,
+  ...streams,
+  ...reuses,
+  ...foreignAwaits,
+];

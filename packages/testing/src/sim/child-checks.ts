@@ -10,7 +10,7 @@
 
 import { isExempt } from "./exemptions.ts";
 import type { History } from "./history.ts";
-import { isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { areOneStart, isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 /** Runs when a batch is applied. */
 export function judgeFamily(history: History, run: RunLog, batch: AppliedBatch): void {
@@ -24,7 +24,9 @@ export function judgeFamily(history: History, run: RunLog, batch: AppliedBatch):
 
 function judgeOpened(history: History, run: RunLog, { child }: WrittenEntry): void {
   run.family = true;
-  const lives = history.runs.filter((other) => other !== run && other.runId === run.runId && !other.tainted);
+  const lives = history.runs.filter(
+    (other) => other !== run && other.runId === run.runId && !other.tainted && !areOneStart(other, run),
+  );
   if (lives.some((other) => history.entries(other).some((entry) => entry.child === child)))
     history.violate("I8", `run ${run.runId} has the child ${child} of an earlier run of its id`);
 }

@@ -110,6 +110,8 @@ export const toBeMet: readonly string[] = [
   "a fork with an edit",
   "a fork of an open run",
   "an id that was used again",
+  "a foreign await",
+  "a run blocked by a foreign await",
   "an answer to a run that is gone",
   "work reused by a fork",
   ...cuts,

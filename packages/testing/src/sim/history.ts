@@ -8,6 +8,7 @@ import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import {
+  areOneStart,
   createdAt,
   isOpen,
   statusAfter,
@@ -102,6 +103,7 @@ export interface HistoryOptions {
   readonly traced: boolean;
   readonly codeChanges: boolean;
   readonly clocksMove: boolean;
+  readonly foreign: boolean;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -116,6 +118,8 @@ export class History {
   readonly codeChanges: boolean;
   /** The clock of a process may be changed while it runs. */
   readonly clocksMove: boolean;
+  /** Workflows await timers of their own, so the order of what a pass gets may differ. */
+  readonly foreign: boolean;
   readonly forks: ForkNote[] = [];
   /**
    * Workflows whose code is observed, and those among them that apps have. The others run only for their
@@ -160,6 +164,7 @@ export class History {
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
     this.clocksMove = options.clocksMove;
+    this.foreign = options.foreign;
   }
 
   /** Runs that have neither ended nor been deleted. */
@@ -262,7 +267,8 @@ export class History {
   /** Notes the suspend point that a token answers, by the part of the token that identifies it. */
   noteWait(name: string, wait: NotedWait): void {
     const { run } = this.waits.get(name) ?? wait;
-    if (run !== undefined && wait.run !== undefined && run !== wait.run && !run.tainted && !wait.run.tainted)
+    const both = run !== undefined && wait.run !== undefined && !run.tainted && !wait.run.tainted;
+    if (both && run !== wait.run && !areOneStart(run, wait.run))
       this.violate("I6", `two runs with the id ${wait.runId} have the same token for ${wait.key}`);
     this.waits.set(name, wait);
   }

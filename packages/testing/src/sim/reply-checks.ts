@@ -4,7 +4,7 @@
  */
 
 import type { AnswerAttempt, History } from "./history.ts";
-import type { RunLog, WrittenEntry } from "./run-log.ts";
+import { areOneStart, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 export interface Reply {
   readonly answer: AnswerAttempt;
@@ -45,7 +45,8 @@ function judgeGone(history: History, { key, from }: AnswerAttempt, run: RunLog, 
   if (run.deletedAt >= from) return;
   history.meet("an answer to a run that is gone");
   const next = history.run(run.runId);
-  if (status !== "unknown" && next?.tainted !== true && !hasItsMark(history, run, next))
+  if (next !== undefined && (next.tainted || (next !== run && areOneStart(run, next)))) return;
+  if (status !== "unknown" && !hasItsMark(history, run, next))
     history.violate("I6", `run ${run.runId} was deleted, but an answer to ${key} got the reply ${status}`);
 }
 

@@ -132,6 +132,14 @@ export function createdAt({ batches }: RunLog): number | undefined {
   return batches[0]?.entries[0]?.at;
 }
 
+/**
+ * True when both were begun by the same request, which arrived again after the run was deleted: nothing
+ * distinguishes them.
+ */
+export function areOneStart(a: RunLog, b: RunLog): boolean {
+  return a.batches[0]?.by === b.batches[0]?.by;
+}
+
 /** The run at the top of a family: a worker drives children in the place of their parent. */
 export function topOf(run: RunLog): RunLog {
   return run.above === undefined ? run : topOf(run.above);
