@@ -232,7 +232,8 @@ export class RunJournal {
         await this.#storage.append(request);
         this.#envelope.landed(wrapped);
         this.size += request.batch.length;
-        const batch = { driver: this.driver, writeId, outside, facts };
+        const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
+        const batch = { driver: this.driver, writeId, outside, facts: own };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
@@ -351,7 +352,7 @@ export class RunJournal {
     this.position += 1;
     for (const { fact, at } of batch.facts) {
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
-      // The fact itself becomes the entry: it was made for this batch, and its text is written.
+      // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#first = entry;
       this.entries.push(entry);
