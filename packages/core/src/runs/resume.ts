@@ -25,7 +25,8 @@ import { outcomeWithChildren } from "./status.ts";
 
 /**
  * `accepted`: recorded. `duplicate`: answered before. `expired`: too late. `invalid`: does not fit the
- * schema, and the wait stays open. `unknown`: not a valid token, or no such run.
+ * schema, and the wait stays open. `unknown`: not a valid token, no such run, or a token of an earlier chapter
+ * or of a deleted run with the same id.
  */
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
