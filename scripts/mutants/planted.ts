@@ -3,6 +3,7 @@ import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
@@ -14,4 +15,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInCalls,
   ...plantedInRuns,
   ...plantedInBuckets,
+  ...plantedInRareCases,
 ];

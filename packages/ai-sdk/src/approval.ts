@@ -17,7 +17,7 @@ import { plain } from "./plain-data.ts";
 /** The answer of a person: `true`, `false`, or this object with a reason for the model. */
 export interface Approval {
   readonly approved: boolean;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 /** Options of an approval. */

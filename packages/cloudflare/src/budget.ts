@@ -12,9 +12,9 @@ export interface BudgetOptions {
    * Requests to the bucket after which nothing more begins. Leave some, because work under way is still
    * recorded.
    */
-  readonly operations?: number;
+  readonly operations?: number | undefined;
   /** Milliseconds after which nothing more begins. */
-  readonly ms?: number;
+  readonly ms?: number | undefined;
 }
 
 /** What one invocation of a Worker may spend. */

@@ -37,9 +37,9 @@ export interface ConsumerOptions {
   /** Where messages for further work are sent. */
   readonly queue: QueueBinding;
   /** What this invocation may spend; without a budget, runs are driven until they stop. */
-  readonly budget?: Budget;
+  readonly budget?: Budget | undefined;
   /** When to check a run again that is driven elsewhere: as long as a lease, 30 s by default. */
-  readonly lookAgainSeconds?: number;
+  readonly lookAgainSeconds?: number | undefined;
 }
 
 /** The two handlers of a Worker that drives runs. */

@@ -22,7 +22,7 @@ export interface R2Binding {
 /** Options of `r2Bucket`. */
 export interface R2Options {
   /** Put before every key, so that several deployments can share a bucket: `orders/`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
 }
 
 const utf8 = new TextEncoder();

@@ -28,9 +28,9 @@ export interface AppOptions extends HostOptions {
 /** Options of `app.sweep`. */
 export interface SweepOptions {
   /** How many runs to advance at most; 1,000 by default. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** How many runs to advance at the same time; 16 by default. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
 }
 
 /** The result of a sweep. */

@@ -14,7 +14,7 @@ import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import type { ListPage } from "./ports/storage.ts";
-import { guard } from "./ports/uncaught.ts";
+import { guard } from "./runs/host.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
 
@@ -168,8 +168,11 @@ class PollingWorker implements Worker {
     const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     const { onDrive } = this.#options;
     let outcome: Outcome<unknown> | null = null;
-    const drive = async (): Promise<void> => {
-      outcome = await this.#app.advance(runId, given);
+    const drive = (): Promise<void> => {
+      const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
+      // A hook that does not await it must not leave a rejection behind.
+      driving.catch(() => {});
+      return driving;
     };
     await (onDrive === undefined ? drive() : onDrive(runId, drive));
     if (outcome !== null) return outcome;

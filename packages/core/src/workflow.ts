@@ -3,6 +3,7 @@
 import type { Context } from "./engine/context.ts";
 import type { Arguments, Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
+import { defined } from "./values/defined.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
@@ -18,7 +19,7 @@ import type { ListPage, ListQuery } from "./ports/storage.ts";
 /** Options of `durable()`: those of the host, and a version. */
 export interface WorkflowOptions extends HostOptions {
   /** Recorded when a run starts, and readable as `ctx.version` for the whole life of the run. */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 
 /** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
@@ -121,7 +122,10 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);
-      return bind({ ...definition, version: more.version ?? definition.version }, { ...options, ...more });
+      return bind(
+        { ...definition, version: more.version ?? definition.version },
+        { ...options, ...defined(more) },
+      );
     },
   };
 }

@@ -55,7 +55,7 @@ describe("a run whose body takes its process along (H58)", () => {
         effects().filter((run) => run === "bad"),
         "its body was not begun again",
       ).toHaveLength(2);
-      expect(await statuses(storage)).toEqual({ completed: neighbours.length, running: 1 });
+      expect(await statuses(storage)).toEqual({ completed: neighbours.length, blocked: 1 });
       expect((await app.get("bad").entries()).map(({ kind }) => kind)).toEqual(["run.started"]);
       last.signal("SIGTERM");
       expect(await last.exit, "the engine itself ends no process").toEqual({ code: 0, signal: null });

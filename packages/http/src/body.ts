@@ -7,7 +7,7 @@
  */
 
 import { HttpError } from "./errors.ts";
-import { type Limits, limitsOf } from "./limits.ts";
+import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
 import { scanJson } from "./json-scan.ts";
 
 export const jsonType = "application/json";
@@ -31,14 +31,14 @@ export function assertType(request: Request, types: readonly string[]): string {
 /**
  * Reads a body as JSON, within the limits. Its type must be `application/json`, and an empty body is refused.
  */
-export async function readJson(request: Request, given?: Partial<Limits>): Promise<unknown> {
+export async function readJson(request: Request, given?: GivenLimits): Promise<unknown> {
   const limits = limitsOf(given);
   assertType(request, [jsonType]);
   return parseJson(await readBytes(request, limits), limits);
 }
 
 /** Reads a body as a form, within the limits. Its type must be `application/x-www-form-urlencoded`. */
-export async function readForm(request: Request, given?: Partial<Limits>): Promise<URLSearchParams> {
+export async function readForm(request: Request, given?: GivenLimits): Promise<URLSearchParams> {
   const limits = limitsOf(given);
   assertType(request, [formType]);
   return parseForm(await readBytes(request, limits), limits);

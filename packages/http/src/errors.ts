@@ -109,8 +109,8 @@ export class HttpError extends Error {
     message: string,
     options: {
       cause?: unknown;
-      details?: Readonly<Record<string, unknown>>;
-      headers?: Readonly<Record<string, string>>;
+      details?: Readonly<Record<string, unknown>> | undefined;
+      headers?: Readonly<Record<string, string>> | undefined;
     } = {},
   ) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);

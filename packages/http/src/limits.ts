@@ -28,4 +28,10 @@ export const defaultLimits: Limits = {
   streams: 1_000,
 };
 
-export const limitsOf = (given: Partial<Limits> | undefined): Limits => ({ ...defaultLimits, ...given });
+/** Some of the limits; an `undefined` counts as left out. */
+export type GivenLimits = { readonly [Name in keyof Limits]?: Limits[Name] | undefined };
+
+export function limitsOf(given: GivenLimits = {}): Limits {
+  const set = Object.entries(given).filter(([, limit]) => limit !== undefined);
+  return { ...defaultLimits, ...(Object.fromEntries(set) as Partial<Limits>) };
+}

@@ -5,7 +5,7 @@ import { schemas } from "./openapi-schemas.ts";
 type Part = Readonly<Record<string, unknown>>;
 
 /** The OpenAPI 3.1 description of a handler that is mounted at `basePath`. */
-export function openApi({ basePath = "" }: { readonly basePath?: string } = {}): Part {
+export function openApi({ basePath = "" }: { readonly basePath?: string | undefined } = {}): Part {
   return {
     openapi: "3.1.0",
     info: {

@@ -4,7 +4,7 @@
 
 import { type App, DurableError } from "@durable/core";
 import { HttpError } from "./errors.ts";
-import { type Limits, limitsOf } from "./limits.ts";
+import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
 
 /** What a request wants to do, for `authorize`. */
 export type ActionType = "start" | "read" | "tokens" | "list" | "stream" | "fork" | "cancel" | "describe";
@@ -31,22 +31,22 @@ export type Authorize = (
 /** Options of `createHandler`. */
 export interface HandlerOptions {
   /** Where the handler is mounted, such as "/durable"; "" by default. */
-  readonly basePath?: string;
+  readonly basePath?: string | undefined;
   /** Called for every request except answers by token. Without it, all of these are refused. */
-  readonly authorize?: Authorize;
+  readonly authorize?: Authorize | undefined;
   /** Limits of requests; see `Limits` for the defaults. */
-  readonly limits?: Partial<Limits>;
+  readonly limits?: GivenLimits | undefined;
   /** Called with errors that were answered with 5xx; by default they are printed as warnings. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
   /** Keeps an edge request alive for work after its answer. */
-  readonly waitUntil?: (work: Promise<unknown>) => void;
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /**
    * A resume is answered after this many milliseconds at the latest, and the run continues in the background.
    * 2,000 by default.
    */
-  readonly answerMs?: number;
+  readonly answerMs?: number | undefined;
   /** Milliseconds between the comments that keep an idle stream open; 15,000 by default. */
-  readonly keepAliveMs?: number;
+  readonly keepAliveMs?: number | undefined;
 }
 
 /** A function that answers requests: for any server that uses the Fetch API. */

@@ -16,9 +16,9 @@ export interface ProfileOptions {
   /** One secret, or several during a rotation: any of them may have signed. */
   readonly secrets: string | readonly string[];
   /** Distinguishes two senders with the same profile, in run ids. The name of the profile by default. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** How many seconds the signed time may differ from now; 300 by default. GitHub signs no time. */
-  readonly toleranceSeconds?: number;
+  readonly toleranceSeconds?: number | undefined;
 }
 
 /** Options of `standardWebhooks`. */
@@ -27,7 +27,7 @@ export interface StandardWebhooksOptions extends ProfileOptions {
    * "webhook" by default: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`. Svix also sends
    * "svix".
    */
-  readonly prefix?: "webhook" | "svix";
+  readonly prefix?: "webhook" | "svix" | undefined;
 }
 
 /** What is known of a message after its signature was verified. */

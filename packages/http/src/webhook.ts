@@ -10,7 +10,7 @@ import { type App, DurableError } from "@durable/core";
 import { assertType, parseJson, readBytes } from "./body.ts";
 import { errorResponse, HttpError, json } from "./errors.ts";
 import { sha256Hex, utf8 } from "./hmac.ts";
-import { type Limits, limitsOf } from "./limits.ts";
+import { type GivenLimits, limitsOf } from "./limits.ts";
 import type { Handler } from "./options.ts";
 import type { Verified, WebhookProfile } from "./webhook-profiles.ts";
 import { toJson } from "./to-json.ts";
@@ -19,11 +19,11 @@ import { toJson } from "./to-json.ts";
 export interface WebhookOptions {
   /** How the sender signs. */
   readonly profile: WebhookProfile;
-  readonly limits?: Partial<Limits>;
+  readonly limits?: GivenLimits | undefined;
   /** Milliseconds since the epoch; the clock of the system by default. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** Called with errors that were answered with 5xx. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /** A message whose signature is valid. */

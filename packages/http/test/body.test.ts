@@ -69,6 +69,14 @@ test("H64 a body of the limit is read, with a length or in pieces; one byte more
   }
 });
 
+test("H64 a limit that is undefined counts as left out", async () => {
+  const limits = { bytes: undefined, depth: undefined, keys: undefined, stringBytes: undefined };
+  const mebibyte = 1024 * 1024;
+  expect(await codeOf(readJson(request(" ".repeat(mebibyte - 2) + "[]"), limits))).toBe("read");
+  expect(await codeOf(readJson(request(" ".repeat(mebibyte - 1) + "[]"), limits))).toBe("body-too-large");
+  expect(await codeOf(readJson(request("[".repeat(65) + "]".repeat(65)), limits))).toBe("body-too-deep");
+});
+
 test("H64 a body without end is refused at the limit, and its stream is cancelled", async () => {
   const piece = new Uint8Array(64 * 1024).fill(0x20);
   const { body, pulled, gone } = inPieces(() => piece);

@@ -7,13 +7,13 @@ export interface S3Options extends Credentials {
   /** The name of the bucket. */
   readonly bucket: string;
   /** `us-east-1` by default; `auto` for R2. */
-  readonly region?: string;
+  readonly region?: string | undefined;
   /** The address of the store, without the bucket; AWS by default. */
-  readonly endpoint?: string;
+  readonly endpoint?: string | undefined;
   /** Put before every key, so that several deployments can share a bucket: `orders/`. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** How long one request may take; 30 s by default. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Sends the requests; the `fetch` of the system by default. */
-  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }

@@ -8,7 +8,7 @@ export interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Only for temporary credentials. */
-  readonly sessionToken?: string;
+  readonly sessionToken?: string | undefined;
 }
 
 /** The service and region that a signature is valid for. */

@@ -77,9 +77,9 @@ const onLists: readonly BucketFault[] = ["lose-request", "busy", "stale-list", "
 export interface FaultyBucketOptions {
   readonly random: Random;
   /** How likely a request meets a fault; 0.2 by default. */
-  readonly rate?: number;
+  readonly rate?: number | undefined;
   /** Which faults may happen; all by default. */
-  readonly faults?: readonly BucketFault[];
+  readonly faults?: readonly BucketFault[] | undefined;
 }
 
 /** A bucket whose requests go wrong. */

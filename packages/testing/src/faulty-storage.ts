@@ -27,9 +27,9 @@ export type Fault =
 export interface FaultOptions {
   readonly world: World;
   /** What goes wrong with this operation, the `index`-th of its kind, from 1; `null` for nothing. */
-  readonly plan?: (operation: Operation, index: number) => Fault | null;
+  readonly plan?: ((operation: Operation, index: number) => Fault | null) | undefined;
   /** How long an operation takes, in virtual milliseconds; nothing by default. */
-  readonly latency?: () => number;
+  readonly latency?: (() => number) | undefined;
 }
 
 /** A storage whose operations go wrong. */

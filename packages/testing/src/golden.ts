@@ -14,11 +14,11 @@ export interface GoldenOptions {
   /** The present code: the workflow, or all workflows that the journals belong to. */
   readonly against: AnyWorkflow | readonly AnyWorkflow[];
   /** Returns the report instead of throwing it when a journal does not replay. */
-  readonly report?: boolean;
+  readonly report?: boolean | undefined;
   /** For code that uses tokens as declared input: the secret of the recorded runs. */
-  readonly secret?: Secret;
+  readonly secret?: Secret | undefined;
   /** For encrypted journals: the cipher they were recorded with. */
-  readonly encryption?: Cipher;
+  readonly encryption?: Cipher | undefined;
 }
 
 interface Source {

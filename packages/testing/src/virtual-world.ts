@@ -1,6 +1,7 @@
 /**
  * A world with virtual time: a wait of thirty days costs nothing, and one seed gives one history. Time stands
- * still while work is running and jumps to the next timer when none is.
+ * still while work is running and jumps to the next timer when none is, so the cost of a span of time is the
+ * number of timers that fire in it.
  */
 
 import { fingerprint, systemWorld, type World } from "@durable/core";
@@ -25,11 +26,11 @@ interface Timer {
 /** Options of `virtualWorld`. */
 export interface VirtualWorldOptions {
   /** For ids and jitter; 1 by default. */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** The time at the start; 2026-01-01 by default. */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** Called before time passes: waits for work in real time, and returns true if there was any. */
-  readonly hold?: () => Promise<boolean>;
+  readonly hold?: (() => Promise<boolean>) | undefined;
 }
 
 /** Turns of the real event loop without activity before time may pass. */
@@ -49,7 +50,8 @@ class Clock {
   /** Grows with every activity that may lead to more. */
   signs = 0;
   readonly #hold: () => Promise<boolean>;
-  #timers: Timer[] = [];
+  /** The next one is the last, so that a jump moves nothing. */
+  readonly #timers: Timer[] = [];
   #order = 0;
 
   constructor(start: number, hold: () => Promise<boolean>) {
@@ -60,22 +62,36 @@ class Clock {
   timer(ms: number, fire: () => void): () => void {
     this.signs += 1;
     const timer: Timer = { at: this.now + Math.max(0, ms), order: this.#order++, fire };
-    this.#timers.push(timer);
+    this.#timers.splice(this.#place(timer), 0, timer);
     return () => this.#remove(timer);
   }
 
   /** Jumps to the next timer due by `until` and fires it; false when there is none. */
   jump(until: number): boolean {
-    const [next] = this.#timers.toSorted((a, b) => a.at - b.at || a.order - b.order);
+    const next = this.#timers.at(-1);
     if (next === undefined || next.at > until) return false;
-    this.#remove(next);
+    this.#timers.pop();
     this.now = Math.max(this.now, next.at);
     next.fire();
     return true;
   }
 
   #remove(timer: Timer): void {
-    this.#timers = this.#timers.filter((other) => other !== timer);
+    const place = this.#place(timer);
+    if (this.#timers[place] === timer) this.#timers.splice(place, 1);
+  }
+
+  /** Where a timer is, or belongs: behind all that fire later. */
+  #place({ at, order }: Timer): number {
+    let low = 0;
+    let high = this.#timers.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const other = this.#timers[middle] as Timer;
+      if (other.at > at || (other.at === at && other.order > order)) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   /** Settles when the real event loop was idle for a few turns and `hold` has nothing to wait for. */

@@ -38,10 +38,9 @@ export interface ChatOptions {
    * Decides about a request: true allows it, a Response is sent as it is. Without it, every request is
    * refused.
    */
-  readonly authorize?: (
-    request: Request,
-    action: ChatAction,
-  ) => boolean | Response | Promise<boolean | Response>;
+  readonly authorize?:
+    | ((request: Request, action: ChatAction) => boolean | Response | Promise<boolean | Response>)
+    | undefined;
   /** The path of the chat; `/api/chat` by default. */
   readonly api?: string | undefined;
   /** Where the list of runs of a chat is kept: use the storage of the app. */

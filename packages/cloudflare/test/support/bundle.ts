@@ -3,10 +3,12 @@
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-export async function bundle(worker: URL): Promise<string> {
+/** `external` names modules that the Worker's runtime has. */
+export async function bundle(worker: URL, external: string[] = []): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [fileURLToPath(worker)],
     bundle: true,
+    external,
     write: false,
     format: "esm",
     target: "es2023",

@@ -70,7 +70,7 @@ export class MemoryStorage implements Storage {
   #order = 0;
 
   /** `now` is the clock of leases; the system's by default. */
-  constructor(options: { readonly now?: () => number } = {}) {
+  constructor(options: { readonly now?: (() => number) | undefined } = {}) {
     this.#now = options.now ?? Date.now;
   }
 
@@ -153,6 +153,7 @@ export class MemoryStorage implements Storage {
       batches: batches.slice(Math.max(0, from - first)),
       length: lengthOf(run),
       deleted,
+      ...(!deleted && { head: run.head }),
       ...(from < first && { from: first }),
       ...(note !== null && { blocked: note }),
     };

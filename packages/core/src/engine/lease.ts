@@ -165,9 +165,10 @@ export class DriverLease {
   #pulse(ms: number): void {
     this.#cancelPulse = this.#world.timer(ms, () => {
       this.watch();
-      const stale = this.#until - this.#world.now() < (this.#ttlMs * 2) / 3;
-      void (stale ? this.renew() : Promise.resolve(true)).then((held) => {
-        if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
+      const left = (): number => this.#until - this.#world.now();
+      void (left() <= this.#ttlMs / 2 ? this.renew() : Promise.resolve(true)).then((held) => {
+        // Appends extend the lease as well, so the next look is when a third of it is left.
+        if (held && this.#driving !== null) this.#pulse(Math.max(left() - this.#ttlMs / 3, this.#ttlMs / 6));
       });
     });
   }

@@ -3,6 +3,7 @@
 import { DurableError } from "../values/errors.ts";
 import { assertName } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
+import { snapshot, type InContext } from "../ports/async-context.ts";
 
 /** `abandoned`: the run does not wait for work that is still running in the scope. */
 export type Closing = "closed" | "abandoned";
@@ -16,6 +17,8 @@ export class Scope {
   readonly #branches = new Set<Scope>();
   readonly #closers = new Set<Closer>();
   #abort: AbortController | null = null;
+  /** Where the signal was first read: an error of a listener belongs to that code. */
+  #inContext: InContext | null = null;
   #reason: { readonly value: unknown } | null = null;
   #closed = false;
 
@@ -29,6 +32,7 @@ export class Scope {
   get signal(): AbortSignal {
     if (this.#abort === null) {
       this.#abort = new AbortController();
+      this.#inContext = snapshot();
       if (this.#reason !== null) this.#abort.abort(this.#reason.value);
     }
     return this.#abort.signal;
@@ -111,7 +115,7 @@ export class Scope {
   abort(reason: unknown): void {
     if (this.#reason !== null) return;
     this.#reason = { value: reason };
-    this.#abort?.abort(reason);
+    this.#inContext?.(() => this.#abort?.abort(reason));
     for (const branch of this.#branches) branch.abort(reason);
   }
 }

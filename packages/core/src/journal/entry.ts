@@ -19,6 +19,8 @@ export interface Ancestor {
   readonly base: number;
   /** Which of its entries the fork does not see. */
   readonly cuts: readonly Cut[];
+  /** Its own ancestors come before it, with these cuts, too. So a long line of forks is not named again by each. */
+  readonly above?: true;
 }
 
 /** Drops calls made at or after position `at`, except in sibling branches; `keep` keeps `key` itself. */

@@ -114,7 +114,7 @@ export class RunState {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
-    if ("wait" in entry) this.#learnWait(entry);
+    if ("wait" in entry) this.learnWait(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
   }
 
@@ -128,7 +128,8 @@ export class RunState {
     return [...this.children.values()].filter(({ over }) => !over);
   }
 
-  #learnWait(entry: Entry & { wait: string }): void {
+  /** An entry whose position is not known has `seq` 0. */
+  learnWait(entry: Entry & { wait: string }): void {
     const state = this.wait(entry.wait);
     this.waits.set(entry.wait, state);
     switch (entry.kind) {
@@ -144,7 +145,7 @@ export class RunState {
         }
         break;
       case "suspend.rejected":
-        if (state.answer?.seq === entry.answer) {
+        if (state.answer !== null && [0, entry.answer].includes(state.answer.seq)) {
           state.answer = null;
           state.answerId = null;
         }

@@ -15,14 +15,16 @@ import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { Ancestor, ChildOf, Entry, Fact } from "./entry.ts";
+import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import { readLine } from "./ancestors.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
+import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
 import { backOff, type World } from "../ports/world.ts";
 
@@ -53,6 +55,8 @@ export interface AppendOptions {
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };
 
 const settleTries = 12;
+/** About one second: a person must free some space, and should hear of it soon. */
+const fullTries = 6;
 
 export class RunJournal {
   readonly locator: string;
@@ -66,12 +70,15 @@ export class RunJournal {
   entries: Entry[] = [];
   /** How many batches have been read or written. */
   position = 0;
+  /** Characters of the batches of this chapter, as a measure of the memory that it takes. */
+  size = 0;
   #writes = 0;
   #seq = 0;
   #inherited: Inherited | null = null;
   #first: Beginning | null = null;
   readonly #chapter: number | undefined;
-  #last: Promise<void> | null = null;
+  /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
+  readonly #turns = new Turns();
   /** True when the run was deleted, and the storage keeps it only for its forks. */
   deleted = false;
   /** Why the run cannot continue, according to the note beside its head. */
@@ -106,12 +113,32 @@ export class RunJournal {
     return journal.exists ? journal : null;
   }
 
+  /**
+   * Reads of a run only what an answer to one of its waits needs: its head, its first entry and the batches that name
+   * the wait. The whole chapter where the storage does not give the head.
+   */
+  static async skim(locator: string, wait: string, options: JournalOptions): Promise<RunJournal | null> {
+    const journal = new RunJournal(locator, options);
+    await journal.#skim(wait);
+    return journal.exists ? journal : null;
+  }
+
   get exists(): boolean {
     return this.position > 0 && !this.deleted;
   }
 
   get runId(): string {
     return this.state.summary.runId;
+  }
+
+  /** True when it holds an earlier chapter, which has ended. */
+  get past(): boolean {
+    return this.#chapter !== undefined && this.#lost;
+  }
+
+  /** Another driver has the run, so this one must not go on. */
+  get lost(): boolean {
+    return this.#lost;
   }
 
   /** The first entry of the chapter. */
@@ -173,13 +200,13 @@ export class RunJournal {
 
   /** Reads the batches that were added since; returns their entries. */
   refresh(): Promise<readonly Entry[]> {
-    return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));
+    return this.#turns.take(async () => (await this.#tail()).flatMap(({ entries }) => entries));
   }
 
   /** Appends facts as one batch. Resolves when it is durable, or when others were first. */
   append(facts: readonly WrittenFact[], options: AppendOptions = {}): Promise<Appended> {
     const { position } = this;
-    return this.#alone(() => {
+    return this.#turns.take(() => {
       // A read that was in progress added entries that the caller has not seen, so the caller decides again.
       if (this.position !== position) return Promise.resolve({ kind: "absorbed", entries: [] });
       return this.#append(facts, options);
@@ -187,18 +214,8 @@ export class RunJournal {
   }
 
   /** Resolves when no read and no append is in progress. */
-  async settled(): Promise<void> {
-    await this.#last;
-  }
-
-  /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.#last === null ? work() : this.#last.then(work);
-    const last = result.then(nothing, nothing).then(() => {
-      if (this.#last === last) this.#last = null;
-    });
-    this.#last = last;
-    return result;
+  settled(): Promise<void> {
+    return this.#turns.settled();
   }
 
   async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
@@ -222,12 +239,14 @@ export class RunJournal {
       try {
         await this.#storage.append(request);
         this.#envelope.landed(wrapped);
+        this.size += request.batch.length;
         const batch = { driver: this.driver, writeId, outside, facts };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;
-        if (tries >= settleTries) throw unsettled(this.runId || summary.runId, settleTries, error);
+        if (tries >= (DurableError.is(error, "storage-full") ? fullTries : settleTries))
+          throw unsettled(this.runId || summary.runId, settleTries, error);
         await backOff(this.#world, tries);
       }
     }
@@ -254,7 +273,11 @@ export class RunJournal {
   }
 
   async #tail(): Promise<TailBatch[]> {
-    const { batches, length, deleted, blobs, blocked, from = this.position } = await this.#readTail();
+    const { batches, length, deleted, blobs, blocked, head, from = this.position } = await this.#readTail();
+    const { createdAt } = this.state.summary;
+    // The id was deleted and is used again: what was read belongs to another run.
+    if (this.position > 0 && (head?.createdAt ?? createdAt) !== createdAt)
+      throw regressed(this.runId, this.position);
     this.deleted = deleted === true;
     this.blocked = blocked ?? null;
     if (length < this.position) throw regressed(this.runId, this.position);
@@ -273,6 +296,7 @@ export class RunJournal {
       const { position } = this;
       const where = `Batch ${position} of run ${this.runId || this.locator}`;
       const read = readBatch(text, where);
+      this.size += text.length;
       try {
         const spot = { runId: this.runId || runIdOf(read), position };
         const [begins] = read.facts;
@@ -280,9 +304,12 @@ export class RunJournal {
           this.#lost = true;
           return learned;
         }
-        const batch = await this.#envelope.unwrap(read, text, spot);
+        // Most batches need nothing that has to be awaited, and a turn for each would be most of a long replay.
+        const opened = this.#envelope.unwrap(read, text, spot);
+        const batch = opened instanceof Promise ? await opened : opened;
         this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
-        learned.push({ batch, entries: await this.#learn(batch) });
+        const entries = this.position === 0 ? await this.#learn(batch) : this.#add(batch);
+        learned.push({ batch, entries });
       } catch (error) {
         // A field that this library did not write may be detected only when it is used. Other errors are passed on,
         // because an ancestor may be unreadable only now.
@@ -300,14 +327,40 @@ export class RunJournal {
       : storage.read(this.locator, this.position);
   }
 
+  async #skim(wait: string): Promise<void> {
+    const { batches, length, deleted, head, from = 0 } = await this.#readTail();
+    // With encryption the whole chapter is read, so that nothing is appended without the right key.
+    const whole = head === undefined || from + batches.length !== length || this.#envelope.seals(batches);
+    if (whole) return void (await this.refresh());
+    this.deleted = deleted === true;
+    this.position = length;
+    const { locator: _, ...summary } = head;
+    Object.assign(this.state.summary, summary);
+    for (const [i, text] of batches.entries()) {
+      if (i > 0 && !text.includes(wait)) continue;
+      const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
+      for (const { fact, at } of facts) {
+        const entry: Entry = { ...fact, at, seq: 0, outside };
+        if (i === 0 && isBeginning(entry)) this.#first = entry;
+        if ("wait" in entry && entry.wait === wait) this.state.learnWait(entry);
+      }
+    }
+  }
+
   async #learn(batch: ReadBatch): Promise<Entry[]> {
+    const [first] = batch.facts;
+    if (first?.fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(first.fact, first.at);
+    return this.#add(batch);
+  }
+
+  #add(batch: ReadBatch): Entry[] {
     const learned: Entry[] = [];
     const { position } = this;
     this.position += 1;
     for (const { fact, at } of batch.facts) {
-      if (fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(fact, at);
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
-      const entry: Entry = { ...fact, at, seq: ++this.#seq, outside: batch.outside };
+      // The fact itself becomes the entry: it was made for this batch, and its text is written.
+      const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#first = entry;
       this.entries.push(entry);
       this.state.learn(entry, position);
@@ -319,29 +372,17 @@ export class RunJournal {
   /** A chapter begins: nothing of the one before is needed. */
   #turnPage(base: number): void {
     this.entries = [];
+    this.size = 0;
     this.state = new RunState();
     this.#inherited = null;
     this.#seq = base;
   }
 
-  /** The first batch of a fork names all ancestors, so they are read concurrently, at any depth. */
+  /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const texts = await Promise.all(forked.ancestry.map((ancestor) => readAncestor(this.#storage, ancestor)));
-    for (const [i, { blobs }] of texts.entries())
-      await this.#envelope.learn(blobs, { runId: forked.ancestry[i]?.runId ?? "", own: false });
-    const journals = forked.ancestry.map(async ({ runId, base, from = 0 }, index) => {
-      let seq = base;
-      const entries: Entry[] = [];
-      for (const [i, text] of (texts[index]?.batches ?? []).entries()) {
-        const position = from + i;
-        const read = readBatch(text, `Batch ${position} of run ${runId}`);
-        const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
-        for (const { fact, at: time } of facts) entries.push({ ...fact, at: time, seq: ++seq, outside });
-      }
-      return entries;
-    });
+    const { ancestry, journals } = await readLine(forked.ancestry, this.#storage, this.#envelope);
     const own = { ...forked, at, seq: forked.base + 1, outside: false };
-    this.#inherited = inherit(forked.ancestry, await Promise.all(journals), own);
+    this.#inherited = inherit(ancestry, journals, own);
     this.#seq = forked.base;
     for (const entry of this.#inherited.entries) {
       this.entries.push(entry);
@@ -350,19 +391,7 @@ export class RunJournal {
   }
 }
 
-async function readAncestor(
-  storage: Storage,
-  { runId, length, from = 0 }: Ancestor,
-): Promise<Pick<ReadReply, "batches" | "blobs">> {
-  const { batches, blobs, from: first = from } = await storage.read(locatorOf(runId), from);
-  if (first !== from || from + batches.length < length)
-    throw incomplete(runId, first !== from ? 0 : from + batches.length, length);
-  return { batches: batches.slice(0, length - from), ...(blobs === undefined ? {} : { blobs }) };
-}
-
 /** The run id in a first batch; empty for other batches. */
 function runIdOf({ facts: [first] }: ReadBatch): string {
   return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }
-
-function nothing(): void {}

@@ -9,7 +9,7 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
 import { isSettlement, traitsOf } from "./kinds.ts";
-import { areSiblings, isWithin, stepAsked } from "./keys.ts";
+import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 
 export interface Inherited {
   readonly entries: Entry[];
@@ -21,9 +21,9 @@ export interface Inherited {
 }
 
 /** The first entry of a run or of a chapter. */
-export type Beginning = Extract<Entry, { kind: "run.started" | "run.forked" | "run.continued" }>;
+export type Beginning<V = Json> = Extract<Entry<V>, { kind: "run.started" | "run.forked" | "run.continued" }>;
 
-export function isBeginning(entry: Entry): entry is Beginning {
+export function isBeginning<V>(entry: Entry<V>): entry is Beginning<V> {
   return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
 }
 
@@ -58,7 +58,11 @@ export function inherit(
     seeds.push({ runId, seed: first?.nonce ?? runId, upTo: base + own.length });
   });
   if (forked.input !== undefined) input = forked.input;
-  return { entries: applyEdits(view, forked, []), input, seeds, clock };
+  // A wait is known by its id in this run, so that a token of the fork finds what was inherited.
+  const entries = applyEdits(view, forked, []).map((entry) =>
+    "key" in entry && "wait" in entry ? { ...entry, wait: waitOf(entry.key, forked.nonce ?? null) } : entry,
+  );
+  return { entries, input, seeds, clock };
 }
 
 function whatSettled(view: readonly Entry[]): Entry[] {

@@ -7,8 +7,8 @@
 export interface BucketQuery {
   readonly prefix: string;
   /** Only keys that sort after this one. */
-  readonly after?: string;
-  readonly limit?: number;
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** A page of keys. */

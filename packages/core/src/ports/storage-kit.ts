@@ -19,8 +19,8 @@ export function noted(head: RunHead, note: BlockedNote | null): RunHead {
 }
 
 /** From which position a run reads one of its ancestors. */
-export function readsFrom({ ancestors, readsFrom: from = [] }: RunHead, ancestor: string): number {
-  return from[ancestors.indexOf(ancestor)] ?? 0;
+export function readsFrom(head: Pick<RunHead, "ancestors" | "readsFrom">, ancestor: string): number {
+  return head.readsFrom?.[head.ancestors.indexOf(ancestor)] ?? 0;
 }
 
 /** Parses a cursor `wakeAt:id`, for storages that number their runs in the order of creation. */

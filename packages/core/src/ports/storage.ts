@@ -120,6 +120,8 @@ export interface ReadReply {
   readonly blobs?: Readonly<Record<string, string>>;
   /** True for a run that was deleted and is kept only for forks that read it. */
   readonly deleted?: boolean;
+  /** The head that the latest batch was appended with. Without it, an answer has to decode the whole chapter. */
+  readonly head?: RunHead;
   /** The position of the first batch, where it is not the one that was asked for: earlier ones were dropped. */
   readonly from?: number;
   /** The note of the run, unless it is void. */

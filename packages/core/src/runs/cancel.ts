@@ -9,7 +9,8 @@
 import { writeFact } from "../journal/fact-text.ts";
 import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { ChildOf, Fact } from "../journal/entry.ts";
+import type { UnneededChild } from "../engine/child-runs.ts";
+import type { Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -40,7 +41,8 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
   while (journal.state.end === null) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
-      await cancelChild(host, { runId: child, workflow, childOf: { runId: journal.runId, key, after } });
+      const childOf = { runId: journal.runId, key, after };
+      await cancelChild(host, { runId: child, workflow, childOf, plain: journal.nonce === null });
     }
     const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
@@ -70,26 +72,24 @@ async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
 }
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
-export async function cancelChild(
-  host: Host,
-  child: { readonly runId: string; readonly workflow: string; readonly childOf: ChildOf },
-): Promise<void> {
-  const { runId, workflow, childOf } = child;
+export async function cancelChild(host: Host, child: UnneededChild): Promise<void> {
+  const { runId, workflow, childOf, plain } = child;
   const reason = `Run ${childOf.runId} does not need it any more.`;
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return end(host, journal, reason);
   const unborn = RunJournal.create(runId, await host.journals());
-  const nonce = newNonce(host.world, runId);
-  const started = {
-    kind: "run.started",
-    runId,
-    workflow,
-    version: null,
-    input: null,
-    childOf,
-    nonce,
-  } as const;
-  const facts: Fact<Json>[] = [started, { kind: "run.cancelled", reason }];
+  const facts: Fact<Json>[] = [
+    {
+      kind: "run.started",
+      runId,
+      workflow,
+      version: null,
+      input: null,
+      childOf,
+      ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
+    },
+    { kind: "run.cancelled", reason },
+  ];
   try {
     await unborn.append(
       facts.map((fact) => writeFact(fact, host.world.now())),

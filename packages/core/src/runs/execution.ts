@@ -17,8 +17,10 @@ import { DurableError, describeError } from "../values/errors.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
-import { guard } from "../ports/uncaught.ts";
-import type { Host } from "./host.ts";
+import type { ListPage, RunHead } from "../ports/storage.ts";
+import { limits } from "../values/limits.ts";
+import { listRuns } from "./lookup.ts";
+import { guard, type Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
@@ -28,6 +30,9 @@ type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
 const quietMs = 60_000;
 
+/** Up to so many open children are each looked at; more of them are listed. */
+const fewChildren = 4;
+
 export class Execution implements Parked {
   readonly definition: Definition;
   readonly journal: RunJournal;
@@ -36,6 +41,7 @@ export class Execution implements Parked {
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
   #stopped: Promise<unknown> = Promise.resolve();
+  #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
   private constructor(host: Host, definition: Definition, engine: Engine, lease: DriverLease) {
     this.#host = host;
@@ -72,6 +78,7 @@ export class Execution implements Parked {
       lease,
       children: {
         drive: (child) => driveChild(child, execution.#options),
+        headOf: (child) => execution.#headOf(child),
         cancel: (child) => cancelChild(host, child),
       },
       reportEnd: (end) => reportToParent(host, journal, end),
@@ -109,6 +116,7 @@ export class Execution implements Parked {
     const { runId } = this.journal;
     const { signal, patience } = options;
     this.#options = options;
+    this.#heads = null;
     const leave = (): void => this.#engine.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
@@ -122,7 +130,7 @@ export class Execution implements Parked {
     try {
       const stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
-      const asleep = this.journal.state.summary.status === "suspended";
+      const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
     } finally {
@@ -130,6 +138,13 @@ export class Execution implements Parked {
       signal?.removeEventListener("abort", leave);
       leaveGuard();
     }
+  }
+
+  /** From one list of all children, made once per drive. */
+  async #headOf(child: string): Promise<RunHead | undefined> {
+    if (this.journal.state.openChildren().length <= fewChildren) return undefined;
+    this.#heads ??= childHeads(this.#host, this.journal.runId);
+    return (await this.#heads).get(child);
   }
 
   /** A child of the run, driven in this process, too, is about to end. */
@@ -176,6 +191,16 @@ export class Execution implements Parked {
     };
     this.#host.background(`run ${this.journal.runId}`, again());
   }
+}
+
+async function childHeads(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
+  const heads = new Map<string, RunHead>();
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: ListPage = await listRuns(host, { parent, cursor, limit: limits.listPage });
+    for (const head of page.runs) heads.set(head.runId, head);
+    cursor = page.next;
+  }
+  return heads;
 }
 
 /** Calls the function. Its result is encoded at once, so that later changes to the value have no effect. */

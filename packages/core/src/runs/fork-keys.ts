@@ -24,9 +24,9 @@ export interface Edited {
 /** Where a fork goes back to. A name is enough where it is unique; otherwise give the key. */
 export interface Places {
   /** Runs this step again, and what depends on it. */
-  readonly from?: string | readonly string[];
+  readonly from?: string | readonly string[] | undefined;
   /** Keeps this step, and runs again what depends on it. */
-  readonly after?: string | readonly string[];
+  readonly after?: string | readonly string[] | undefined;
 }
 
 /** The keys of the parent. */

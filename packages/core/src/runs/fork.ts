@@ -23,15 +23,17 @@ import type { Storage } from "../ports/storage.ts";
 /** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
   /** Recorded outputs to replace, by key; what depends on them runs again. */
-  readonly edit?: Readonly<Record<string, unknown>>;
+  readonly edit?: Readonly<Record<string, unknown>> | undefined;
   /** Another input for the fork; that of the parent by default. */
-  readonly input?: Input;
+  readonly input?: Input | undefined;
+  /** The chapter to fork; the current one by default. */
+  readonly chapter?: number | undefined;
   /** A short text that distinguishes this fork from others, for lists. */
-  readonly label?: string;
+  readonly label?: string | undefined;
   /**
    * The id of the fork; random by default. If a fork of the same parent has this id, that one is returned.
    */
-  readonly id?: string;
+  readonly id?: string | undefined;
 }
 
 const forkOptions = ["from", "after", "edit", "input", "label", "id", "chapter"];
@@ -79,7 +81,7 @@ export async function forkOf(
       `The fork of run ${parentId} has no place to go back to. Pass { from }, { after } or { edit }.`,
     );
   }
-  const input = "input" in options ? { input: await encodeInput(definition, options.input) } : {};
+  const input = options.input !== undefined ? { input: await encodeInput(definition, options.input) } : {};
   const fact: Forked = {
     kind: "run.forked",
     runId,
@@ -148,6 +150,9 @@ async function checkedEdits(
   };
 }
 
+/** How many ancestors a fork names at most, besides the one that stands for all before it. */
+const longestLine = 16;
+
 function checkedLabel(label: string | undefined): string | null {
   if (label === undefined) return null;
   const text = typeof label === "string" ? scrub(label) : "\n";
@@ -161,12 +166,18 @@ function checkedLabel(label: string | undefined): string | null {
 /** The parent's ancestors and the parent itself, each with those new cuts that remove something from it. */
 function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   const { first } = parent;
-  const above = first.kind === "run.forked" ? first.ancestry : [];
+  const named = first.kind === "run.forked" ? first.ancestry : [];
   const base = first.seq - 1;
   const { chapter: from } = parent.state.summary;
   const own = { runId: parent.runId, length: parent.position, base, cuts: [] };
-  const runs: readonly Ancestor[] = [...above, from === undefined ? own : { ...own, from }];
+  // At the end of a long line the parent stands for all before it.
+  const anchored = named.length >= longestLine;
+  const runs: readonly Ancestor[] = [
+    ...(anchored ? [] : named),
+    { ...own, ...(from === undefined ? {} : { from }), ...(anchored ? ({ above: true } as const) : {}) },
+  ];
   const line = runs.map((run, i): Ancestor => {
+    if (run.above) return { ...run, cuts: [...run.cuts, ...cuts] };
     // Entries before the base of the next run in the line belong to this run or its ancestors.
     const end = runs[i + 1]?.base ?? parent.seq;
     const theirs = parent.entries.filter((entry) => "key" in entry && entry.seq <= end) as CalledEntry[];
@@ -177,6 +188,7 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
   });
   // A fork that contributes nothing of its own is left out, so that a long line of forks does not cost reads.
   const gives =
+    anchored ||
     first.kind !== "run.forked" ||
     first.edits.length > 0 ||
     first.input !== undefined ||

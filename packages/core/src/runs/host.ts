@@ -9,35 +9,39 @@ import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
+import { Turns } from "../values/turns.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
+
+/** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
+export { guard } from "#default-storage";
 
 /** Options that workflows and apps share. */
 export interface HostOptions {
   /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
-  readonly storage?: Storage;
+  readonly storage?: Storage | undefined;
   /** Signs resume tokens. SQLite creates one beside its file by default; other storages need one. */
-  readonly secret?: Secret;
+  readonly secret?: Secret | undefined;
   /** Encrypts what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. Off by default. */
-  readonly encryption?: Cipher;
+  readonly encryption?: Cipher | undefined;
   /** Waits shorter than this are held in memory; longer ones park the run. 60 s by default. */
-  readonly patience?: Duration;
+  readonly patience?: Duration | undefined;
   /**
    * How long work may go on after its workflow has returned. Then its signal aborts, the end is recorded, and
    * the outcome names it as `abandoned`. 5 s by default.
    */
   readonly linger?: Duration | undefined;
   /** How long a silent driver on another host counts as alive. 30 s by default. */
-  readonly lease?: Duration;
+  readonly lease?: Duration | undefined;
   /** Keeps an edge request alive for work in the background. */
-  readonly waitUntil?: (work: Promise<unknown>) => void;
+  readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /**
    * How many parked runs stay in memory, so that an answer to them needs no replay. 100 by default on Node,
    * Bun and Deno; 0 on the edge, where no promise outlives its request, and with a `world` of your own.
    */
-  readonly warm?: number;
+  readonly warm?: number | undefined;
   /** Clock, random source and timers: for tests and simulation. */
-  readonly world?: World;
+  readonly world?: World | undefined;
 }
 
 /** The names of the options that workflows and apps share. */
@@ -68,6 +72,7 @@ export class Host {
   /** From a workflow's name to its code. */
   readonly find: Find;
   readonly parked: ParkedRuns;
+  readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
 
@@ -81,6 +86,15 @@ export class Host {
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
     // An invalid secret fails when the program starts, not when the first run suspends.
     if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
+  }
+
+  /** One piece of work on a run at a time, so that many in this process do not contend for the next position. */
+  async inTurn<T>(locator: string, work: () => Promise<T>): Promise<T> {
+    const turns = this.#turns.get(locator) ?? new Turns();
+    this.#turns.set(locator, turns);
+    const result = turns.take(work);
+    void turns.settled().then(() => turns.idle && this.#turns.delete(locator));
+    return result;
   }
 
   /** The options for opening a journal. */

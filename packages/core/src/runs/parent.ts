@@ -23,11 +23,16 @@ export async function reportToParent(
       : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
   // A parent that this process drives adds the report to its next write.
   if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
-  const parent = await openJournal(host, locatorOf(childOf.runId));
+  const locator = locatorOf(childOf.runId);
+  const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   if (parent === null) return;
-  while (parent.state.end === null) {
-    const child = parent.state.children.get(key);
-    if (child === undefined || child.over || child.opened.child !== runId) return;
-    await parent.append([writeFact(childEnd, host.world.now())], { outside: true });
+  try {
+    for (let child; parent.state.end === null;) {
+      child = parent.state.children.get(key);
+      if (child === undefined || child.over || child.opened.child !== runId) return;
+      await parent.append([writeFact(childEnd, host.world.now())], { outside: true });
+    }
+  } finally {
+    host.parked.checkIn(parent);
   }
 }

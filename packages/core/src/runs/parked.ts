@@ -1,7 +1,8 @@
 /**
  * Parked runs whose function is still in memory: in this process they continue without a replay.
  *
- * parked.1. At most `limit` runs are kept; the one that was parked first is dropped first.
+ * parked.1. At most `limit` runs are kept, with journals of at most `mostText` characters together; the one that was
+ *     parked first is dropped first.
  * parked.2. An execution has one user at a time: it is checked out, then taken or checked in, and not used by others
  *     in between.
  * parked.3. An execution that missed entries of another driver is dropped, and the journal is read and replayed.
@@ -27,12 +28,13 @@ export interface Parked {
   drive(given: { onReplayEnd?: OnReplayEnd | undefined; options: AdvanceOptions }): Promise<Stop>;
 }
 
-/** Runs with more entries are not kept, so that memory is limited by their size and not only by their number. */
-const longestKept = 10_000;
+/** Characters of the journals of all runs that are kept, so that memory is limited, and not only their number. */
+const mostText = 64 * 1024 * 1024;
 
 export class ParkedRuns {
   readonly #limit: number;
   readonly #kept = new Map<string, Parked>();
+  #text = 0;
   readonly #out = new Map<RunJournal, Parked>();
 
   constructor(limit: number) {
@@ -41,19 +43,28 @@ export class ParkedRuns {
 
   /** Keeps an execution that was parked. */
   keep(execution: Parked): void {
-    const { locator, entries, state } = execution.journal;
-    if (this.#limit === 0 || entries.length > longestKept || state.end !== null) return;
-    this.#kept.delete(locator);
+    const { locator, state } = execution.journal;
+    if (this.#limit === 0 || state.end !== null) return;
+    this.#drop(locator);
     this.#kept.set(locator, execution);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > this.#limit && oldest !== undefined) this.#kept.delete(oldest);
+    this.#text += execution.journal.size;
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= this.#limit && this.#text <= mostText) return;
+      this.#drop(oldest);
+    }
+  }
+
+  /** Takes an execution out. Its journal does not grow while it is kept. */
+  #drop(locator: string): Parked | undefined {
+    const execution = this.#kept.get(locator);
+    if (this.#kept.delete(locator)) this.#text -= execution?.journal.size ?? 0;
+    return execution;
   }
 
   /** Checks out the journal of a parked execution, brought up to date; `null` when none can continue. */
   async checkOut(locator: string): Promise<RunJournal | null> {
-    const execution = this.#kept.get(locator);
+    const execution = this.#drop(locator);
     if (execution === undefined) return null;
-    this.#kept.delete(locator);
     const { journal } = execution;
     this.#out.set(journal, execution);
     try {
@@ -88,7 +99,7 @@ export class ParkedRuns {
   /** The code continued by itself. True when the execution is not checked out, so that the caller must drive it. */
   resumedItself(execution: Parked): boolean {
     if (this.#out.has(execution.journal)) return false;
-    this.#kept.delete(execution.journal.locator);
+    this.#drop(execution.journal.locator);
     return true;
   }
 }

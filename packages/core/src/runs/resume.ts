@@ -14,11 +14,12 @@ import { writeFact } from "../journal/fact-text.ts";
 import type { Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
-import type { RunJournal } from "../journal/journal.ts";
+import { RunJournal } from "../journal/journal.ts";
+import type { Keyring } from "../journal/tokens.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { definitionOf, openJournal } from "./lookup.ts";
+import { definitionOf, openJournal, openRun } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
 
@@ -68,21 +69,25 @@ function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number)
   return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;
 }
 
+type Named = NonNullable<ReturnType<Keyring["verify"]>>;
+
+/** The run and the wait that a token names; `null` for one that was not signed here. */
+async function verified(host: Host, token: string): Promise<Named | null> {
+  const keyring = await host.keyring();
+  if (keyring instanceof DurableError) throw keyring;
+  return keyring.verify(token);
+}
+
 async function find(
   host: Host,
   token: string,
   { value, options }: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
-  const keyring = await host.keyring();
-  if (keyring instanceof DurableError) throw keyring;
-  const named = keyring.verify(token);
-  const journal =
-    named === null
-      ? null
-      : ((await host.parked.checkOut(named.locator)) ?? (await openJournal(host, named.locator)));
-  return named === null || journal === null
-    ? null
-    : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
+  const named = await verified(host, token);
+  if (named === null) return null;
+  const { locator, wait } = named;
+  const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
+  return journal === null ? null : { journal, answer: { wait, value, answerId: options.id ?? null } };
 }
 
 /** Checks the answer against the schema of the wait, appends it, and drives the run until it stops. */
@@ -133,7 +138,9 @@ async function resumeFound(
   }
   // The driver with the lease may have released it just before the answer was appended. Then this process drives.
   if (stop.kind === "left" && !leased.owned && isDue(journal, placed.result)) {
-    return { ...placed.result, outcome: await advance(host, definition, journal) };
+    // A journal that has seen another driver writes nothing more, so it is opened anew.
+    const current = journal.lost ? await openRun(host, journal.runId) : journal;
+    return { ...placed.result, outcome: await advance(host, definition, current) };
   }
   const outcome = await outcomeAfter(host, journal, stop);
   if (journal.state.end !== null) wakeParent(host, journal);
@@ -201,12 +208,39 @@ function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<J
 
 /** Only appends the answer, without running code. The wait checks it when it is reached. */
 export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
-  const found = await find(host, token, answered);
-  if (found === null) return { status: "unknown" };
-  try {
-    return await deliverFound(host, found);
-  } finally {
-    host.parked.checkIn(found.journal);
+  const named = await verified(host, token);
+  if (named === null) return { status: "unknown" };
+  return host.inTurn(named.locator, async () => {
+    const skimmed = await deliverToOpenWait(host, named, answered);
+    if (skimmed !== null) return skimmed;
+    const found = await find(host, token, answered);
+    if (found === null) return { status: "unknown" };
+    try {
+      return await deliverFound(host, found);
+    } finally {
+      host.parked.checkIn(found.journal);
+    }
+  });
+}
+
+/** The usual answer, to a wait that is open: nothing else of the run is decoded. `null` in any other case. */
+async function deliverToOpenWait(
+  host: Host,
+  { locator, wait }: Named,
+  { value, options }: Answered,
+): Promise<ResumeResult | null> {
+  for (;;) {
+    const journal = await RunJournal.skim(locator, wait, await host.journals());
+    const { status } = journal?.state.summary ?? {};
+    const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
+    if (!isOpen || (status !== "suspended" && status !== "running")) return null;
+    const answer = { wait, value, answerId: options.id ?? null };
+    if (refusalOf(journal, answer, host.world.now()) !== null) return null;
+    const fact = writeFact(rawFact(journal, answer), host.world.now());
+    const { kind } = await journal.append([fact], { outside: true });
+    const { runId } = journal;
+    if (kind === "landed")
+      return { status: "accepted", outcome: { runId, recorded: false, status: "running" } };
   }
 }
 

@@ -18,7 +18,7 @@ export class Suspects {
 
   /** `maxStarts`: how often a run may be started without progress. Alone, it is started once at the least. */
   constructor(maxStarts: number) {
-    const beside = Math.min(maxStarts, startsBeside);
+    const beside = Math.max(1, Math.min(maxStarts - 1, startsBeside));
     this.#limits = { beside, alone: Math.max(maxStarts, beside + 1) };
   }
 

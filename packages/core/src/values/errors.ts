@@ -61,7 +61,7 @@ export class DurableError extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    options: { cause?: unknown; details?: Readonly<Record<string, unknown>> } = {},
+    options: { cause?: unknown; details?: Readonly<Record<string, unknown>> | undefined } = {},
   ) {
     super(scrub(message), "cause" in options ? { cause: options.cause } : undefined);
     this.name = "DurableError";

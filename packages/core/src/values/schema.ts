@@ -1,5 +1,6 @@
 /** Standard Schema (zod, valibot, arktype, ...): its types, validation, and JSON Schema for forms. */
 
+import { describeError } from "./errors.ts";
 import { scrub } from "./scrub.ts";
 
 /**
@@ -42,6 +43,10 @@ export async function validate(
   if (result.issues === undefined) return { ok: true, value: result.value };
   return { ok: false, issues: result.issues.map(describeIssue).join("; ") };
 }
+
+/** Like `validate`; a value whose check throws does not fit. */
+export const fits: typeof validate = (schema, value) =>
+  validate(schema, value).catch((error: unknown) => ({ ok: false, issues: describeError(error) }));
 
 function describeIssue(issue: SchemaIssue): string {
   const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");

@@ -1,6 +1,6 @@
-import { createApp, createWorker, durable, DurableError, type Storage } from "@durable/core";
-import { expect, test } from "vitest";
-import { lab, outputOf, pause, type Lab } from "../support/behaviour-lab.ts";
+import { createApp, createWorker, durable, DurableError, Journal, type Storage } from "@durable/core";
+import { describe, expect, test } from "vitest";
+import { lab, outputOf, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 import { silent } from "../support/behaviour-lives.ts";
 import { slow } from "../support/worker-lab.ts";
 import { numbered, record, statuses } from "../support/worker-runs.ts";
@@ -108,3 +108,76 @@ test.each(["storage-busy", "storage-failed", "storage-full"] as const)(
     expect(refused).toBeGreaterThan(3);
   },
 );
+
+/** A storage whose appends are refused with that code from now on, and counted. */
+function refusing({ storage, world }: Lab, code: "storage-full" | "storage-busy") {
+  const tries: number[] = [];
+  const append = (): Promise<never> => {
+    tries.push(world.now());
+    return Promise.reject(new DurableError(code, "Not now."));
+  };
+  return { tries, refused: { ...silent({ storage, world } as Lab), append } as Storage };
+}
+
+/** How long a call took until it failed, in virtual time, and with which code. */
+async function failedAfter({ world }: Lab, call: () => Promise<unknown>): Promise<[unknown, number]> {
+  const started = world.now();
+  const code = await world.run(
+    call().then(
+      () => "no failure",
+      (error: unknown) => (DurableError.is(error) ? error.code : error),
+    ),
+  );
+  return [code, world.now() - started];
+}
+
+describe("H73 a full disk", () => {
+  const flow = durable("wait", async (ctx) => [await ctx.suspend("ok"), await ctx.step("after", () => 1)]);
+  const calls: Record<string, (on: Lab, storage: Storage, token: string) => Promise<unknown>> = {
+    run: (on, storage) => flow.with({ ...on, storage }).run(undefined, { id: "new" }),
+    start: (on, storage) => flow.with({ ...on, storage }).start(undefined, { id: "new" }),
+    resume: (on, storage, token) => flow.with({ ...on, storage }).resume(token, 1),
+    deliver: (on, storage, token) => createApp({ ...on, storage, workflows: [flow] }).deliver(token, 1),
+    cancel: (on, storage) => flow.with({ ...on, storage }).cancel("r"),
+    fork: (on, storage) => flow.with({ ...on, storage }).fork("r", { from: "ok" }),
+    record: async (on, storage) => (await Journal.open("j", { ...on, storage })).record("k", () => 1),
+  };
+
+  test.each(Object.entries(calls))("is reported by %s within two seconds", async (_, call) => {
+    const on = lab();
+    const token = tokenOf(await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" })));
+    const { tries, refused } = refusing(on, "storage-full");
+    const [code, ms] = await failedAfter(on, () => call(on, refused, token));
+    expect(code).toBe("storage-full");
+    expect(ms).toBeLessThan(2_000);
+    expect(ms, "but space may be freed at once").toBeGreaterThan(500);
+    expect(tries.length).toBeGreaterThan(3);
+    expect(tries.length).toBeLessThan(8);
+  });
+
+  test("is reported by a run within two seconds of the step that could not be recorded, which runs again later", async () => {
+    const on = lab();
+    const { flow: long, bodies } = tenSeconds(on);
+    let full = false;
+    const storage: Storage = {
+      ...silent(on),
+      append: (request) =>
+        full ? Promise.reject(new DurableError("storage-full", "Full.")) : on.storage.append(request),
+    };
+    void on.world.timer(9_000, () => (full = true));
+    const bound = long.with({ ...on, storage });
+    const [code, ms] = await failedAfter(on, () => bound.run(undefined, { id: "r" }));
+    expect([code, bodies.length]).toEqual(["storage-full", 1]);
+    expect(ms).toBeLessThan(12_000);
+    full = false;
+    expect(outputOf(await on.world.run(bound.run(undefined, { id: "r" })))).toBe("done");
+  });
+
+  test("other outages are waited for as long as before", async () => {
+    const on = lab();
+    const { tries, refused } = refusing(on, "storage-busy");
+    const [code, ms] = await failedAfter(on, () => flow.with({ ...on, storage: refused }).run());
+    expect([code, tries.length]).toEqual(["storage-busy", 12]);
+    expect(ms).toBeGreaterThan(10_000);
+  });
+});

@@ -1,3 +1,4 @@
+import { waitOf } from "../../src/journal/keys.ts";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "../../src/journal/entry.ts";
@@ -24,7 +25,7 @@ const step = (key: string, at: number, value: Json = key): Fact<Json> => ({
   attempt: 1,
   startedAt: 5,
 });
-const wait = (key: string): string => `wait of ${key}`;
+const wait = (key: string): string => waitOf(key, null);
 const opened = (key: string, at: number): Fact<Json> => ({
   kind: "suspend.opened",
   key,

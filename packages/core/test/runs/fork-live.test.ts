@@ -1,3 +1,4 @@
+import { locatorOf } from "../../src/journal/keys.ts";
 import { createHash } from "node:crypto";
 import { createApp, durable, type Run } from "@durable/core";
 import { countingStorage, faultyStorage } from "@durable/testing";
@@ -119,21 +120,20 @@ test("H44 a fork of a fork to depth 100, some with steps of their own: it ends t
     ...Array.from({ length: steps }, (_, n) => `s${n} by d${n * 5}`),
     "nobody",
   ]);
-  expect(storage.counts.reads, "each ancestor that gives something is read once").toBe(
-    head!.ancestors.length + 1,
-  );
-  expect(head!.ancestors.length).toBeLessThanOrEqual(steps);
+  expect(storage.counts.reads, "each ancestor that gives something is read once").toBe(steps + 1);
+  // A long line is not named again by each fork: one of them stands for all before it.
+  expect(head!.ancestors.length).toBeLessThanOrEqual(17);
   // With the last reader all of them go.
   await app.delete(`d${depth}`);
-  for (const locator of [head!.locator, ...head!.ancestors])
-    expect((await on.storage.read(locator)).length).toBe(0);
+  for (let n = 0; n <= depth; n++) expect((await on.storage.read(locatorOf(`d${n}`))).length).toBe(0);
 });
 
-test("H44 the batch of a fork grows with its depth, not with the square of it", async () => {
+test("H44 the batch of a fork does not grow with its depth", async () => {
   const on = lab();
-  await descend(on, 40, 1);
+  await descend(on, 60, 1);
   const size = async (n: number): Promise<number> => (await batchesOf(on, `d${n}`))[0]!.length;
-  expect((await size(40)) / (await size(20))).toBeLessThan(2.5);
+  const sizes = await Promise.all(Array.from({ length: 60 }, (_, n) => size(n + 1)));
+  expect(Math.max(...sizes.slice(30)) / Math.max(...sizes.slice(0, 30))).toBeLessThan(1.2);
 });
 
 test("H44 a fork made inside a step is the same run on replay, wherever its maker dies", async () => {

@@ -17,6 +17,7 @@ const programs = {
   "remote-child.ts": new URL("../adapters/remote/support/child.ts", import.meta.url),
   "sqlite-child-boot.ts": new URL("../adapters/sqlite/support/child-boot.ts", import.meta.url),
   "sqlite-child-default.ts": new URL("../adapters/sqlite/support/child-default.ts", import.meta.url),
+  "sqlite-child-deleted.ts": new URL("../adapters/sqlite/support/child-deleted.ts", import.meta.url),
   "sqlite-child-driver.ts": new URL("../adapters/sqlite/support/child-driver.ts", import.meta.url),
   "sqlite-child-flow.ts": new URL("../adapters/sqlite/support/child-flow.ts", import.meta.url),
   "sqlite-child-full.ts": new URL("../adapters/sqlite/support/child-full.ts", import.meta.url),
@@ -27,6 +28,7 @@ const programs = {
   "sqlite-child-readonly.ts": new URL("../adapters/sqlite/support/child-readonly.ts", import.meta.url),
   "sqlite-child-writer.ts": new URL("../adapters/sqlite/support/child-writer.ts", import.meta.url),
   "stream-child.ts": new URL("../engine/calls/support/stream-child.ts", import.meta.url),
+  "uncaught-child.ts": new URL("../ports/support/uncaught-child.ts", import.meta.url),
 };
 
 /** Stripped and compiled sources, by content: a child starts in a third of the time. */

@@ -14,17 +14,17 @@ type FetchHandler = (request: Request) => Promise<Response> | Response;
 /** Options of `serve`. */
 export interface ServeOptions {
   /** A free port by default. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** "127.0.0.1" by default: not reachable from other machines. */
-  readonly hostname?: string;
+  readonly hostname?: string | undefined;
   /** Connections at the same time; 1,000 by default. */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** Milliseconds in which a request must arrive, its body included; 30,000 by default. */
-  readonly requestMs?: number;
+  readonly requestMs?: number | undefined;
   /** Milliseconds that `close` waits for requests under way; 10,000 by default. */
-  readonly closeMs?: number;
+  readonly closeMs?: number | undefined;
   /** Called with what a handler threw; by default it is written to stderr. */
-  readonly onError?: (error: unknown) => void;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /** A running server. */

@@ -22,9 +22,9 @@ export type OpenBucket = () => Promise<BucketHandle>;
 /** Options of the tests of buckets. */
 export interface BucketConformanceOptions {
   /** Lets requests go wrong, in these ways or in all; none by default. */
-  readonly faults?: readonly BucketFault[] | "all";
+  readonly faults?: readonly BucketFault[] | "all" | undefined;
   /** Leaves out tests with hundreds of objects, for buckets behind a network. */
-  readonly brief?: boolean;
+  readonly brief?: boolean | undefined;
 }
 
 const brevity = "it writes hundreds of objects, and this is the brief form";

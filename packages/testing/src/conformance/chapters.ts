@@ -92,6 +92,7 @@ export const chapterChecks: Checks = {
   },
 
   "list gives the chapter, and from where a fork reads": async (subject) => {
+    subject.optional("readChapter");
     const parent = await createChapters(subject, 4, [2, 3]);
     const fork = await createFork(subject, parent, 2);
     const plain = await createFork(subject, parent);

@@ -49,6 +49,26 @@ const dropped: Checks = {
     expect(await storage.lease(head.locator, "b", 1_000)).toEqual({ starts: 1, length: 9 });
   },
 
+  "dropChapters leaves note and lease alone": async (subject) => {
+    const dropChapters = subject.optional("dropChapters");
+    const note = subject.optional("note");
+    const { storage } = subject;
+    const head = await createChapters(subject, 5, [2]);
+    await storage.lease(head.locator, "a", 1_000);
+    const blocked = { code: "diverged", message: "changed", since: 1, length: 5 };
+    await note(head.locator, blocked);
+    await dropChapters(head.locator, 2);
+    expect((await storage.read(head.locator, 2)).blocked).toEqual(blocked);
+    expect(await subject.locators({ status: "blocked" })).toEqual([head.locator]);
+    expect(await storage.lease(head.locator, "b", 1_000)).toBeNull();
+    expect(await storage.lease(head.locator, "a", 1_000)).toEqual({ starts: 1, length: 5, blocked });
+    subject.clock.now += 1_000;
+    expect(await storage.lease(head.locator, "b", 1_000), "starts are counted on").toEqual({
+      starts: 2,
+      length: 5,
+    });
+  },
+
   "dropChapters twice, of nothing, or of an unknown run does nothing": async (subject) => {
     const dropChapters = subject.optional("dropChapters");
     const head = await createChapters(subject, 7, [2, 4]);

@@ -15,7 +15,7 @@ import { checks, runCheck, type Open } from "./checks.ts";
 /** Options of `storageConformance`. */
 export interface ConformanceOptions {
   /** Tests that this storage does not pass, by name, each with a reason, which is printed. */
-  readonly skip?: readonly { readonly test: string; readonly reason: string }[];
+  readonly skip?: readonly { readonly test: string; readonly reason: string }[] | undefined;
 }
 
 /** Registers every test of the storage contract for one storage; each test opens a fresh, empty one. */

@@ -40,7 +40,7 @@ export interface GoldenJournal extends GoldenAncestor {
 /** Options of `recordGolden`. */
 export interface RecordGoldenOptions {
   /** The cipher of the run. Encrypted values stay encrypted in the result. */
-  readonly encryption?: Cipher;
+  readonly encryption?: Cipher | undefined;
 }
 
 interface RawEntry {

@@ -31,7 +31,7 @@ export interface Place {
   /**
    * Called for each read; absent in a step, where clock and randomness are allowed. `error` has the stack.
    */
-  readonly read?: (name: AmbientName, error: Error) => void;
+  readonly read?: ((name: AmbientName, error: Error) => void) | undefined;
 }
 
 export const place = new AsyncLocalStorage<Place>();

@@ -11,7 +11,7 @@ export interface CrashReport<Output = unknown> extends CrashFindings<Output> {
    */
   readonly ok: boolean;
   /** The report as text, with or without colours. */
-  readonly text: (options?: { readonly colour?: boolean }) => string;
+  readonly text: (options?: { readonly colour?: boolean | undefined }) => string;
   /** The report as text, in colour on a terminal. */
   toString(): string;
 }

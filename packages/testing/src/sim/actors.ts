@@ -5,6 +5,7 @@
 
 import { createWorker, type Outcome } from "@durable/core";
 import { answerer } from "./answerer.ts";
+import { inputFor } from "./input-checks.ts";
 import { judgeFailure, judgeOutcome, noteWarning } from "./outcome-checks.ts";
 import type { RunPlan } from "./plan.ts";
 import { reader } from "./readers.ts";
@@ -52,7 +53,7 @@ function starter(cluster: Cluster): Actor {
     while (history.run(id) === undefined) {
       try {
         // Some starts wait for the end of the run, some do not.
-        const input = cluster.programs[flow]?.input;
+        const { input = inputFor(id) } = cluster.programs[flow] ?? {};
         if (process.random.chance(0.5)) await flows[flow]?.start(input, { id });
         else {
           const outcome = await flows[flow]?.run(input, { id });

@@ -51,6 +51,7 @@ export function judgeBatch(
     settled.add(entry.key);
     judgeTimer(history, run, entry, slackMs);
   }
+  for (const entry of batch.entries) judgeTimeout(history, run, { ...entry, appliedAt: batch.at });
   judgeHead(history, run, head, where);
   judgeForm(history, run, batch);
   judgeFamily(history, run, batch);
@@ -65,7 +66,7 @@ export function judgeBatch(
  */
 function noteQuestion(history: History, run: RunLog, { kind, key = "", wait = "" }: WrittenEntry): void {
   if (kind === "suspend.opened" && (key.includes("/uncertain") || !history.observed.has(run.workflow)))
-    history.waits.set(run.locator + wait, { runId: run.runId, key });
+    history.noteWait(run.locator + wait, { runId: run.runId, key, run });
 }
 
 function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {
@@ -106,6 +107,22 @@ function judgeTimer(history: History, run: RunLog, fired: WrittenEntry, slackMs:
     history.violate("I10", `run ${run.runId}: ${fired.key} fired and was never opened`);
   else if (now + slackMs < until)
     history.violate("I10", `run ${run.runId}: ${fired.key} fired ${until - now} ms early`);
+}
+
+/** I10: an attempt fails by its timeout only after that time. */
+function judgeTimeout(
+  history: History,
+  run: RunLog,
+  { kind, key = "", attempt = 1, error, appliedAt }: WrittenEntry & { readonly appliedAt: number },
+): void {
+  const [, limit] = / took longer than (\d+) ms/.exec(JSON.stringify(error ?? null)) ?? [];
+  if (limit === undefined || !/^(attempt|step|stream)\.failed$/.test(kind)) return;
+  const bodies = history.bodies.filter(
+    (body) => body.run === run && body.key === key && body.attempt === attempt,
+  );
+  if (bodies.some(({ chunks }) => chunks !== undefined)) history.meet("a stream that timed out");
+  if (bodies.every(({ at }) => at + Number(limit) > appliedAt))
+    history.violate("I10", `run ${run.runId}: attempt ${attempt} of ${key} timed out before ${limit} ms`);
 }
 
 /** J5: once another driver has written, the driver before it writes no more. */

@@ -10,7 +10,6 @@ import {
   type App,
   type Cipher,
   type Context,
-  type Entry,
   type HostOptions,
   type Resolution,
   type Secret,
@@ -21,8 +20,11 @@ import {
 import { never } from "../faulty-storage.ts";
 import { observed } from "../kit/observer.ts";
 import type { Disk } from "./disk.ts";
+import { forkRun } from "./fork-requests.ts";
 import type { History } from "./history.ts";
+import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
+import { PairNotes } from "./pairing-checks.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";
@@ -101,12 +103,15 @@ export class Cluster {
   closed = false;
   readonly #actors: Actor[] = [];
   readonly #incarnations: number[] = [];
+  readonly #pairs: PairNotes;
   #nonces = 0;
+  #inputs = 0;
 
   constructor(parts: ClusterParts) {
     this.plan = parts.plan;
     this.scheduler = parts.scheduler;
     this.history = parts.history;
+    this.#pairs = new PairNotes(parts.history);
     this.disk = parts.disk;
     this.network = parts.network;
     this.programs = parts.programs;
@@ -148,7 +153,10 @@ export class Cluster {
       faults: streamOf(seed, `${stream} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
-      warned: (message) => this.onWarning(message),
+      warned: (message) => {
+        this.#pairs.warned(name, message);
+        this.onWarning(message);
+      },
       died: () => {
         const ms = random.pick([20, 1_000, 8_000]);
         this.scheduler.after(ms, null, () => this.#begin(index));
@@ -234,8 +242,19 @@ export class Cluster {
         createdAt: ctx.now(),
         observeChild,
       });
+      if (program.perform === undefined) judgeInput(this.history, runId, ctx.now(), input);
       return call(observed(ctx, observer), input as never);
     };
+  }
+
+  /** True when forks may get another input: in generated workflows whose output is not predicted. */
+  get changesInputs(): boolean {
+    return !this.plan.calm && this.programs.every(({ perform }) => perform === undefined);
+  }
+
+  /** An input that no other run has. */
+  given(): RunInput {
+    return { given: `given ${++this.#inputs} to a fork` };
   }
 
   /** A value that is made only once. */
@@ -249,6 +268,8 @@ export class Cluster {
     const { process } = life;
     return {
       pause: (ms) => process.pause(ms),
+      foreign: (ms) => process.pause(ms),
+      pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,
       nonce: () => (this.plan.calm ? null : `nonce ${++this.#nonces}`),
       mail: (token) => {
         this.mailbox.push(token);
@@ -258,7 +279,7 @@ export class Cluster {
         process.kill("killed by its own work");
         return never();
       },
-      fork: (runId, id) => this.fork(life, runId, { id }),
+      fork: (runId, id) => forkRun(this, life, runId, { id }),
       workflow: (name) => life.flows.find((flow) => flow.name === name) as Workflow<unknown, unknown>,
       effect: (runId, info, value) => judgeEffect(this.history, this.history.run(runId), info, value),
       lookUp: (uncertain) => this.#lookUp(process, uncertain),
@@ -272,41 +293,4 @@ export class Cluster {
     const found = this.history.effects.find((effect) => effect.idempotencyKey === idempotencyKey);
     return found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
   }
-
-  /**
-   * Forks a run at one of its recorded steps and returns the id of the fork, or a note when no step is
-   * recorded yet.
-   */
-  async fork(life: ProcessLife, runId: string, options: { id?: string; edit?: boolean }): Promise<string> {
-    const { process, app } = life;
-    const run = app.get(runId);
-    const entries = await run.entries();
-    const keys = entries
-      .filter(({ kind }) =>
-        /^(step\.completed|suspend\.resolved|stream\.completed|child\.completed)$/.test(kind),
-      )
-      .map((entry) => ("key" in entry ? entry.key : ""))
-      // A question about an uncertain attempt accepts only a resolution, not an arbitrary value.
-      .filter((key) => options.edit !== true || !key.includes("/uncertain"));
-    if (keys.length === 0) return "nothing to fork at";
-    const key = process.random.pick(keys);
-    const cut =
-      options.edit === true
-        ? { edit: { [key]: entries.some((entry) => isStream(entry, key)) ? ["edited"] : "edited" } }
-        : process.random.chance(0.5)
-          ? { from: key }
-          : { after: key };
-    const made = await run.fork({ ...cut, ...(options.id === undefined ? {} : { id: options.id }) });
-    const how = (["from", "after", "edit"] as const).find((name) => name in cut) ?? "from";
-    // A fork that existed already was made at another step.
-    if (options.id === undefined) this.history.forks.push({ id: made.id, key, how });
-    this.history.meet(options.edit === true ? "a fork with an edit" : "a fork");
-    if (/running|suspended/.test(this.history.run(runId)?.status ?? ""))
-      this.history.meet("a fork of an open run");
-    return made.id;
-  }
-}
-
-function isStream(entry: Entry, key: string): boolean {
-  return entry.kind === "stream.completed" && entry.key === key;
 }

@@ -54,7 +54,26 @@ const families = [
   "a cancel of a run with children",
 ];
 
-const streams = ["a reader that came back", "a reset seen by a reader", "a stream read to its end"];
+const cuts = [
+  "a fork with another input",
+  "a fork at two places",
+  "a fork from an open call",
+  "a fork that does not fit its input",
+  "a fork at a branch",
+  "a fork inside of a branch",
+  "a fork of a fork of a fork",
+  "a cut that a step asked for",
+  "a cut of a fork of a fork",
+  "a cut in changed code",
+];
+
+const streams = [
+  "a reader that came back",
+  "a reset seen by a reader",
+  "a stream read to its end",
+  "a stream that timed out",
+  "a stream that ended after a timeout",
+];
 
 /** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [
@@ -90,8 +109,16 @@ export const toBeMet: readonly string[] = [
   "a fork",
   "a fork with an edit",
   "a fork of an open run",
+  "an id that was used again",
+  "a foreign await",
+  "a run blocked by a foreign await",
+  "an answer to a run that is gone",
   "work reused by a fork",
+  ...cuts,
   "a body that ran twice",
+  ...["it failed", "its process died", "its lease was lost", "its disk was full"].map(
+    (reason) => `work that ran again: ${reason}`,
+  ),
   "a warm run went on",
   "a record that was sealed before the rotation",
   "a record made without a workflow",

@@ -16,13 +16,24 @@ import {
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
-import type { AppliedBatch, RunLog } from "./run-log.ts";
+import { driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { judgeBatch } from "./batch-checks.ts";
 import type { Process } from "./process.ts";
 
 export interface Landed {
   readonly run: RunLog;
   readonly batch: AppliedBatch;
+}
+
+interface Claim {
+  readonly owner: string;
+  readonly ttlMs: number;
+}
+
+interface Release {
+  readonly owner: string;
+  readonly quietMs: number | undefined;
+  readonly late: boolean;
 }
 
 export interface DiskOptions {
@@ -65,6 +76,7 @@ export class Disk {
   }
 
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
+    this.#history.leases.appended(process, request.locator, !this.full);
     if (this.full) {
       this.#history.meet("fault disk full");
       throw new DurableError("storage-full", "The disk is full.");
@@ -76,6 +88,9 @@ export class Disk {
       this.#blobs.refused(request);
       throw error;
     }
+    const { locator, lease } = request;
+    if (lease === null) this.#history.leases.released(locator, driverOf(JSON.parse(request.batch)));
+    else if (lease !== undefined) this.#history.leases.granted(process, locator, lease);
     const landed = this.#history.applied(process.name, request);
     this.#blobs.landed(landed.run, request.blobs);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
@@ -132,12 +147,17 @@ export class Disk {
     return this.#base.list(query);
   }
 
-  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
-    return this.#base.lease(locator, owner, ttlMs);
+  async lease(process: Process, locator: string, claim: Claim): Promise<Lease | null> {
+    const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs);
+    if (granted !== null) this.#history.leases.granted(process, locator, claim);
+    return granted;
   }
 
-  release(locator: string, owner: string, quietMs?: number): Promise<void> {
-    return this.#base.release(locator, owner, quietMs);
+  /** `late` is true for a copy of the request, and for one that was delayed by a fault. */
+  async release(locator: string, { owner, quietMs, late }: Release): Promise<void> {
+    await this.#base.release(locator, owner, quietMs);
+    if (late) this.#history.leases.lost(locator);
+    this.#history.leases.released(locator, owner);
   }
 
   async delete(locator: string): Promise<void> {

@@ -12,14 +12,15 @@
  */
 
 import type { History } from "./history.ts";
-import { isSettlement, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
+import {
+  isSettlement,
+  placed,
+  type AppliedBatch,
+  type Placed,
+  type RunLog,
+  type WrittenEntry,
+} from "./run-log.ts";
 import { wrongChunks, wrongStream } from "./stream-checks.ts";
-
-/** An entry and its position in the numbering that a run shares with its ancestors. */
-interface Placed {
-  readonly entry: WrittenEntry;
-  readonly seq: number;
-}
 
 export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): void {
   const where = `run ${run.runId}, batch ${run.batches.length}`;
@@ -60,12 +61,6 @@ function wrongRecord(
   earlier: () => WrittenEntry[],
 ): string | null {
   return outside ? wrongChunks(entry, earlier) : "is not marked as from outside";
-}
-
-function placed({ batches }: RunLog): Placed[] {
-  const entries = batches.flatMap((batch) => batch.entries);
-  const base = entries[0]?.base ?? 0;
-  return entries.map((entry, i) => ({ entry, seq: base + i + 1 }));
 }
 
 function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {

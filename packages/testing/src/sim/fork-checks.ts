@@ -1,51 +1,139 @@
 /**
  * I7: what a fork keeps, computed from causes alone (law 9).
  *
- * A fork cut at C keeps an entry that was called before C settled, or that is in another branch of the same
- * group. It keeps C itself unless it was forked `from` C. A kept step does not run again; a dropped step that
- * is reached does.
+ * A fork cut at C keeps a call that was made before C settled, or that is in another branch of the same
+ * group. It keeps C itself unless it was forked `from` C. C may be a branch or a group: then the first or the
+ * last settlement inside of it counts. With several cuts, a call is kept that every cut keeps. A kept call
+ * does not run again; a dropped call that is reached does. The parent of a fork may be a fork, which has what it kept and what it recorded itself.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { ForkNote, History } from "./history.ts";
-import { isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { inputOf } from "./input-checks.ts";
+import { isSettlement, placed, type RunLog, type WrittenEdit, type WrittenEntry } from "./run-log.ts";
 
-export function judgeFork(history: History, run: RunLog, { key, how }: ForkNote): void {
-  const [forked] = history.entries(run);
-  const parent = run.parent === null ? undefined : history.run(run.parent);
-  // The parent must not be a fork, because the positions here count from its own start, nor run changed code.
-  if (forked?.ancestry === undefined || parent === undefined || parent.parent !== null || history.codeChanges)
-    return;
-  const length = forked.ancestry.at(-1)?.length ?? 0;
-  const entries = parent.batches.slice(0, length).flatMap((batch) => batch.entries);
-  const cut = entries.findIndex((entry) => entry.key === key && isSettlement(entry.kind)) + 1;
-  if (cut === 0) return;
-  const settled = new Map<string, WrittenEntry>();
-  for (const entry of entries)
-    if (isSettlement(entry.kind) && entry.key !== undefined && !settled.has(entry.key))
-      settled.set(entry.key, entry);
-  const own = new Set(
-    history
-      .entries(run)
-      .filter(({ kind }) => isSettlement(kind))
-      .map((entry) => entry.key),
-  );
+/** Where a call was made and where it settled, in the numbering that a fork shares with its ancestors. */
+interface SettledCall {
+  readonly after: number;
+  readonly seq: number;
+}
+
+export function judgeFork(history: History, run: RunLog): void {
+  const note = noteOf(history, run);
+  if (note === null) return;
+  noteCut(history, run, note);
+  const theirs = settledBefore(history, run);
+  const own = new Set(history.entries(run).flatMap((entry) => (isSettlement(entry.kind) ? [entry.key] : [])));
   const ran = new Set(history.bodies.filter((body) => body.run === run).map((body) => body.key));
   const reached = new Set(history.passes.filter((pass) => pass.run === run).flatMap(({ keys }) => [...keys]));
-  for (const other of settled.keys()) {
-    // The answer about an uncertain attempt is kept or dropped with its step.
-    const call = other.replace(/\/uncertain(#\d+)?$/, "");
-    const { after = 0 } = settled.get(call) ?? { after: cut };
-    const kept = [other, call].includes(key) ? how !== "from" : after < cut || areBranches(call, key);
-    if (kept && (own.has(other) || ran.has(other)))
-      history.violate("I7", `run ${run.runId}, a fork ${how} ${key}: ${other} was kept but ran again`);
-    if (!kept && reached.has(other) && !own.has(other))
-      history.violate(
-        "I7",
-        `run ${run.runId}, a fork ${how} ${key}: ${other} was dropped but is still delivered`,
-      );
+  const where = `run ${run.runId}, a fork ${textOf(note)}`;
+  for (const key of theirs.keys()) {
+    const kept = isKept(key, theirs, note);
+    if (kept && (own.has(key) || ran.has(key)))
+      history.violate("I7", `${where}: ${key} was kept but ran again`);
+    if (!kept && reached.has(key) && !own.has(key))
+      history.violate("I7", `${where}: ${key} was dropped but is still delivered`);
+    if (kept && reached.has(key) && isStale(history, run, key))
+      history.violate("I7", `${where}: ${key} is delivered although it was made for another input`);
   }
+}
+
+/** True when the step declares the input of its run, and the run that recorded it had another one. */
+function isStale(history: History, run: RunLog, key: string): boolean {
+  if (!/(^|\/)given [^/]*$/.test(key)) return false;
+  const input = (log: RunLog): string => JSON.stringify(inputOf(history, log));
+  const made = history
+    .lineage(run)
+    .find((log) => history.entries(log).some((entry) => entry.key === key && isSettlement(entry.kind)));
+  const edited = history.lineage(run).some((log) => editsOf(history, log).some((edit) => edit.key === key));
+  return made !== undefined && !edited && input(made) !== input(run);
+}
+
+function textOf({ cuts, edits }: ForkNote): string {
+  const places = cuts.map(({ key, keep }) => `${keep ? "after" : "from"} ${key}`);
+  return [...places, ...edits.map((key) => `with another ${key}`)].join(", ");
+}
+
+function editsOf(history: History, run: RunLog): readonly WrittenEdit[] {
+  return history.entries(run)[0]?.edits ?? [];
+}
+
+/** Notes the cuts that are hard to predict. */
+function noteCut(history: History, run: RunLog, { id }: ForkNote): void {
+  if (id !== null) history.meet("a cut that a step asked for");
+  if (history.lineage(run).length > 2) history.meet("a cut of a fork of a fork");
+  if (history.passes.some((pass) => pass.run === run && pass.code === "changed"))
+    history.meet("a cut in changed code");
+}
+
+/**
+ * The request that made a fork. Callers that use one id may ask for several cuts, of which the first one
+ * counts, and the storage may have applied a request whose sender got no reply.
+ */
+function noteOf(history: History, run: RunLog): ForkNote | null {
+  const [forked] = history.entries(run);
+  if (forked?.kind !== "run.forked") return null;
+  const note = history.forks.find(
+    (other) =>
+      (other.id === null || other.id === run.runId) && other.parent === run.parent && isOf(forked, other),
+  );
+  if (note === undefined) history.violate("I7", `run ${run.runId} is a fork that was not requested`);
+  return note ?? null;
+}
+
+function isOf({ cuts = [], edits = [], input }: WrittenEntry, note: ForkNote): boolean {
+  const edited = edits.map(({ key }) => key);
+  const cut = cuts.filter(({ key }) => !edited.includes(key)).map(({ key, keep }) => ({ key, keep }));
+  const asked = [note.cuts, note.edits, note.input];
+  return JSON.stringify([cut, edited, input]) === JSON.stringify(asked);
+}
+
+/** The calls that had settled in the parent when this fork was made, by key. */
+function settledBefore(history: History, run: RunLog): Map<string, SettledCall> {
+  const { parentLog: parent } = run;
+  const base = history.entries(run)[0]?.base ?? 0;
+  return parent === undefined ? new Map() : settledUpTo(history, parent, base);
+}
+
+/** The calls that had settled in a run up to a position: those it kept of its parent, and its own. */
+function settledUpTo(history: History, run: RunLog, upTo: number): Map<string, SettledCall> {
+  const theirs = settledBefore(history, run);
+  const note = theirs.size === 0 ? null : noteOf(history, run);
+  const settled = new Map([...theirs].filter(([key]) => note !== null && isKept(key, theirs, note)));
+  for (const { entry, seq } of placed(run)) {
+    const { kind, key, after = 0, edits = [] } = entry;
+    // A call that had not settled in the parent settles where the fork begins, if its value is given.
+    for (const { key: edited, open } of edits)
+      if (open !== undefined) settled.set(edited, { after: open.after, seq });
+    if (seq <= upTo && isSettlement(kind) && key !== undefined && !settled.has(key))
+      settled.set(key, { after, seq });
+  }
+  return settled;
+}
+
+function isKept(key: string, settled: ReadonlyMap<string, SettledCall>, { cuts, edits }: ForkNote): boolean {
+  // The answer about an uncertain attempt is kept or dropped with its step.
+  const call = key.replace(/\/uncertain(#\d+)?$/, "");
+  if (edits.includes(call)) return true;
+  const made = settled.get(call)?.after ?? Number.POSITIVE_INFINITY;
+  const places = [...cuts, ...edits.map((edit) => ({ key: edit, keep: true }))];
+  return places.every(({ key: path, keep }) => {
+    if (isWithin(key, path) || isWithin(call, path)) return keep;
+    return made < positionOf(path, keep, settled) || areBranches(call, path);
+  });
+}
+
+/** Where a cut is: before the first settlement inside of its path, or after the last one. */
+function positionOf(path: string, keep: boolean, settled: ReadonlyMap<string, SettledCall>): number {
+  const inside = [...settled].filter(([key]) => isWithin(key, path)).map(([, { seq }]) => seq);
+  if (inside.length === 0) return Number.POSITIVE_INFINITY;
+  return keep ? Math.max(...inside) : Math.min(...inside);
+}
+
+/** True when the key is the path or inside of it: a branch, or a group with all its branches. */
+function isWithin(key: string, path: string): boolean {
+  return key === path || key.startsWith(`${path}/`) || key.startsWith(`${path}[`);
 }
 
 /** True when the first difference between the keys is the branch of one group. */

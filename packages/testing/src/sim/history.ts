@@ -5,8 +5,10 @@
  */
 
 import type { AppendRequest } from "@durable/core";
+import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import {
+  areOneStart,
   createdAt,
   isOpen,
   statusAfter,
@@ -24,6 +26,8 @@ export interface Body {
   readonly idempotencyKey: string;
   readonly process: string;
   readonly at: number;
+  /** Its process had the lease of the run when it started, by the storage's clock. */
+  readonly leased: boolean;
   /** What the body returned; absent while it runs and when it failed. */
   value?: unknown;
   /** The chunks of a stream so far, and whether it ended without an error. */
@@ -33,10 +37,15 @@ export interface Body {
   readonly comparable: boolean;
 }
 
-/** An attempt to answer a suspend point. */
-export interface AnswerAttempt {
+/** A suspend point; `run` is absent when the storage forgot the run's first batch. */
+export interface NotedWait {
   readonly runId: string;
   readonly key: string;
+  readonly run: RunLog | undefined;
+}
+
+/** An attempt to answer a suspend point. */
+export interface AnswerAttempt extends NotedWait {
   readonly value: unknown;
   /** The id under which it may be sent again. */
   readonly id: string | null;
@@ -67,9 +76,14 @@ export interface Decision {
 
 /** How a fork was requested. */
 export interface ForkNote {
-  readonly id: string;
-  readonly key: string;
-  readonly how: "from" | "after" | "edit";
+  readonly parent: string;
+  /** Null when the library chose the id. */
+  readonly id: string | null;
+  /** Where it goes back to; `keep` keeps the call itself. */
+  readonly cuts: readonly { readonly key: string; readonly keep: boolean }[];
+  /** The keys of replaced values. */
+  readonly edits: readonly string[];
+  readonly input?: unknown;
 }
 
 /** An invariant that was broken. */
@@ -88,6 +102,8 @@ export interface TraceLine {
 export interface HistoryOptions {
   readonly traced: boolean;
   readonly codeChanges: boolean;
+  readonly clocksMove: boolean;
+  readonly foreign: boolean;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -100,6 +116,10 @@ export class History {
   readonly forgotten = new Set<string>();
   /** Another version of the code may be deployed. */
   readonly codeChanges: boolean;
+  /** The clock of a process may be changed while it runs. */
+  readonly clocksMove: boolean;
+  /** Workflows await timers of their own, so the order of what a pass gets may differ. */
+  readonly foreign: boolean;
   readonly forks: ForkNote[] = [];
   /**
    * Workflows whose code is observed, and those among them that apps have. The others run only for their
@@ -110,6 +130,9 @@ export class History {
   readonly writeIds = new Set<string>();
   /** Runs that their drivers report as blocked since faults ended. */
   readonly blocked = new Set<string>();
+  /** Lives of processes that are over. */
+  readonly dead = new Set<string>();
+  readonly leases: LeaseNotes;
   /** The run that each driver writes to. */
   readonly drivers = new Map<string, RunLog>();
   readonly passes: ReplayPass[] = [];
@@ -125,7 +148,7 @@ export class History {
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */
-  readonly waits = new Map<string, { readonly runId: string; readonly key: string }>();
+  readonly waits = new Map<string, NotedWait>();
   readonly violations: Violation[] = [];
   /** The events that were met, and how often: faults, conflicts, ways of recovery. */
   readonly met = new Map<string, number>();
@@ -136,9 +159,12 @@ export class History {
 
   constructor(now: () => number, options: HistoryOptions) {
     this.#now = now;
+    this.leases = new LeaseNotes(now);
     this.#sealed = options.sealed;
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
+    this.clocksMove = options.clocksMove;
+    this.foreign = options.foreign;
   }
 
   /** Runs that have neither ended nor been deleted. */
@@ -165,7 +191,7 @@ export class History {
     const raw = JSON.parse(batch) as { by: string; outside?: boolean; entries: WrittenEntry[] };
     if (
       this.#sealed &&
-      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark) \d/.test(text ?? ""))
+      [batch, ...blobs.map(({ body }) => body)].some((text) => /(nonce|said|mark|given) \d/.test(text ?? ""))
     )
       this.violate("I8", `run ${head.runId}: a value that should be encrypted is readable`);
     this.blobs.learn(blobs);
@@ -214,6 +240,7 @@ export class History {
       batches: [],
       status: "running",
       deleted: false,
+      deletedAt: Number.POSITIVE_INFINITY,
       tainted: this.forgotten.has(locator),
     };
     this.runs.push(run);
@@ -237,9 +264,19 @@ export class History {
     return this.runs.findLast((run) => run.runId === runId && createdAt(run) === at) ?? this.run(runId);
   }
 
+  /** Notes the suspend point that a token answers, by the part of the token that identifies it. */
+  noteWait(name: string, wait: NotedWait): void {
+    const { run } = this.waits.get(name) ?? wait;
+    const both = run !== undefined && wait.run !== undefined && !run.tainted && !wait.run.tainted;
+    if (both && run !== wait.run && !areOneStart(run, wait.run))
+      this.violate("I6", `two runs with the id ${wait.runId} have the same token for ${wait.key}`);
+    this.waits.set(name, wait);
+  }
+
   deleted(run: RunLog): void {
     if (isOpen(run)) this.#open -= 1;
     run.deleted = true;
+    run.deletedAt = this.#now();
   }
 
   /** All entries of a run, in the order of its journal. */

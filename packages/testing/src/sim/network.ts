@@ -54,9 +54,16 @@ export class Network {
         }),
       lease: (locator, owner, ttlMs) => {
         process.leases(locator, ttlMs);
-        return line.call("lease", () => disk.lease(locator, owner, ttlMs));
+        return line.call("lease", () => disk.lease(process, locator, { owner, ttlMs }));
       },
-      release: (locator, owner, quietMs) => line.call("release", () => disk.release(locator, owner, quietMs)),
+      release: (locator, owner, quietMs) => {
+        const onTime = process.scheduler.now + this.#options.latencyMs;
+        let copies = 0;
+        return line.call("release", () => {
+          const late = copies++ > 0 || process.scheduler.now > onTime;
+          return disk.release(locator, { owner, quietMs, late });
+        });
+      },
       delete: (locator) => line.call("delete", () => disk.delete(locator)),
     };
     if (disk.offers("readChapter")) storage.readChapter = (locator) => line.readChapter(locator, disk);

@@ -4,8 +4,12 @@
  */
 
 import { answer } from "./answerer.ts";
+import { forkRun } from "./fork-requests.ts";
+import type { History } from "./history.ts";
 import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
-import type { Action } from "./plan.ts";
+import { inputFor } from "./input-checks.ts";
+import type { Action, RunPlan } from "./plan.ts";
+import type { RunLog } from "./run-log.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
 
 /** Performs one action of the plan. */
@@ -55,10 +59,14 @@ async function interfere(cluster: Cluster, { kind, target }: Action): Promise<vo
       return void (await app.cancel(run.runId, "by hand"));
     case "delete":
       return app.delete(run.runId);
+    case "reuse":
+      return reuse(cluster, life, target);
     case "advance":
       return judgeOutcome(cluster, await app.advance(run.runId));
     case "fork":
-      return void (await cluster.fork(life, run.runId, { edit: !cluster.plan.calm && target % 3 === 0 }));
+      return void (await forkRun(cluster, life, deepestFork(history, target) ?? run.runId, {
+        edit: !cluster.plan.calm && target % 3 === 0,
+      }));
     case "storm": {
       const outcome = await app.get(run.runId).outcome();
       const [point] = outcome.status === "suspended" ? outcome.waiting : [];
@@ -68,4 +76,32 @@ async function interfere(cluster: Cluster, { kind, target }: Action): Promise<vo
     }
     default:
   }
+}
+
+/** Deletes a run of the plan, and starts another one under its id, with another input. */
+async function reuse(cluster: Cluster, { process, app, flows }: ProcessLife, target: number): Promise<void> {
+  const { history, plan, programs } = cluster;
+  const { id, flow } = plan.runs[target % plan.runs.length] as RunPlan;
+  const lives = history.runs.filter(({ runId }) => runId === id);
+  const old = lives.at(-1);
+  if (old === undefined || old.deleted) return;
+  await app.delete(id).catch((error: unknown) => judgeFailure(cluster, process.name, error));
+  const { input = inputFor(id, lives.length + 1) } = programs[flow] ?? {};
+  for (let tries = 0; tries < 20 && old.deleted && history.run(id) === old; tries++) {
+    try {
+      await flows[flow]?.start(input, { id });
+      history.meet("an id that was used again");
+    } catch (error) {
+      judgeFailure(cluster, process.name, error);
+    }
+    await process.pause(700);
+  }
+}
+
+/** For some targets the run with the most ancestors, so that there are forks of forks of forks. */
+function deepestFork(history: History, target: number): string | null {
+  if (target % 2 === 0) return null;
+  const depth = (run: RunLog): number => history.lineage(run).length;
+  const forks = history.runs.filter(({ parent, deleted }) => parent !== null && !deleted);
+  return forks.toSorted((a, b) => depth(b) - depth(a))[0]?.runId ?? null;
 }

@@ -4,7 +4,9 @@
  */
 
 import { DurableError, type Outcome } from "@durable/core";
-import { topOf } from "./run-log.ts";
+import type { History } from "./history.ts";
+import { hasNewInput } from "./input-checks.ts";
+import { topOf, type RunLog } from "./run-log.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** A run may be blocked only by changed code or by too many crashes, unless the storage forgot a batch. */
@@ -13,12 +15,24 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
   if (outcome.status !== "blocked") return;
   const { runId, error } = outcome;
   const run = history.run(runId);
-  const expected = error.code === "poison" || (error.code === "diverged" && history.codeChanges);
+  const expected = error.code === "poison" || isFinal(history, run, error);
   const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
   // A driver of a deleted run finds no journal.
   const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
+  if (error.code === "foreign-await") history.meet("a run blocked by a foreign await");
+  if (error.code === "diverged" && !history.codeChanges) history.meet("a fork that does not fit its input");
   if (!expected && !lied && !gone) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
   noteBlocked(cluster, runId, error);
+}
+
+/**
+ * Changed code does not fit every record, and neither does another input. A foreign await may make keys
+ * ambiguous.
+ */
+function isFinal(history: History, run: RunLog | undefined, error: unknown): boolean {
+  if (DurableError.is(error, "foreign-await")) return history.foreign;
+  if (!DurableError.is(error, "diverged")) return false;
+  return history.codeChanges || (run !== undefined && hasNewInput(history, run));
 }
 
 /** Notes a run that is blocked for good. After faults have ended, that counts as an end. */
@@ -27,21 +41,27 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
   if (!network.healed) return;
   const killer = history.run(runId)?.workflow === "killer";
   if (DurableError.is(error, "poison") && !killer) {
+    // The run met too many crashes of other runs. An operator who has looked at it advances it.
+    history.meet("a run blocked by crashes of others");
     advanceAsOperator(cluster, runId);
-  } else if (
-    DurableError.is(error, "poison") ||
-    (DurableError.is(error, "diverged") && history.codeChanges)
-  ) {
+  } else if (DurableError.is(error, "poison") || isFinal(history, history.run(runId), error)) {
     history.blocked.add(runId);
   }
 }
 
-/** The run met too many crashes of other runs. An operator who has looked at it advances it. */
+/** A run that waits for an answer and was blocked by other code stays so until an operator advances it. */
+export function retryBlocked(cluster: Cluster, runId: string): void {
+  const { history, network } = cluster;
+  if (!network.healed || history.blocked.has(runId)) return;
+  history.meet("a blocked run that was advanced");
+  advanceAsOperator(cluster, runId);
+}
+
 function advanceAsOperator(cluster: Cluster, runId: string): void {
-  cluster.history.meet("a run blocked by crashes of others");
   void cluster.lives
     .at(-1)
     ?.app.advance(runId)
+    .then((outcome) => judgeOutcome(cluster, outcome))
     .catch((failure: unknown) => judgeFailure(cluster, "operator", failure));
 }
 
@@ -52,7 +72,9 @@ export function noteWarning(cluster: Cluster, message: string): void {
   const { history, network } = cluster;
   const [, parent = ""] = /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
   const run = history.run(parent);
-  if (network.healed && run !== undefined) advanceAsOperator(cluster, topOf(run).runId);
+  if (!network.healed || run === undefined) return;
+  history.meet("a run blocked by crashes of others");
+  advanceAsOperator(cluster, topOf(run).runId);
 }
 
 /**

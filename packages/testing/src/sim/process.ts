@@ -83,6 +83,7 @@ export class Process implements Owner {
   kill(why: string): void {
     if (!this.alive) return;
     this.alive = false;
+    this.history.dead.add(this.name);
     this.history.say(this.name, `dies: ${why}`);
     this.#died();
   }

@@ -53,9 +53,11 @@ function describeNode(tree: Tree): string {
     case "step":
       return `step "${tree.name}" ${tree.ms} ms${listed(stepDetails(tree))}`;
     case "stream":
-      return `stream "${tree.name}" of ${tree.chunks} chunks, ${tree.ms} ms each${listed([failures(tree)])}`;
+      return `stream "${tree.name}" of ${tree.chunks} chunks, ${tree.ms} ms each${listed(streamDetails(tree))}`;
     case "sleep":
       return `sleep ${tree.ms} ms`;
+    case "foreign":
+      return `await of a timer, ${tree.ms} ms, then step "${tree.name}"`;
     case "suspend": {
       const fallback = tree.fallback ? ", with a fallback" : "";
       const how = [
@@ -89,7 +91,16 @@ function stepDetails(tree: Tree & { kind: "step" }): string[] {
     failures(tree),
     tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms`,
     tree.large === undefined ? "" : `returns much (${tree.large})`,
+    tree.declares === true ? "declares the input" : "",
     tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
+  ];
+}
+
+function streamDetails(tree: Tree & { kind: "stream" }): string[] {
+  return [
+    failures(tree),
+    tree.timeoutMs === undefined ? "" : `at most ${tree.timeoutMs} ms`,
+    tree.stalls === true ? "stalls where it fails" : "",
   ];
 }
 

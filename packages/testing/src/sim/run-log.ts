@@ -31,11 +31,23 @@ export interface WrittenEntry {
   readonly childOf?: ChildOf;
   readonly answer?: number;
   readonly base?: number;
-  readonly edits?: readonly unknown[];
+  readonly edits?: readonly WrittenEdit[];
+  /** The input of a run; of a step, a fingerprint of what it declares. */
+  readonly input?: unknown;
+  /** Where a fork went back to. */
+  readonly cuts?: readonly { readonly key: string; readonly keep: boolean }[];
   readonly after?: number;
   readonly ancestry?: readonly { readonly length: number }[];
   readonly output?: unknown;
+  /** At the end of a run: work that still ran, and was not waited for. */
+  readonly abandoned?: readonly string[];
   readonly error?: unknown;
+}
+
+/** A value that a fork replaces; `open` is where the call was made that had not settled. */
+export interface WrittenEdit {
+  readonly key: string;
+  readonly open?: { readonly after: number };
 }
 
 /** The parent of a child run. */
@@ -72,12 +84,27 @@ export interface RunLog {
   readonly batches: AppliedBatch[];
   status: "running" | "suspended" | "completed" | "failed" | "cancelled";
   deleted: boolean;
+  /** By the storage's clock. */
+  deletedAt: number;
   /** The storage forgot a batch of this run, so most checks skip it. */
   tainted: boolean;
 }
 
+/** An entry and its position in the numbering that a run shares with its ancestors. */
+export interface Placed {
+  readonly entry: WrittenEntry;
+  readonly seq: number;
+}
+
+/** The entries of a run with their positions. */
+export function placed({ batches }: RunLog): Placed[] {
+  const entries = batches.flatMap((batch) => batch.entries);
+  const base = entries[0]?.base ?? 0;
+  return entries.map((entry, i) => ({ entry, seq: base + i + 1 }));
+}
+
 /** The driver that wrote a batch: its write id without the counter. */
-export function driverOf({ by }: AppliedBatch): string {
+export function driverOf({ by }: Pick<AppliedBatch, "by">): string {
   return by.slice(0, by.lastIndexOf("."));
 }
 
@@ -103,6 +130,14 @@ export function isOpen({ status, deleted, workflow }: RunLog): boolean {
 /** When its first entry was written, which distinguishes runs of one id. */
 export function createdAt({ batches }: RunLog): number | undefined {
   return batches[0]?.entries[0]?.at;
+}
+
+/**
+ * True when both were begun by the same request, which arrived again after the run was deleted: nothing
+ * distinguishes them.
+ */
+export function areOneStart(a: RunLog, b: RunLog): boolean {
+  return a.batches[0]?.by === b.batches[0]?.by;
 }
 
 /** The run at the top of a family: a worker drives children in the place of their parent. */

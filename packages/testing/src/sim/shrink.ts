@@ -10,8 +10,8 @@ import { childrenOf, withChild, type Tree } from "./tree.ts";
 /** Options of `shrink`. */
 export interface ShrinkOptions extends Pick<SimulateOptions, "programs" | "settled"> {
   /** How long to search, in milliseconds; a minute by default. */
-  readonly budgetMs?: number;
-  readonly progress?: (tries: number, plan: Plan) => void;
+  readonly budgetMs?: number | undefined;
+  readonly progress?: ((tries: number, plan: Plan) => void) | undefined;
 }
 
 /** The result of `shrink`. */
@@ -119,13 +119,14 @@ function simplerLeaf(tree: Tree): Tree[] {
       if (onUncertain !== undefined) simpler.push(large === undefined ? plain : { ...plain, large });
       return simpler;
     }
-    case "stream":
-      return tree.ms > 0 || tree.fails > 0 || tree.chunks > 1
-        ? [
-            { ...tree, chunks: 1, ms: 0, fails: 0 },
-            { ...tree, fails: 0 },
-          ].filter((simpler) => JSON.stringify(simpler) !== JSON.stringify(tree))
-        : [];
+    case "stream": {
+      const { timeoutMs: _, stalls: _s, ...plain } = tree;
+      return [{ ...plain, chunks: 1, ms: 0, fails: 0 }, plain, { ...tree, fails: 0 }].filter(
+        (simpler) => JSON.stringify(simpler) !== JSON.stringify(tree),
+      );
+    }
+    case "foreign":
+      return tree.ms > 0 ? [{ ...tree, ms: 0 }] : [];
     case "suspend":
       return tree.mailed ? [{ ...tree, mailed: false }] : [];
     case "loop":

@@ -21,20 +21,20 @@ import { startOfTime, Cluster } from "./cluster.ts";
 
 /** Options of `simulate`. */
 export interface SimulateOptions {
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /** A plan to use instead of one drawn from the seed. */
-  readonly plan?: Plan;
+  readonly plan?: Plan | undefined;
   /** Workflows to run instead of those of the plan. */
-  readonly programs?: readonly Program[];
+  readonly programs?: readonly Program[] | undefined;
   /** Resolves when nothing outside of virtual time is under way; called after every event. */
-  readonly settled?: () => Promise<unknown>;
+  readonly settled?: (() => Promise<unknown>) | undefined;
   /** True keeps every event for `eventTable`. */
-  readonly trace?: boolean;
+  readonly trace?: boolean | undefined;
   /**
    * Handles on one storage, which must settle every request in the turn it comes in; requests go to the
    * handles in turn. A `MemoryStorage` by default.
    */
-  readonly open?: (now: () => number) => readonly Storage[];
+  readonly open?: ((now: () => number) => readonly Storage[]) | undefined;
 }
 
 /** The result of a simulation. */
@@ -75,6 +75,8 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const history = new History(() => scheduler.now, {
     traced: options.trace === true,
     sealed: plan.encrypted === true,
+    foreign: plan.foreign === true,
+    clocksMove: plan.actions.some(({ kind }) => kind === "set-clock"),
     codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
   });
   const slackMs = slackOf(plan);

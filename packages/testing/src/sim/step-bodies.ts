@@ -16,6 +16,7 @@ export async function work(
 ): Promise<unknown> {
   const nonce = environment.nonce();
   const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
+  environment.pairs?.made(place, nonce);
   // The effect comes first, so that an attempt that fails, dies or is aborted afterwards has still made it.
   if (node.onUncertain !== undefined) environment.effect(runId, info, value);
   if (node.ms > 0) await environment.pause(node.ms);
@@ -39,6 +40,11 @@ export async function* chunksOf(
   for (let i = 0; i < count; i++) {
     if (node.ms > 0) await environment.pause(node.ms);
     yield environment.nonce() ?? calmChunk(node, place, i);
+  }
+  if (fails && node.stalls === true) {
+    await environment.pause(3 * (node.timeoutMs ?? 0));
+    yield environment.nonce() ?? calmChunk(node, place, count);
+    return;
   }
   if (node.fails === 9) throw new FatalError("never works");
   if (fails) throw new Error(`fails at attempt ${info.attempt}`);

@@ -53,6 +53,8 @@ export function judgeStreams(history: History, run: RunLog, bodies: readonly Bod
     attempts.set(`${entry.key} ${entry.attempt ?? 1}`, entry);
   }
   for (const { key = "", attempt = 1, kind } of attempts.values()) {
+    if (kind === "stream.completed" && isTimedOut(entries, key))
+      history.meet("a stream that ended after a timeout");
     const recorded = chunksOf(entries, key, attempt);
     const given = bodies.some(
       (body) =>
@@ -67,6 +69,15 @@ export function judgeStreams(history: History, run: RunLog, bodies: readonly Bod
         `run ${run.runId}: attempt ${attempt} of ${key} is recorded with chunks that no body yielded`,
       );
   }
+}
+
+function isTimedOut(entries: readonly WrittenEntry[], key: string): boolean {
+  return entries.some(
+    (entry) =>
+      entry.kind === "attempt.failed" &&
+      entry.key === key &&
+      JSON.stringify(entry.error).includes(" took longer than "),
+  );
 }
 
 function isBeginning(part: readonly unknown[], whole: readonly unknown[]): boolean {

@@ -18,6 +18,8 @@ export type Tree =
       readonly typed: boolean;
       /** It returns a value large enough for blobs, which shares parts with others. */
       readonly large?: "list" | "text" | "fields";
+      /** It declares the input of its run as what its result depends on. */
+      readonly declares?: true;
       /** It makes an effect on the outside world, with this rule for attempts of unknown outcome. */
       readonly onUncertain?: "retry" | "suspend" | "reconcile";
     }
@@ -31,6 +33,9 @@ export type Tree =
       readonly chunks: number;
       readonly ms: number;
       readonly fails: number;
+      readonly timeoutMs?: number;
+      /** A failing attempt does not throw: it stalls until long after its timeout, and then goes on. */
+      readonly stalls?: true;
     }
   /** A step whose work kills its process. */
   | { readonly kind: "killer"; readonly name: string }
@@ -47,6 +52,8 @@ export type Tree =
       /** A step mails the token before the workflow waits. */
       readonly mailed: boolean;
     }
+  /** Awaits a bare timer, which is not from `ctx`, and then makes a step. */
+  | { readonly kind: "foreign"; readonly name: string; readonly ms: number }
   /** A step that forks its own run. */
   | { readonly kind: "fork"; readonly name: string }
   | { readonly kind: "sequence"; readonly nodes: readonly Tree[] }

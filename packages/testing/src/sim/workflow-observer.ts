@@ -13,6 +13,7 @@ import type { Plan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
 import { namedBy, topOf, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { judgeRepeat } from "./repeat-checks.ts";
 import { judgeStart } from "./start-checks.ts";
 
 /** The workflow of a run, and the process it runs in. */
@@ -50,7 +51,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
       if (!(result instanceof Promise)) return;
       if (method === "stream") noteStream(history, run, key);
       const { token } = result as { token?: string };
-      if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
+      if (token !== undefined && token !== "") history.noteWait(namedBy(token), { runId, key, run });
       noteGiven(result, (what) => {
         if (!process.alive) return;
         pass.keys.add(key);
@@ -201,11 +202,13 @@ function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Pro
     idempotencyKey,
     process: process.name,
     at: scheduler.now,
+    leased: run !== undefined && history.leases.isHeldBy(process.name, run.locator),
     comparable: program.perform === undefined,
   };
   history.bodies.push(body);
   history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
   judgeStart(history, process, pass, body);
+  judgeRepeat(history, body);
   return body;
 }
 

@@ -160,6 +160,26 @@ export const chapterFaults: readonly Planted[] = [
       };
     },
   ],
+  [
+    "dropChapters leaves note and lease alone",
+    "gives the lease back",
+    (good) => ({
+      dropChapters: async (locator, before) => {
+        await good.release(locator, "a");
+        await good.dropChapters(locator, before);
+      },
+    }),
+  ],
+  [
+    "dropChapters leaves note and lease alone",
+    "makes the note void",
+    (good) => ({
+      dropChapters: async (locator, before) => {
+        await good.lease(locator, "a", 1_000);
+        await good.dropChapters(locator, before);
+      },
+    }),
+  ],
   ["dropChapters refuses a position at which no chapter begins", "takes any", hiding("on delete")],
   ["dropChapters frees the blobs that only dropped batches named", "hides them", hiding("on delete")],
   [

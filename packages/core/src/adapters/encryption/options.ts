@@ -14,7 +14,7 @@ export interface AesGcmOptions {
    */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /** True to read journals from before encryption was on. Remove it when they are gone. */
-  readonly acceptPlain?: boolean;
+  readonly acceptPlain?: boolean | undefined;
 }
 
 export interface MasterKeys {

@@ -21,7 +21,7 @@ export interface FolderOptions {
    * False lets the operating system decide when files reach the disk: they survive the process, but perhaps
    * not the machine. True by default.
    */
-  readonly sync?: boolean;
+  readonly sync?: boolean | undefined;
 }
 
 /** A bucket in a local folder: one file per key. */

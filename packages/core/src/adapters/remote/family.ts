@@ -3,16 +3,18 @@
  *
  * family.1. A fork is registered in the logs of all runs it reads before it begins; a closed log accepts no readers.
  * family.2. A deleted run is closed by the record that leaves it without readers: the deletion, or the last reader's end.
- * family.3. Nothing of a closed run is deleted before its first slot marks it as gone. If a process is interrupted while
+ * family.3. A fork is registered with the position from which it reads, and a log that has dropped more does not accept
+ *     it. Both are records of one log, so a fork and a drop cannot both succeed.
+ * family.4. Nothing of a closed run is deleted before its first slot marks it as gone. If a process is interrupted while
  *     it removes a run, the next process that meets the closed run continues.
  */
 
-import { conflict } from "../../ports/storage-kit.ts";
+import { conflict, droppedConflict, readsFrom } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { slotKey, snapshotKey } from "./layout.ts";
+import { slotKey, snapshotKey, type Place } from "./layout.ts";
 import type { Logs } from "./logs.ts";
-import { gone, readBy, unreadBy, writeObject, type State } from "./record.ts";
+import { firstPosition, gone, readBy, unreadBy, writeObject, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
 
 const keysAtOnce = 1_000;
@@ -24,7 +26,10 @@ const writesAtOnce = 6;
 const settledMs = 60_000;
 
 /** Changes the state of a run, and tries again when another writer was first; `null` from `change` leaves it unchanged. */
-export type Change = (locator: string, change: (state: State) => State | null) => Promise<RunLog | null>;
+export type Change = (
+  locator: string,
+  change: (state: State, place: Place) => State | null,
+) => Promise<RunLog | null>;
 
 export interface FamilyParts {
   readonly bucket: Bucket;
@@ -46,30 +51,38 @@ export class Family {
     this.#change = change;
   }
 
-  /** The logs that a new run reads. Throws a conflict if one of them is deleted. */
-  ancestors({ runId, ancestors }: RunHead, position: number): Promise<RunLog[]> {
-    return Promise.all(
-      ancestors.map(async (locator) => {
+  /** The logs that a run reads. Throws a conflict if one of them is deleted, or has dropped what a new run reads. */
+  async ancestors(head: RunHead, position: number): Promise<RunLog[]> {
+    const logs = await Promise.all(
+      head.ancestors.map(async (locator) => {
         const { log } = await this.#logs.load(locator);
-        if (log === null || log.state.closed) throw conflict(runId, position, true);
+        if (log === null || log.state.closed) throw conflict(head.runId, position, true);
         return log;
       }),
     );
+    const lacks = ({ locator, state }: RunLog): boolean => firstPosition(state) > readsFrom(head, locator);
+    if (position === 0 && logs.some(lacks)) throw droppedConflict(head.runId);
+    return logs;
   }
 
   /** Records in all ancestors that a new run reads them. */
-  async register({ runId, ancestors }: RunHead, reader: string): Promise<void> {
-    const read = await Promise.all(
+  async register(head: RunHead, reader: string): Promise<void> {
+    const { runId, ancestors } = head;
+    const states = await Promise.all(
       ancestors.map(async (locator) => {
+        const from = readsFrom(head, locator);
         const log = await this.#change(locator, (state) =>
-          state.readers.includes(reader) ? null : readBy(state, this.#now(), reader),
+          state.readers.includes(reader) || firstPosition(state) > from
+            ? null
+            : readBy(state, this.#now(), reader, from),
         );
-        return log !== null && !log.state.closed;
+        return log?.state;
       }),
     );
-    if (read.every(Boolean)) return;
+    if (states.every((state) => state?.closed === false && state.readers.includes(reader))) return;
     await this.unregister(ancestors, reader);
-    throw conflict(runId, 0, true);
+    const gone = states.some((state) => state === undefined || state.closed);
+    throw gone ? conflict(runId, 0, true) : droppedConflict(runId);
   }
 
   /** Undoes `register`. When the last reader of a deleted run goes, the run goes too. */
@@ -91,19 +104,29 @@ export class Family {
     await this.#bucket.delete([snapshotKey(locator), ...(state.markers ?? [])]);
     await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));
     this.#logs.forget(log);
+    // What was dropped long ago is removed already, and need not be emptied.
+    const dropped = state.dropped?.previous.at(-1)?.slot ?? 0;
+    const start = this.isSettled(state.at) ? 1 : Math.max(1, dropped);
     await this.clear(
-      Array.from({ length: Math.max(0, slot - 1) }, (_, i) => slotKey({ locator, generation, slot: i + 1 })),
+      Array.from({ length: Math.max(0, slot - start) }, (_, i) =>
+        slotKey({ locator, generation, slot: start + i }),
+      ),
       state.at,
     );
   }
 
+  /** True when no process can still try a slot that was written at this time. */
+  isSettled(at: number): boolean {
+    return this.#now() - at >= settledMs;
+  }
+
   /**
-   * Removes the slots between the first and the last of a generation that is over. Shortly after the last one was
-   * written, a driver may still try one of them without reading the first slot. Until `settledMs` has passed they are
-   * emptied, not deleted.
+   * Removes slots that are no longer part of a log: those between the first and the last of a generation that is over,
+   * and those of dropped chapters. Shortly after the last one was written, a driver may still try one of them without
+   * reading the first slot. Until `settledMs` has passed they are emptied, not deleted.
    */
   async clear(keys: readonly string[], at: number): Promise<void> {
-    if (this.#now() - at >= settledMs) {
+    if (this.isSettled(at)) {
       for (let from = 0; from < keys.length; from += keysAtOnce)
         await this.#bucket.delete(keys.slice(from, from + keysAtOnce));
       return;

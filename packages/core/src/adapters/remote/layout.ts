@@ -5,7 +5,7 @@
  *     layout                                      written first, twice, to check that conditional writes work
  *     runs/<locator>/<generation>/<slot>          one record of a log, created once
  *     snapshots/<locator>                         a copy of the log up to some slot: saves reads, is never relied on
- *     index/<status>/<created, newest first>...   one for each run, by its status
+ *     index/<status>/<created, newest first>...   one for each run, by its status; one more for a run with a note
  *     timers/<due>...                             one for each run that is suspended until a time
  *
  * A run that is deleted and started again gets the next generation, so that the objects of the two cannot be confused.
@@ -78,13 +78,35 @@ export function statusPrefix(status: RunStatus): string {
 
 export const timersPrefix = "timers/";
 
-/** The index objects of a run whose status and wake time were written at this slot. */
-export function markersOf({ locator, generation, slot }: Place, head: RunHead): string[] {
+/** What the index says about a run. */
+interface Indexed {
+  readonly head: RunHead;
+  /** The slot that set the present status and wake time. */
+  readonly since: number;
+  /** The note of the run, if it is not void, with the slot that wrote it. */
+  readonly blocked?: { readonly slot: number } | undefined;
+}
+
+/** The index objects of a run. */
+export function markersOf(
+  { locator, generation }: Omit<Place, "slot">,
+  { head, since, blocked }: Indexed,
+): string[] {
   const wake = head.wakeAt === null ? "-" : timeText(head.wakeAt);
-  const rest = `${locator}.${generation}.${slot}.${wake}.${hint(head.workflow)}.${hint(head.parent)}`;
-  const byStatus = `${statusPrefix(head.status)}${newestFirst(head.createdAt)}.${rest}`;
-  if (head.status !== "suspended" || head.wakeAt === null) return [byStatus];
-  return [byStatus, `${timersPrefix}${wake}.${timeText(head.createdAt)}.${rest}`];
+  const restOf = (slot: number): string =>
+    `${locator}.${generation}.${slot}.${wake}.${hint(head.workflow)}.${hint(head.parent)}`;
+  const byStatus = (status: RunStatus, slot: number): string =>
+    `${statusPrefix(status)}${newestFirst(head.createdAt)}.${restOf(slot)}`;
+  const markers = [byStatus(head.status, since)];
+  if (head.status === "suspended" && head.wakeAt !== null)
+    markers.push(`${timersPrefix}${wake}.${timeText(head.createdAt)}.${restOf(since)}`);
+  if (blocked !== undefined) markers.push(byStatus("blocked", blocked.slot));
+  return markers;
+}
+
+/** True while an index object is for the present state of its run. */
+export function isPresent({ key, place }: Marker, { since, blocked }: Omit<Indexed, "head">): boolean {
+  return (key.startsWith(statusPrefix("blocked")) ? blocked?.slot : since) === place.slot;
 }
 
 const markerParts = /^(?:index\/[a-z]+|timers)\/(.*)\.(.+)\.(\d+)\.(\d+)\.(\d{15}|-)\.([^.]+)\.([^.]+)$/;

@@ -4,13 +4,14 @@
  */
 
 import { DurableError, show } from "../../values/errors.ts";
-import { pageSize } from "../../ports/storage-kit.ts";
+import { noted, pageSize, workflowsOf } from "../../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { hint, readMarker, statusPrefix, timersPrefix, timeText, type Marker } from "./layout.ts";
+import { hint, isPresent, readMarker, statusPrefix, timersPrefix, timeText, type Marker } from "./layout.ts";
 import type { Logs } from "./logs.ts";
-import { isHeld, type State } from "./record.ts";
+import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
+/** Those that are recorded: a run with a note has an index object of its recorded status, too. */
 const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
 const lookAhead = 6;
 
@@ -29,6 +30,7 @@ export class Listing {
     const { status } = query;
     const cursor = query.cursor ?? "";
     if (!/^(|[\d.]+\.[\w-]+)$/.test(cursor)) throw badCursor(cursor);
+    if (workflowsOf(query)?.length === 0) return { runs: [], next: null };
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
     const sources = (status === undefined ? statuses : [status]).map((each) =>
       this.#markers(statusPrefix(each), cursor),
@@ -39,6 +41,7 @@ export class Listing {
   /** Reads markers in order until the page is full and it is known whether another page follows. */
   async #page(markers: AsyncIterable<Marker> | Iterable<Marker>, query: ListQuery): Promise<ListPage> {
     const limit = pageSize(query.limit);
+    const mayBe = hintsOf(query);
     const found: { readonly head: RunHead; readonly order: string }[] = [];
     let ahead: Marker[] = [];
     const readHeads = async (): Promise<void> => {
@@ -49,7 +52,7 @@ export class Listing {
     };
     for await (const marker of markers) {
       if (found.length > limit) break;
-      if (!mayBe(marker, query)) continue;
+      if (!mayBe(marker)) continue;
       ahead.push(marker);
       if (ahead.length >= Math.min(lookAhead, limit + 1 - found.length)) await readHeads();
     }
@@ -59,21 +62,22 @@ export class Listing {
   }
 
   /** The head of a run, if the marker is for its present state and the run matches the query. */
-  async #readHead({ key, place }: Marker, query: ListQuery): Promise<RunHead | null> {
+  async #readHead(marker: Marker, query: ListQuery): Promise<RunHead | null> {
+    const { key, place } = marker;
     const known = this.#logs.known(place.locator);
     const from = known?.generation === place.generation ? Math.max(known.slot, place.slot) : place.slot;
     const last = (await this.#logs.last({ ...place, slot: from })) ?? (await this.#logs.last(place));
     if (last === null) return null;
     const { state } = last;
-    if (state.since !== place.slot || state.deleted) {
+    if (state.deleted || !isPresent(marker, indexed(state))) {
       // The slot that this marker was made for has been written, so the marker is obsolete for good.
       await this.#bucket.delete([key]).catch(() => {});
       return null;
     }
-    const { head } = state;
-    const { workflow, parent, status, dueAt } = query;
+    const head = noted(state.head, noteOf(state));
+    const { parent, status, dueAt } = query;
     const fits =
-      (workflow === undefined || head.workflow === workflow) &&
+      workflowsOf(query)?.includes(head.workflow) !== false &&
       (parent === undefined || head.parent === parent) &&
       (status === undefined || head.status === status);
     return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
@@ -86,19 +90,24 @@ export class Listing {
   }
 
   /** Runs that are running, and suspended runs whose time has come; those that are due longest come first. */
-  async #due({ status, cursor }: ListQuery, dueAt: number): Promise<Marker[]> {
+  async #due(query: ListQuery, dueAt: number): Promise<Marker[]> {
+    const { status, cursor } = query;
     const latest = timeText(dueAt);
+    const mayBe = hintsOf(query);
     const found: Marker[] = [];
     const gather = async (prefix: string, sorted: boolean): Promise<void> => {
       for await (const marker of this.#markers(prefix)) {
         const { wake, key, place } = marker;
-        if (wake !== "-" && wake <= latest)
+        if (wake === "-" || wake > latest) {
+          if (sorted) return;
+        } else if (mayBe(marker)) {
           found.push({ ...marker, order: `${wake}.${createdText(key)}.${place.locator}` });
-        else if (sorted) return;
+        }
       }
     };
-    if (status === undefined || status === "running") await gather(statusPrefix("running"), false);
-    if (status === undefined || status === "suspended") await gather(timersPrefix, true);
+    const any = status === undefined || status === "blocked";
+    if (any || status === "running") await gather(statusPrefix("running"), false);
+    if (any || status === "suspended") await gather(timersPrefix, true);
     return found
       .filter(({ order }) => order > (cursor ?? ""))
       .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
@@ -133,11 +142,13 @@ function flipped(digits: string): string {
   return digits.replaceAll(/\d/g, (digit) => String(9 - Number(digit)));
 }
 
-function mayBe({ workflow, parent }: Marker, query: ListQuery): boolean {
-  return (
-    (query.workflow === undefined || [query.workflow].flat().some((name) => workflow === hint(name))) &&
-    (query.parent === undefined || parent === hint(query.parent))
-  );
+/** Tells from the key of an index object whether its run may match a query. The hashes are made once per query. */
+function hintsOf(query: ListQuery): (marker: Marker) => boolean {
+  const names = workflowsOf(query);
+  const workflows = names === null ? null : new Set(names.map(hint));
+  const parents = query.parent === undefined ? null : hint(query.parent);
+  return ({ workflow, parent }) =>
+    workflows?.has(workflow) !== false && (parents === null || parents === parent);
 }
 
 /** Merges several sorted sources into one. */

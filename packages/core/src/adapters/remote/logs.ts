@@ -7,12 +7,15 @@
  * logs.3. A log is read slot by slot until one is missing. Lists and snapshots may be old, and nothing is decided by them.
  * logs.4. A generation that is over is marked in its first slot, permanently. A writer that has not read that slot for
  *     `believedMs` reads it again before it relies on its own write, because later slots may have been deleted.
+ * logs.5. Dropped slots are removed only after every slot at which a log begins before them forwards beyond them (a
+ *     chain of `Forward`, from the first slot on). A log that ends before the end of the chain is stale: the slots after
+ *     it were removed, and it is read again from there.
  */
 
 import type { World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import { slotKey, snapshotKey, type Place } from "./layout.ts";
-import { readObject, writeObject, type gone, type LogRecord } from "./record.ts";
+import { chapterVersion, gone, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
 import { RunLog, wantsSnapshot } from "./run-log.ts";
 
 /** The log of a run; without one, `generation` is the one that a new run would get. */
@@ -29,7 +32,9 @@ export interface Target {
   readonly log: RunLog | null;
 }
 
-type Slot = LogRecord | typeof gone | null;
+type Slot = LogRecord | Forward | typeof gone | null;
+/** Whether a log can be relied on: its generation may be over, or the slots after it may have been dropped. */
+type Life = "alive" | "stale" | "over";
 
 /** As many requests as a Cloudflare Worker may have open at once. */
 const readAhead = 6;
@@ -61,7 +66,7 @@ export class Logs {
     if (log !== undefined) {
       const over = await this.#readOn(log);
       // A closed log may have been followed by the next generation.
-      if (!over && !log.state.closed && (await this.#isBelieved(log)))
+      if (!over && !log.state.closed && (await this.#believed(log)) === "alive")
         return { generation: log.generation, log: this.#keep(log) };
       this.forget(log);
     }
@@ -72,20 +77,23 @@ export class Logs {
     let log = await this.#snapshot(locator);
     for (let generation = log?.generation ?? 0; ;) {
       if (log === null) {
-        const first = await this.#get({ locator, generation, slot: 0 });
+        const first = await this.#first(locator, generation);
         if (first === null) return { generation, log };
-        if (!isGone(first)) {
-          log = new RunLog(locator, generation);
-          log.learn(first);
-        }
+        if (isRecord(first)) log = new RunLog(locator, generation, first);
       }
+      let life: Life = "over";
       if (log !== null) {
         await this.#readOn(log);
         // Read the first slot last: if a later slot is missing because it was deleted, the first was marked before that.
-        if (log.state.closed || (await this.isAlive(log))) return { generation, log: this.#keep(log) };
+        life = await this.#lifeOf(log);
+        // A closed log is returned so that the caller removes it, unless another has begun: a late request may have
+        // brought back its snapshot, or the way to its last records.
+        if (life === "alive" && log.state.closed && (await this.#first(locator, generation + 1)) !== null)
+          life = "over";
+        if (life === "alive") return { generation, log: this.#keep(log) };
       }
       log = null;
-      generation += 1;
+      if (life === "over") generation += 1;
     }
   }
 
@@ -99,33 +107,56 @@ export class Logs {
         slot: log.slot + 1 + i,
       }));
       for (const record of await Promise.all(places.map((place) => this.#get(place)))) {
-        if (record === null || isGone(record)) return record !== null;
+        if (!isRecord(record)) return record !== null;
         log.learn(record);
       }
     }
   }
 
-  /** False when the generation of a log is over. */
-  async isAlive(log: RunLog): Promise<boolean> {
-    const now = this.#world.now();
-    const first = await this.#get({ locator: log.locator, generation: log.generation, slot: 0 });
-    if (first === null || isGone(first)) return false;
-    log.aliveAt = now;
-    return true;
+  /** The record at which a log begins; `null` when the generation has none yet. */
+  async #first(locator: string, generation: number): Promise<LogRecord | typeof gone | null> {
+    for (let slot = 0; ;) {
+      const found = await this.#get({ locator, generation, slot });
+      // A log never forwards to a slot that was not written: what is missing there was removed with its run.
+      if (found === null) return slot === 0 ? null : gone;
+      if (isRecord(found) || !("next" in found)) return found;
+      slot = found.next;
+    }
   }
 
-  async #isBelieved(log: RunLog): Promise<boolean> {
-    return this.#world.now() - log.aliveAt < believedMs || this.isAlive(log);
+  async #lifeOf(log: RunLog): Promise<Life> {
+    const now = this.#world.now();
+    const first = await this.#first(log.locator, log.generation);
+    if (first === null || !isRecord(first)) return "over";
+    if (first.slot > log.slot) return "stale";
+    log.aliveAt = now;
+    return "alive";
+  }
+
+  async #believed(log: RunLog): Promise<Life> {
+    return this.#world.now() - log.aliveAt < believedMs ? "alive" : this.#lifeOf(log);
+  }
+
+  /** True for a slot with which a log began before batches were dropped. */
+  async isForward(place: Place): Promise<boolean> {
+    const found = await this.#get(place);
+    return found !== null && "next" in found;
+  }
+
+  /** One record; `null` when its slot is free, or its record was removed. */
+  async record(place: Place): Promise<LogRecord | null> {
+    const found = await this.#get(place);
+    return isRecord(found) ? found : null;
   }
 
   /** The last record of a generation, searched from a slot that may exist; `null` when that slot does not. */
   async last(place: Place): Promise<LogRecord | null> {
-    let found = await this.#get(place);
-    if (found === null || isGone(found)) return null;
+    let found = await this.record(place);
+    if (found === null) return null;
     let missing = Number.POSITIVE_INFINITY;
     for (let step = 1; found.slot + 1 < missing;) {
-      const next: Slot = await this.#get({ ...place, slot: found.slot + step });
-      if (next === null || isGone(next)) missing = found.slot + step;
+      const next = await this.record({ ...place, slot: found.slot + step });
+      if (next === null) missing = found.slot + step;
       else found = next;
       step = missing === Number.POSITIVE_INFINITY ? step * 2 : Math.max(1, (missing - found.slot) >> 1);
     }
@@ -139,15 +170,18 @@ export class Logs {
     const created = await this.#bucket.create(slotKey(place), writeObject(record));
     if (!created && (await this.#get(place))?.id !== record.id) return "taken";
     if (log === null) {
-      const begun = new RunLog(locator, generation);
+      const begun = new RunLog(locator, generation, record);
       begun.aliveAt = this.#world.now();
-      begun.learn(record);
       this.#keep(begun);
       return "landed";
     }
-    if (!(await this.#isBelieved(log))) {
-      this.forget(log);
-      return "gone";
+    const life = await this.#believed(log);
+    if (life !== "alive") this.forget(log);
+    if (life === "over") return "gone";
+    if (life === "stale") {
+      // The slot was free because its record had been dropped, so this one is no part of the log.
+      await this.#bucket.delete([slotKey(place)]);
+      return "taken";
     }
     log.learn(record);
     this.#keep(log);
@@ -187,7 +221,7 @@ export class Logs {
     const key = slotKey(place);
     const text = await this.#bucket.get(key);
     if (text === null) return null;
-    const record = readObject(text, key) as unknown as LogRecord | typeof gone;
+    const record = readObject(text, key, chapterVersion) as unknown as LogRecord | Forward | typeof gone;
     this.proven = true;
     return record;
   }
@@ -202,6 +236,6 @@ export class Logs {
   }
 }
 
-function isGone(slot: Slot): slot is typeof gone {
-  return slot !== null && "gone" in slot;
+function isRecord(slot: Slot): slot is LogRecord {
+  return slot !== null && "state" in slot;
 }

@@ -5,9 +5,12 @@
 
 import type { Bucket } from "../../ports/bucket.ts";
 import type { Family } from "./family.ts";
-import { markersOf, readMarker, runsPrefix, timersPrefix } from "./layout.ts";
+import type { Chapters } from "./chapters.ts";
+import { isPresent, markersOf, readMarker, runsPrefix, timersPrefix } from "./layout.ts";
 import { keysOf } from "./listing.ts";
-import type { Logs } from "./logs.ts";
+import type { Found, Logs } from "./logs.ts";
+import { indexed } from "./record.ts";
+import type { RunLog } from "./run-log.ts";
 
 /** The result of `RemoteStorage.rebuild`. */
 export interface Rebuilt {
@@ -23,15 +26,17 @@ export interface RebuildParts {
   readonly bucket: Bucket;
   readonly logs: Logs;
   readonly family: Family;
+  readonly chapters: Chapters;
 }
 
 export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
   let [runs, added, removed] = [0, 0, 0];
   for await (const [locator, keys] of byRun(parts.bucket)) {
-    const { generation, live, made } = await mend(parts, locator);
+    const { generation, log, live, made } = await mend(parts, locator);
     if (live) runs += 1;
     added += made;
     removed += await clear(parts, keys, generation);
+    if (log !== null) removed += await clearDropped(parts, keys, log);
   }
   for (const prefix of ["index/", timersPrefix]) removed += await prune(parts, prefix);
   return { runs, added, removed };
@@ -39,21 +44,22 @@ export async function rebuild(parts: RebuildParts): Promise<Rebuilt> {
 
 /** Adds the missing index objects of a run; for a closed run, finishes its deletion. */
 async function mend(
-  { bucket, logs, family }: RebuildParts,
+  { bucket, logs, family, chapters }: RebuildParts,
   locator: string,
-): Promise<{ readonly generation: number; readonly live: boolean; readonly made: number }> {
+): Promise<Found & { readonly live: boolean; readonly made: number }> {
   const { generation, log } = await logs.load(locator);
-  if (log === null) return { generation, live: false, made: 0 };
-  const { head, since, deleted, closed } = log.state;
+  if (log === null) return { generation, log, live: false, made: 0 };
+  const { deleted, closed } = log.state;
   if (closed) {
     await family.free(log);
-    return { generation: generation + 1, live: false, made: 0 };
+    return { generation: generation + 1, log: null, live: false, made: 0 };
   }
-  if (deleted) return { generation, live: false, made: 0 };
+  await chapters.clear(log);
+  if (deleted) return { generation, log, live: false, made: 0 };
   const made = await Promise.all(
-    markersOf({ locator, generation, slot: since }, head).map((key) => bucket.create(key, "")),
+    markersOf({ locator, generation }, indexed(log.state)).map((key) => bucket.create(key, "")),
   );
-  return { generation, live: true, made: made.filter(Boolean).length };
+  return { generation, log, live: true, made: made.filter(Boolean).length };
 }
 
 /** Removes earlier generations, except their first and last slots, which keep delayed writers out. */
@@ -75,6 +81,23 @@ async function clear(
   return cleared;
 }
 
+/** Removes slots that were dropped long ago, and left by a process that was interrupted or emptied by it. */
+async function clearDropped(
+  { logs, family }: RebuildParts,
+  keys: readonly string[],
+  { locator, generation, state: { dropped } }: RunLog,
+): Promise<number> {
+  if (dropped === undefined || !family.isSettled(dropped.at)) return 0;
+  const left: string[] = [];
+  for (const key of keys) {
+    const [, , each, slot] = key.split("/").map(Number);
+    if (each !== generation || slot === undefined || slot === 0 || slot >= dropped.slot) continue;
+    if (!(await logs.isForward({ locator, generation, slot }))) left.push(key);
+  }
+  await family.clear(left, dropped.at);
+  return left.length;
+}
+
 /** Removes index objects of runs that are gone or have changed since. */
 async function prune({ bucket, logs }: RebuildParts, prefix: string): Promise<number> {
   const old: string[] = [];
@@ -83,7 +106,8 @@ async function prune({ bucket, logs }: RebuildParts, prefix: string): Promise<nu
     if (marker === null) continue;
     const { locator, generation, slot } = marker.place;
     const { log, generation: current } = await logs.load(locator);
-    const moved = log !== null && log.slot >= slot && (log.state.deleted || log.state.since !== slot);
+    const moved =
+      log !== null && log.slot >= slot && (log.state.deleted || !isPresent(marker, indexed(log.state)));
     // A marker for a slot that is still free may belong to a write that is in progress.
     if (generation < current || moved) old.push(key);
   }

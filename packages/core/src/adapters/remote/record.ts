@@ -4,7 +4,7 @@
  */
 
 import { DurableError } from "../../values/errors.ts";
-import type { AppendRequest, RunHead } from "../../ports/storage.ts";
+import type { AppendRequest, BlockedNote, RunHead } from "../../ports/storage.ts";
 
 export interface State {
   /** When the log last grew, by the clock of the writer. The record that closes the log does not change this time. */
@@ -22,6 +22,12 @@ export interface State {
   /** Names of the forks that read this run, and the name under which this run is a reader of its ancestors. */
   readonly readers: readonly string[];
   readonly reader: string;
+  /** From which position each of the forks reads, if not from the first. */
+  readonly readsFrom?: Readonly<Record<string, number>>;
+  /** The slot that began the current chapter; missing in the first chapter. */
+  readonly chapterSlot?: number;
+  readonly dropped?: Dropped;
+  readonly blocked?: Blocked;
   /** Deleted: hidden, and kept only for its readers. */
   readonly deleted: boolean;
   /** Deleted, and without readers. No record follows. */
@@ -30,8 +36,28 @@ export interface State {
   readonly markers?: readonly string[];
 }
 
-/** The content of a blob, or the locator of the ancestor that stores it. */
-export type BlobText = string | { readonly in: string };
+/** A slot at which a chapter begins, and when it was written. */
+export interface ChapterSlot {
+  readonly slot: number;
+  readonly at: number;
+}
+
+/** What was dropped: the batches before `position`, which is in `slot`. */
+export interface Dropped extends ChapterSlot {
+  readonly position: number;
+  /** The slots at which the log began before, the latest first: at most two. */
+  readonly previous: readonly ChapterSlot[];
+}
+
+/** A note, the slot that wrote it, and the owner of the lease at that time. */
+export interface Blocked {
+  readonly note: BlockedNote;
+  readonly slot: number;
+  readonly owner: string | null;
+}
+
+/** The content of a blob, or the locator of the ancestor that stores it, with the slot in its log. */
+export type BlobText = string | { readonly in: string; readonly at?: number };
 export type KeptBlob = readonly [name: string, text: BlobText];
 
 export interface LogRecord {
@@ -40,30 +66,42 @@ export interface LogRecord {
   readonly slot: number;
   readonly state: State;
   readonly batch?: string;
-  /** Blobs that this batch is the first of its run to name. */
+  /** Blobs that this batch is the first of its chapter to name. */
   readonly blobs?: readonly KeptBlob[];
 }
 
 /** The content of the first slot of a generation that is over. */
 export const gone = { id: "", gone: true } as const;
 
+/** The content of a slot at which a log began, before the batches from there to `next` were dropped. */
+export interface Forward {
+  readonly id: "";
+  readonly next: number;
+}
+
 const version = 1;
+/** Of slots that builds without chapters cannot read: they refuse them by name. */
+export const chapterVersion = 2;
 
 export function writeObject(object: object): string {
   return JSON.stringify({ v: version, ...object });
 }
 
+export function writeForward(next: number): string {
+  return JSON.stringify({ v: chapterVersion, id: "", next });
+}
+
 /** Reads what `writeObject` wrote. */
-export function readObject(text: string, key: string): Readonly<Record<string, unknown>> {
+export function readObject(text: string, key: string, newest = version): Readonly<Record<string, unknown>> {
   const raw = parsed(text);
   const found = raw?.["v"];
-  if (typeof found === "number" && found > version) {
+  if (typeof found === "number" && found > newest) {
     throw new DurableError(
       "newer-format",
-      `Object ${key} was written in layout ${found}, newer than this build reads (${version}). Upgrade @durable/core in this process.`,
+      `Object ${key} was written in layout ${found}, newer than this build reads (${newest}). Upgrade @durable/core in this process.`,
     );
   }
-  if (raw === null || found !== version)
+  if (raw === null || !Number.isInteger(found) || Number(found) < version)
     throw new DurableError(
       "corrupt",
       `Object ${key} was not written by this library, or is damaged. Restore the bucket from a backup.`,
@@ -80,6 +118,11 @@ function parsed(text: string): Record<string, unknown> | null {
   }
 }
 
+/** True for the state after a batch that begins a chapter. */
+export function beginsChapter({ length, head }: State): boolean {
+  return length > 1 && head.chapter === length - 1;
+}
+
 /** The state after a batch. */
 export function grown(
   before: State | null,
@@ -87,8 +130,11 @@ export function grown(
   { slot, now, reader }: { readonly slot: number; readonly now: number; readonly reader: string },
 ): State {
   const same = before?.head.status === head.status && before.head.wakeAt === head.wakeAt;
-  const base = before ?? { length: 0, lease: null, starts: 0, startsAt: 0, since: slot, readers: [], reader };
-  return {
+  const base =
+    before === null
+      ? { length: 0, lease: null, starts: 0, startsAt: 0, since: slot, readers: [], reader }
+      : unblocked(before);
+  const state = {
     ...base,
     at: now,
     length: base.length + 1,
@@ -99,6 +145,7 @@ export function grown(
     deleted: false,
     closed: false,
   };
+  return beginsChapter(state) ? { ...state, chapterSlot: slot } : state;
 }
 
 export function isHeld({ lease }: State, now: number): boolean {
@@ -111,9 +158,47 @@ export function leased(
   owner: string,
   { now, ttlMs }: { readonly now: number; readonly ttlMs: number },
 ): State {
-  const since = state.startsAt === state.length ? state.starts : 0;
+  const since = startsOf(state);
   const starts = state.lease?.owner === owner ? since : since + 1;
-  return { ...state, at: now, lease: { owner, until: now + ttlMs }, starts, startsAt: state.length };
+  return {
+    ...unblocked(state),
+    at: now,
+    lease: { owner, until: now + ttlMs },
+    starts,
+    startsAt: state.length,
+  };
+}
+
+/** The state after a lease was given back: its start does not count. */
+export function unleased(state: State, now: number): State {
+  return { ...state, at: now, lease: null, starts: Math.max(0, startsOf(state) - 1), startsAt: state.length };
+}
+
+/** Leases taken since the journal last grew. */
+export function startsOf({ starts, startsAt, length }: State): number {
+  return startsAt === length ? starts : 0;
+}
+
+/** The note of a run, unless it is void. A build without notes leaves one where it takes a lease. */
+export function noteOf({ blocked, length, lease, deleted }: State): BlockedNote | null {
+  if (blocked === undefined || deleted || blocked.note.length !== length) return null;
+  return lease === null || lease.owner === blocked.owner ? blocked.note : null;
+}
+
+/** What the index says about a state: a note that is void has no index object. */
+export function indexed(state: State): Pick<State, "head" | "since" | "blocked"> {
+  const { head, since, blocked } = state;
+  return { head, since, ...(blocked !== undefined && noteOf(state) !== null && { blocked }) };
+}
+
+function unblocked({ blocked: _blocked, ...state }: State): State {
+  return state;
+}
+
+/** The state after a note. */
+export function blockedBy(state: State, note: BlockedNote, place: { slot: number; now: number }): State {
+  const { slot, now } = place;
+  return { ...state, at: now, blocked: { note, slot, owner: state.lease?.owner ?? null } };
 }
 
 /** The state after a lease was released. */
@@ -122,22 +207,58 @@ export function released(state: State, now: number, quietMs: number): State {
 }
 
 /** The state after a deletion. Names that the user gave are removed at once. */
-export function hidden(state: State, now: number, markers: readonly string[]): State {
-  const { locator, createdAt, updatedAt, ancestors } = state.head;
+export function hidden(before: State, now: number, markers: readonly string[]): State {
+  const state = unblocked(before);
+  const { locator, createdAt, updatedAt, ancestors, readsFrom, chapter } = state.head;
   const blank = { runId: "", workflow: "", status: "cancelled", wakeAt: null, steps: 0 } as const;
-  const head = { ...blank, locator, createdAt, updatedAt, label: null, parent: null, ancestors };
+  const read = { ancestors, ...(readsFrom && { readsFrom }), ...(chapter !== undefined && { chapter }) };
+  const head = { ...blank, locator, createdAt, updatedAt, label: null, parent: null, ...read };
   const closed = state.readers.length === 0;
   return { ...state, at: closed ? state.at : now, head, lease: null, deleted: true, closed, markers };
 }
 
 /** The state after a fork registered as a reader of this run. */
-export function readBy(state: State, now: number, reader: string): State {
-  return { ...state, at: now, readers: [...state.readers, reader] };
+export function readBy(state: State, now: number, reader: string, from: number): State {
+  const readsFrom = from === 0 ? state.readsFrom : { ...state.readsFrom, [reader]: from };
+  return { ...state, at: now, readers: [...state.readers, reader], ...(readsFrom && { readsFrom }) };
 }
 
 /** The state after a fork that read this run is gone. */
 export function unreadBy(state: State, now: number, reader: string): State {
   const readers = state.readers.filter((other) => other !== reader);
   const closed = state.deleted && readers.length === 0;
-  return { ...state, at: closed ? state.at : now, readers, closed };
+  const { [reader]: _, ...readsFrom } = state.readsFrom ?? {};
+  return {
+    ...state,
+    at: closed ? state.at : now,
+    readers,
+    ...(state.readsFrom && { readsFrom }),
+    closed,
+  };
+}
+
+/** Whether a fork reads a batch before this position. */
+export function isReadBefore({ readers, readsFrom = {} }: State, position: number): boolean {
+  return readers.some((reader) => (readsFrom[reader] ?? 0) < position);
+}
+
+/** The position of the first batch that is kept. */
+export function firstPosition({ dropped }: State): number {
+  return dropped?.position ?? 0;
+}
+
+/** The slot of the first batch that is kept. */
+export function firstSlot({ dropped }: State): number {
+  return dropped?.slot ?? 0;
+}
+
+/** The state after batches were dropped. It is indexed anew, because the slot that it was indexed by is dropped, too. */
+export function droppedTo(
+  state: State,
+  to: ChapterSlot & { readonly position: number },
+  { slot, now }: { readonly slot: number; readonly now: number },
+): State {
+  const last = state.dropped ?? { slot: 0, at: 0 };
+  const previous = [{ slot: last.slot, at: last.at }, ...(state.dropped?.previous ?? []).slice(0, 1)];
+  return { ...state, at: now, since: slot, dropped: { ...to, previous } };
 }

@@ -1,18 +1,42 @@
-/** The log of one run, as far as this process has read it. It only grows. */
+/**
+ * The current chapter of one run's log, as far as this process has read it. It grows until the next chapter begins, and
+ * then starts anew.
+ */
 
-import { readObject, writeObject, type BlobText, type LogRecord, type State } from "./record.ts";
+import {
+  beginsChapter,
+  readObject,
+  writeObject,
+  type BlobText,
+  type LogRecord,
+  type State,
+} from "./record.ts";
 
-interface NamedText {
-  /** The first batch that names it. */
+export interface NamedText {
+  /** The first batch of the chapter that names it, and the slot of that batch; older snapshots have no slot. */
   readonly position: number;
+  readonly slot?: number | undefined;
   readonly text: BlobText;
+}
+
+/** A copy of what a log has: the log itself may go on to its next chapter at any time. */
+export interface Chapter {
+  readonly from: number;
+  readonly batches: readonly string[];
+  readonly blobs: ReadonlyMap<string, NamedText>;
+  readonly state: State;
 }
 
 export class RunLog {
   readonly locator: string;
   readonly generation: number;
-  readonly batches: string[] = [];
-  readonly blobs = new Map<string, NamedText>();
+  /** The position of the first batch. */
+  from = 0;
+  batches: string[] = [];
+  /** Blobs that this chapter names. */
+  blobs = new Map<string, NamedText>();
+  /** Blobs of the chapter before, if this process has read it. */
+  earlier: ReadonlyMap<string, NamedText> = new Map();
   slot = -1;
   /** The last slot of the latest snapshot that this process knows of. */
   saved = -1;
@@ -21,10 +45,15 @@ export class RunLog {
   /** When its first slot was last read without the mark that the generation is over. */
   aliveAt = 0;
   #state: State | null = null;
+  #blobSize = 0;
 
-  constructor(locator: string, generation: number) {
+  /** `first` is the record that the log begins with: its first one, or one that begins a chapter. */
+  constructor(locator: string, generation: number, first?: LogRecord) {
     this.locator = locator;
     this.generation = generation;
+    if (first === undefined) return;
+    this.slot = first.slot - 1;
+    this.learn(first);
   }
 
   /** A log is only used after its first record was learned. */
@@ -32,27 +61,45 @@ export class RunLog {
     return this.#state as State;
   }
 
+  get chapter(): Chapter {
+    const { from, batches, blobs, state } = this;
+    return { from, batches: batches.slice(0, state.length - from), blobs: new Map(blobs), state };
+  }
+
   /** Adds the next record. Any other record is ignored. */
   learn({ slot, state, batch, blobs = [] }: LogRecord): void {
     if (slot !== this.slot + 1) return;
     this.slot = slot;
     this.#state = state;
-    for (const [name, text] of blobs) this.#name(name, { position: this.batches.length, text });
     if (batch === undefined) return;
+    const position = state.length - 1;
+    if (beginsChapter(state)) this.#turn(position);
+    for (const [name, text] of blobs) this.#name(name, { position, slot, text });
     this.batches.push(batch);
     this.size += batch.length;
   }
 
-  #name(name: string, named: NamedText): void {
-    this.blobs.set(name, named);
-    if (typeof named.text === "string") this.size += named.text.length;
+  #turn(position: number): void {
+    this.earlier = this.blobs;
+    this.blobs = new Map();
+    this.batches = [];
+    this.from = position;
+    this.size = this.#blobSize;
+    this.#blobSize = 0;
   }
 
-  /** The whole log as one object. */
+  #name(name: string, named: NamedText): void {
+    this.blobs.set(name, named);
+    if (typeof named.text !== "string") return;
+    this.size += named.text.length;
+    this.#blobSize += named.text.length;
+  }
+
+  /** The whole chapter as one object. */
   toSnapshot(): string {
-    const blobs = [...this.blobs].map(([name, { position, text }]) => [name, position, text]);
-    const { generation, slot, state, batches } = this;
-    return writeObject({ life: generation, slot, state, batches, blobs });
+    const blobs = [...this.blobs].map(([name, { position, text, slot }]) => [name, position, text, slot]);
+    const { generation, slot, state, batches, from } = this;
+    return writeObject({ life: generation, slot, state, batches, blobs, ...(from > 0 && { from }) });
   }
 
   /** Throws when the snapshot cannot be read; the caller then reads the log instead. */
@@ -61,19 +108,21 @@ export class RunLog {
       readonly life: number;
       readonly slot: number;
       readonly state: State;
+      readonly from?: number;
       readonly batches: readonly string[];
-      readonly blobs: readonly (readonly [string, number, BlobText])[];
+      readonly blobs: readonly (readonly [string, number, BlobText, number?])[];
     };
     const log = new RunLog(locator, raw.life);
     log.slot = raw.slot;
     log.saved = raw.slot;
     log.#state = raw.state;
+    log.from = raw.from ?? 0;
     for (const batch of raw.batches) {
       log.batches.push(batch);
       log.size += batch.length;
     }
-    for (const [name, position, blob] of raw.blobs) log.#name(name, { position, text: blob });
-    if (raw.state.length !== log.batches.length)
+    for (const [name, position, blob, slot] of raw.blobs) log.#name(name, { position, slot, text: blob });
+    if (raw.state.length !== log.from + log.batches.length)
       throw new TypeError("The snapshot has fewer batches than its state says.");
     return log;
   }
@@ -86,13 +135,15 @@ const handedOnTail = 8;
 const cheapSize = 16 * 1024 * 1024;
 
 /**
- * Whether a snapshot is due. While a run is driven, the log must have grown by half, so that the total size of all its
- * snapshots is proportional to the log and not to its square. A run that parks always gets one, because any process may
- * resume it. A driver that releases its lease writes one, so that the next driver need not read slot by slot.
+ * Whether a snapshot is due. While a run is driven, its chapter must have grown by half, so that the total size of all
+ * its snapshots is proportional to the log and not to its square. A chapter that begins always gets one, so that a
+ * reader never starts in an earlier one. A run that parks always gets one, because any process may resume it. A driver
+ * that releases its lease writes one, so that the next driver need not read slot by slot.
  */
 export function wantsSnapshot({ slot, saved, size, state }: RunLog): boolean {
   const tail = slot - saved;
-  if (tail >= Math.max(longestTail, saved / 2)) return true;
+  const { chapterSlot: begin = -1 } = state;
+  if (saved < begin || tail >= Math.max(longestTail, (saved - begin) / 2)) return true;
   if (size > cheapSize) return false;
   const { status } = state.head;
   if (status === "running") return state.lease === null && tail >= handedOnTail;

@@ -1,36 +1,57 @@
 /**
  * Journals in an object store, without any other service: every isolate that can reach the bucket can continue every run.
- * Everything about a run, including its lease and its forks, is one log of objects that are created once.
+ * Everything about a run, including its lease, its note and its forks, is one log of objects that are created once.
+ *
+ * remote-storage.1. The index comes before the log, because a run that is missing from the index would never be found.
+ * remote-storage.2. A refusal counts only after a fresh read of the log, because the cached one may be old.
+ * remote-storage.3. What a chapter needs is in its own records, so the cost of reading it does not grow with the log.
  */
 
 import { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
-import { conflict, refuseBlobs } from "../../ports/storage-kit.ts";
+import { conflict } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
+  BlockedNote,
   Lease,
   ListPage,
   ListQuery,
   ReadReply,
-  RunHead,
   Storage,
 } from "../../ports/storage.ts";
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
+import { Blobs } from "./blobs.ts";
+import { Chapters, type History } from "./chapters.ts";
 import { assertConditions } from "./conditions.ts";
-import { Family } from "./family.ts";
-import { assertLocator, markersOf } from "./layout.ts";
+import { Family, type Change } from "./family.ts";
+import { assertLocator, markersOf, type Place } from "./layout.ts";
 import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
+import { mark, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
-import { grown, hidden, isHeld, leased, released, type KeptBlob, type State } from "./record.ts";
-import type { RunLog } from "./run-log.ts";
+import {
+  blockedBy,
+  firstPosition,
+  grown,
+  hidden,
+  indexed,
+  isHeld,
+  leased,
+  noteOf,
+  released,
+  startsOf,
+  unleased,
+  type KeptBlob,
+  type State,
+} from "./record.ts";
+import type { Chapter, NamedText, RunLog } from "./run-log.ts";
 
 /** Options of `RemoteStorage`. */
 export interface RemoteOptions {
   /** Clock, random source and timers; those of the system by default. */
-  readonly world?: World;
+  readonly world?: World | undefined;
 }
 
 /** How many write races a call may lose before it fails. */
@@ -43,6 +64,8 @@ export class RemoteStorage implements Storage {
   readonly #world: World;
   readonly #logs: Logs;
   readonly #family: Family;
+  readonly #chapters: Chapters;
+  readonly #blobs: Blobs;
   readonly #listing: Listing;
   /** Writes of this process to one run are made one after the other, because they would compete for the same slot. */
   readonly #last = new Map<string, Promise<unknown>>();
@@ -53,12 +76,15 @@ export class RemoteStorage implements Storage {
     this.#bucket = patient(bucket, world);
     this.#world = world;
     this.#logs = new Logs(this.#bucket, world);
-    this.#family = new Family({
+    const parts = {
       bucket: this.#bucket,
       logs: this.#logs,
       now: () => world.now(),
-      change: (locator, change) => this.#change(locator, change),
-    });
+      change: (...asked: Parameters<Change>) => this.#change(...asked),
+    };
+    this.#family = new Family(parts);
+    this.#chapters = new Chapters({ ...parts, family: this.#family });
+    this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
     this.#listing = new Listing(this.#bucket, this.#logs, () => world.now());
   }
 
@@ -77,7 +103,7 @@ export class RemoteStorage implements Storage {
       // The cached log may be old, so a refusal counts only after a fresh read.
       if (refusal !== null && fresh) throw refusal;
       if (refusal === null) {
-        const blobs = await this.#kept(found.log, request, fresh);
+        const blobs = await this.#blobs.kept(found.log, request, fresh);
         if (blobs !== null && (await this.#grow(found, request, blobs))) return;
       }
       found = await this.#logs.load(locator);
@@ -88,40 +114,6 @@ export class RemoteStorage implements Storage {
       }
     }
     throw lostRaces(head.runId);
-  }
-
-  /** The blobs that a batch is the first of its run to name; `null` when the log must be read again before a refusal. */
-  async #kept(
-    log: RunLog | null,
-    { head, position, blobs = [] }: AppendRequest,
-    fresh: boolean,
-  ): Promise<KeptBlob[] | null> {
-    const has = (name: string): boolean => log?.blobs.has(name) === true;
-    const sent = new Map(blobs.flatMap(({ name, body }) => (body === undefined ? [] : [[name, body]])));
-    const asked = blobs.some(({ name }) => !has(name) && !sent.has(name));
-    const ancestors = await this.#ancestors(head, { position, fresh, asked });
-    const owner = (name: string): string | undefined =>
-      ancestors.find((ancestor) => ancestor.blobs.has(name))?.locator;
-    const refusal = refuseBlobs(head.runId, blobs, (name) => has(name) || owner(name) !== undefined);
-    if (refusal !== null && !fresh) return null;
-    if (refusal !== null) throw refusal;
-    const kept = new Map<string, KeptBlob>();
-    for (const { name } of blobs)
-      if (!has(name)) kept.set(name, [name, sent.get(name) ?? { in: owner(name) ?? "" }]);
-    return [...kept.values()];
-  }
-
-  /** The logs of the ancestors, if they matter: from the cache first, then from the bucket. */
-  async #ancestors(
-    head: RunHead,
-    {
-      position,
-      fresh,
-      asked,
-    }: { readonly position: number; readonly fresh: boolean; readonly asked: boolean },
-  ): Promise<RunLog[]> {
-    if (fresh && (position === 0 || asked)) return this.#family.ancestors(head, position);
-    return asked ? head.ancestors.flatMap((locator) => this.#logs.known(locator) ?? []) : [];
   }
 
   /** Writes the batch after the known ones; false when another writer was first. */
@@ -138,8 +130,7 @@ export class RemoteStorage implements Storage {
     const reader = digest(12, locator, batch);
     const state = grown(before, request, { slot, now: this.#world.now(), reader });
     if (position === 0) await this.#family.register(head, reader);
-    // The index comes before the log, because a run that is missing from the index would never be driven again.
-    if (state.since === slot) await this.#mark({ locator, generation, slot }, state);
+    await mark(this.#bucket, { locator, generation, slot }, state);
     const record = { slot, state, batch, ...(blobs.length === 0 ? {} : { blobs }) };
     const how = await this.#logs.write({ locator, generation, log }, record);
     if (how === "gone") throw conflict(head.runId, position, true);
@@ -148,47 +139,78 @@ export class RemoteStorage implements Storage {
     return how === "landed";
   }
 
-  async #mark(place: { locator: string; generation: number; slot: number }, { head }: State): Promise<void> {
-    await Promise.all(markersOf(place, head).map((key) => this.#bucket.create(key, "")));
-  }
-
   /** Deletes outdated index objects and writes a snapshot. May fail, because both only save work. */
   async #tidy(locator: string, generation: number, before: State | null, after: State): Promise<void> {
-    const old =
-      before === null || before.since === after.since
-        ? []
-        : markersOf({ locator, generation, slot: before.since }, before.head);
     const log = this.#logs.known(locator);
     await Promise.allSettled([
-      old.length === 0 ? null : this.#plain.delete(old),
+      unmark(this.#plain, { locator, generation }, [before, after]),
       log === undefined ? null : this.#logs.save(log, this.#plain),
     ]);
   }
 
   async read(locator: string, from = 0): Promise<ReadReply> {
     assertLocator(locator);
-    const { log } = await this.#logs.load(locator);
-    if (log === null || log.state.closed) return { batches: [], length: 0, deleted: false };
-    const { length, deleted } = log.state;
-    const reply = { batches: log.batches.slice(from, length), length, deleted };
-    const named = [...log.blobs].filter(([, { position }]) => position >= from);
-    if (named.length === 0) return reply;
-    const bodies = named.map(async ([name]) => [name, await this.#body(log, name)] as const);
-    return { ...reply, blobs: Object.fromEntries(await Promise.all(bodies)) };
+    for (let tries = 0; tries < mostTries; tries++) {
+      const { log } = await this.#logs.load(locator);
+      if (log === null || log.state.closed) return { batches: [], length: 0, deleted: false };
+      const { chapter } = log;
+      const first = firstPosition(chapter.state);
+      const start = Math.max(from, first);
+      const history = start < chapter.from ? await this.#chapters.before(log, start) : none;
+      // Null when the earlier chapters were dropped meanwhile.
+      if (history === null) continue;
+      const batches = [...history.batches, ...chapter.batches.slice(Math.max(0, start - chapter.from))];
+      const named = [...history.blobs, ...chapter.blobs].filter(([, { position }]) => position >= start);
+      const reply = await this.#reply(locator, chapter, named);
+      return { ...reply, batches, ...(from < first && { from: first }) };
+    }
+    throw lostRaces(locator);
   }
 
-  /** The content of a blob, from the run that stores it. Ancestors exist as long as this run does. */
-  async #body(log: RunLog, name: string): Promise<string> {
-    const text = log.blobs.get(name)?.text;
-    if (typeof text === "string") return text;
-    const known = text === undefined ? undefined : this.#logs.known(text.in);
-    // The ancestor may have stored the blob after this process last read its log.
-    const stale = text !== undefined && known?.blobs.has(name) !== true;
-    const owner = stale ? (await this.#logs.load(text.in)).log : (known ?? null);
-    if (owner !== null) return this.#body(owner, name);
-    throw new DurableError(
-      "corrupt",
-      `Blob ${name} of the journal ${log.locator} is missing. Restore the bucket from a backup.`,
+  async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+    assertLocator(locator);
+    const { log } = await this.#logs.load(locator);
+    if (log === null || log.state.closed) return { batches: [], length: 0, deleted: false, from: 0 };
+    const { chapter } = log;
+    const { batches, from, blobs } = chapter;
+    return { ...(await this.#reply(locator, chapter, [...blobs])), batches, from };
+  }
+
+  async #reply(
+    locator: string,
+    { state }: Chapter,
+    named: readonly (readonly [string, NamedText])[],
+  ): Promise<Omit<ReadReply, "batches">> {
+    const note = noteOf(state);
+    const bodies = named.map(async ([name, { text }]) => {
+      return [name, await this.#blobs.body(locator, name, text)] as const;
+    });
+    return {
+      length: state.length,
+      deleted: state.deleted,
+      ...(note !== null && { blocked: note }),
+      ...(bodies.length > 0 && { blobs: Object.fromEntries(await Promise.all(bodies)) }),
+    };
+  }
+
+  async dropChapters(locator: string, before: number): Promise<void> {
+    assertLocator(locator);
+    for (let tries = 0; tries < mostTries; tries++) {
+      const { log } = await this.#logs.load(locator);
+      if (log === null || log.state.deleted || before <= firstPosition(log.state)) return;
+      const dropped = await this.#chapters.drop(log, before);
+      if (dropped === null) continue;
+      await this.#logs.save(dropped, this.#plain).catch(() => {});
+      return this.#chapters.clear(dropped);
+    }
+    throw lostRaces(locator);
+  }
+
+  async note(locator: string, note: BlockedNote): Promise<void> {
+    await this.#change(locator, (state, { slot }) =>
+      state.deleted || state.length !== note.length
+        ? null
+        : blockedBy(state, note, { slot, now: this.#world.now() }),
     );
   }
 
@@ -196,11 +218,13 @@ export class RemoteStorage implements Storage {
     let lease: Lease | null = null;
     await this.#change(locator, (state) => {
       const now = this.#world.now();
+      const own = state.lease?.owner === owner;
       lease = null;
-      if (state.deleted || (isHeld(state, now) && state.lease?.owner !== owner)) return null;
-      const next = leased(state, owner, { now, ttlMs });
-      lease = { starts: Math.max(next.starts, 1), length: next.length };
-      return next;
+      if (state.deleted || (isHeld(state, now) && !own) || (ttlMs <= 0 && !own)) return null;
+      const note = ttlMs <= 0 ? null : noteOf(state);
+      const starts = Math.max(own ? startsOf(state) : startsOf(state) + 1, 1);
+      lease = { starts, length: state.length, ...(note !== null && { blocked: note }) };
+      return ttlMs <= 0 ? unleased(state, now) : leased(state, owner, { now, ttlMs });
     });
     return lease;
   }
@@ -214,9 +238,9 @@ export class RemoteStorage implements Storage {
 
   async delete(locator: string): Promise<void> {
     let markers: string[] = [];
-    const log = await this.#change(locator, (state, generation) => {
+    const log = await this.#change(locator, (state, place) => {
       if (state.deleted) return null;
-      markers = markersOf({ locator, generation, slot: state.since }, state.head);
+      markers = markersOf(place, indexed(state));
       return hidden(state, this.#world.now(), markers);
     });
     if (log?.state.closed === true) await this.#family.free(log);
@@ -232,30 +256,41 @@ export class RemoteStorage implements Storage {
    * everything.
    */
   rebuild(): Promise<Rebuilt> {
-    return rebuild({ bucket: this.#bucket, logs: this.#logs, family: this.#family });
+    return rebuild({
+      bucket: this.#bucket,
+      logs: this.#logs,
+      family: this.#family,
+      chapters: this.#chapters,
+    });
   }
 
   /** Writes a new state of a run without a batch, and tries again when another writer was first. */
-  #change(
-    locator: string,
-    change: (state: State, generation: number) => State | null,
-  ): Promise<RunLog | null> {
+  #change(locator: string, change: (state: State, place: Place) => State | null): Promise<RunLog | null> {
     return this.#alone(locator, async () => {
       let log = this.#logs.known(locator) ?? null;
       let fresh = false;
       for (let tries = 0; tries < mostTries; tries++) {
-        const state = log === null || log.state.closed ? null : change(log.state, log.generation);
-        if (log !== null && state !== null) {
-          const draft = { slot: log.slot + 1, state };
-          await this.#assure();
-          if ((await this.#logs.write({ locator, generation: log.generation, log }, draft)) === "landed")
+        if (log !== null && !log.state.closed) {
+          const { generation, state: before } = log;
+          const place = { locator, generation, slot: log.slot + 1 };
+          const state = change(before, place);
+          if (state !== null && (await this.#write(place, log, state))) {
+            if (!state.deleted) await unmark(this.#plain, place, [before, state]);
             return log;
+          }
+          if (state === null && fresh) return log;
         } else if (fresh) return log;
         ({ log } = await this.#logs.load(locator));
         fresh = true;
       }
       throw lostRaces(locator);
     });
+  }
+
+  async #write({ locator, generation, slot }: Place, log: RunLog, state: State): Promise<boolean> {
+    await this.#assure();
+    await mark(this.#bucket, { locator, generation, slot }, state);
+    return (await this.#logs.write({ locator, generation, log }, { slot, state })) === "landed";
   }
 
   async #alone<T>(locator: string, work: () => Promise<T>): Promise<T> {
@@ -296,5 +331,7 @@ function lostRaces(run: string): DurableError {
     `Lost ${mostTries} write races on the log of run ${run}. Try again later.`,
   );
 }
+
+const none: History = { batches: [], blobs: [] };
 
 function nothing(): void {}

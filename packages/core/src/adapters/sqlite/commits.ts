@@ -5,7 +5,8 @@
  * commits.2. A write that is refused (a conflict) changes nothing and does not affect the other writes of its commit.
  * commits.3. A write that fails through its own fault is rejected; the commit is rolled back and the others are retried.
  * commits.4. A commit that fails for another reason is rolled back, and every write in it is rejected.
- * commits.5. A busy file is retried without blocking the process, for a limited time.
+ * commits.5. After the COMMIT, `check` confirms that the file is still there; otherwise every write is rejected.
+ * commits.6. A busy file is retried without blocking the process, for a limited time.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -22,6 +23,8 @@ export interface CommitsOptions {
   readonly path: string;
   /** How long a busy file is retried. */
   readonly busyMs: number;
+  /** Throws when the file that was written is no longer at its path. */
+  readonly check: () => void;
 }
 
 const writesPerCommit = 2_000;
@@ -100,6 +103,12 @@ export class Commits {
       return;
     }
     this.#count();
+    try {
+      this.#options.check();
+    } catch (error) {
+      for (const { reject } of writes) reject(error);
+      return;
+    }
     for (const settleWrite of settle) settleWrite();
   }
 

@@ -4,6 +4,8 @@
  * schema.1. One process migrates at a time: all steps run in one exclusive transaction, which first reads the version again.
  * schema.2. The version changes in the same transaction, so a process that is killed half-way leaves the file unchanged.
  * schema.3. A file of a newer version of the library, or of another program, is refused and not changed.
+ * schema.4. Additions keep the version, so that builds without them still open the file. They are made in the same
+ *     transaction, and whatever such a build writes leaves the new tables and columns right, by triggers.
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -80,18 +82,90 @@ export const migrations: readonly string[] = [
      BEGIN DELETE FROM blobs WHERE name = OLD.name; END;`,
 ];
 
-/** Migrates the file to the newest version. */
-export function migrate(database: DatabaseSync, path: string, steps = migrations): void {
-  if (checkVersion(database, path, steps) === steps.length) return;
+/** Tables, columns, indexes and triggers that a file of the newest version may lack. */
+export interface Addition {
+  /** The name of something that it creates: a file that has it has the whole addition. */
+  readonly sign: string;
+  readonly text: string;
+}
+
+/**
+ * Not a further step, because a build refuses a file whose version it does not know. Builds without these additions may
+ * have the file open, or open it later, and must be able to continue the runs that they can read. Such a build inserts
+ * rows by naming their columns, so new columns that may be NULL do not concern it. It refuses runs with chapters by the
+ * format of their batches. Additions are never changed once released.
+ *
+ * - `dropped` batches were removed. All other positions in the file count from the first batch that is kept, so that a
+ *   build without additions finds a journal without a gap, whose first batch has a format that it refuses.
+ * - `named` has the first batch that names a blob, `named_again` the first of each later chapter. A checksum that covers
+ *   names of the latter is in a column that a build without additions does not read.
+ * - A note in `blocked` is removed by whatever makes it void: an append, a lease, a deletion.
+ * - A build that does not know `reads_from` cannot make a fork of a run that has dropped batches.
+ */
+export const additions: readonly Addition[] = [
+  {
+    sign: "runs_due_by_workflow",
+    text: `ALTER TABLE runs ADD COLUMN chapter INTEGER;
+   ALTER TABLE runs ADD COLUMN dropped INTEGER;
+   ALTER TABLE runs ADD COLUMN reads_from TEXT;
+   ALTER TABLE runs ADD COLUMN chapter_sum INTEGER;
+   ALTER TABLE runs ADD COLUMN blocked TEXT;
+   ALTER TABLE runs ADD COLUMN blocked_sum INTEGER;
+   ALTER TABLE batches ADD COLUMN again_sum INTEGER;
+   CREATE TABLE chapters (
+     locator TEXT NOT NULL,
+     position INTEGER NOT NULL,
+     PRIMARY KEY (locator, position)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE named_again (
+     locator TEXT NOT NULL,
+     position INTEGER NOT NULL,
+     name TEXT NOT NULL,
+     PRIMARY KEY (locator, position, name)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX named_again_by_name ON named_again (locator, name, position);
+   CREATE INDEX runs_blocked ON runs (id) WHERE blocked IS NOT NULL;
+   CREATE INDEX runs_due_by_workflow ON runs (workflow, wake_at) WHERE wake_at IS NOT NULL AND deleted = 0;
+   CREATE TRIGGER runs_unblocked AFTER UPDATE OF length, deleted ON runs
+     WHEN OLD.blocked IS NOT NULL AND (NEW.length > OLD.length OR NEW.deleted = 1)
+     BEGIN UPDATE runs SET blocked = NULL, blocked_sum = NULL WHERE id = NEW.id; END;
+   CREATE TRIGGER runs_unblocked_by_lease AFTER UPDATE OF owner ON runs
+     WHEN OLD.blocked IS NOT NULL AND NEW.owner IS NOT NULL
+     BEGIN UPDATE runs SET blocked = NULL, blocked_sum = NULL WHERE id = NEW.id; END;
+   CREATE TRIGGER runs_unchaptered AFTER DELETE ON runs WHEN OLD.chapter IS NOT NULL
+     BEGIN DELETE FROM chapters WHERE locator = OLD.locator; DELETE FROM named_again WHERE locator = OLD.locator; END;
+   CREATE TRIGGER readers_undropped BEFORE INSERT ON readers
+     WHEN (SELECT dropped FROM runs WHERE locator = NEW.ancestor) > 0
+       AND (SELECT reads_from FROM runs WHERE locator = NEW.reader) IS NULL
+     BEGIN SELECT RAISE(ABORT, 'The ancestor has dropped batches that this fork reads.'); END;`,
+  },
+];
+
+/** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */
+export function migrate(
+  database: DatabaseSync,
+  path: string,
+  steps = migrations,
+  added = steps === migrations ? additions : [],
+): void {
+  if (checkVersion(database, path, steps) === steps.length && missing(database, added).length === 0) return;
   database.exec("BEGIN EXCLUSIVE");
   try {
     for (const step of steps.slice(versionOf(database, path, steps))) database.exec(step);
+    for (const { text } of missing(database, added)) database.exec(text);
     database.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${steps.length}`);
     database.exec("COMMIT");
   } catch (error) {
     rollback(database);
     throw error;
   }
+}
+
+/** The additions that the file does not have. */
+function missing(database: DatabaseSync, added: readonly Addition[]): Addition[] {
+  return added.filter(
+    ({ sign }) => numberOf(database, `SELECT count(*) FROM sqlite_schema WHERE name = '${sign}'`) === 0,
+  );
 }
 
 /**

@@ -1,8 +1,8 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { readCursor } from "../../ports/storage-kit.ts";
-import type { ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
+import { noted, readCursor } from "../../ports/storage-kit.ts";
+import type { BlockedNote, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -11,10 +11,20 @@ export type Statements = ReturnType<typeof statements>;
 const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0`;
 /** The index by wake time, so that a list of due runs never reads runs that sleep or have ended. */
 const dueRuns = "runs INDEXED BY runs_due";
+/** The same by workflow, so that a list of some workflows never reads due runs of others. */
+const dueRunsOf = "runs INDEXED BY runs_due_by_workflow";
+const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
+/** How many batches a journal has, with those that were dropped. */
+const wholeLength = "length + ifnull(dropped, 0)";
 /** Matches the same run at the same length, and not an earlier run with its id. */
 const unmoved = "WHERE locator = ? AND length = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
+  return { ...appending(database), ...reading(database), ...leasing(database), ...dropping(database) };
+}
+
+/** An append: the head, the batch, its blobs and the readers. */
+function appending(database: DatabaseSync) {
   return {
     create: database.prepare(
       `INSERT INTO runs (locator, run_id, workflow, created_at, label, parent, ancestors,
@@ -27,45 +37,104 @@ export function statements(database: DatabaseSync) {
     insertNaming: database.prepare(
       "INSERT INTO batches (locator, position, body, named_sum) VALUES (?, ?, ?, ?)",
     ),
-    length: database.prepare("SELECT length FROM runs WHERE locator = ?"),
+    insertNamingAgain: database.prepare(
+      "INSERT INTO batches (locator, position, body, again_sum) VALUES (?, ?, ?, ?)",
+    ),
+    hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
+    keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
+    nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
+    isNamed: database.prepare("SELECT 1 FROM named WHERE name = ? AND locator = ? AND position >= ?"),
+    isNamedAgain: database.prepare(
+      "SELECT 1 FROM named_again WHERE name = ? AND locator = ? AND position >= ?",
+    ),
+    nameAgain: database.prepare("INSERT INTO named_again (name, locator, position) VALUES (?, ?, ?)"),
+    addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
+  };
+}
+
+/** Reads and lists. */
+function reading(database: DatabaseSync) {
+  return {
+    length: database.prepare(`SELECT ${wholeLength} AS length FROM runs WHERE locator = ?`),
     // A savepoint also works inside a transaction that could not be rolled back, so reads do not depend on writes.
     snapshot: database.prepare("SAVEPOINT snapshot"),
     release: database.prepare("RELEASE snapshot"),
     run: database.prepare("SELECT * FROM runs WHERE locator = ?"),
     batches: database.prepare(
-      "SELECT position, body, ifnull(sum, named_sum) AS sum FROM batches WHERE locator = ? AND position >= ? ORDER BY position",
+      `SELECT position, body, coalesce(sum, named_sum, again_sum) AS sum FROM batches
+         WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
     // An outer join, so that a missing blob is detected.
     blobs: database.prepare(
       `SELECT position, named.name, body, sum FROM named LEFT JOIN blobs ON blobs.name = named.name
          WHERE locator = ? AND position >= ? ORDER BY position`,
     ),
-    hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
-    keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
-    nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
+    blobsAgain: database.prepare(
+      `SELECT position, named_again.name, body, sum FROM named_again LEFT JOIN blobs ON blobs.name = named_again.name
+         WHERE locator = ? AND position >= ? ORDER BY position`,
+    ),
+    drivers: database.prepare(`SELECT DISTINCT process FROM ${dueRuns} WHERE ${withLiveDriver}`),
+    driversOf: database.prepare(
+      `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
+    ),
+    version: database.prepare("PRAGMA data_version"),
+    list: lists(database),
+  };
+}
+
+/** Leases, notes and deletion. */
+function leasing(database: DatabaseSync) {
+  return {
     lease: database.prepare(
-      "SELECT length, owner, process, lease_until, starts, starts_at FROM runs WHERE locator = ? AND deleted = 0",
+      `SELECT locator, run_id, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
+         FROM runs WHERE locator = ? AND deleted = 0`,
     ),
     takeLease: database.prepare(
       "UPDATE runs SET owner = ?, process = ?, lease_until = ?, starts = ?, starts_at = ? WHERE locator = ?",
     ),
+    untakeLease: database.prepare(
+      "UPDATE runs SET starts = ?, starts_at = ?, owner = NULL, process = NULL, lease_until = NULL WHERE locator = ?",
+    ),
+    note: database.prepare(
+      `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND ${wholeLength} = ?`,
+    ),
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
-    ),
-    drivers: database.prepare(
-      `SELECT DISTINCT process FROM ${dueRuns} WHERE wake_at <= ? AND deleted = 0 AND lease_until > ?`,
     ),
     hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,
     ),
-    addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
     dropReader: database.prepare("DELETE FROM readers WHERE ancestor = ? AND reader = ?"),
     dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
     drop: database.prepare("DELETE FROM runs WHERE locator = ?"),
-    version: database.prepare("PRAGMA data_version"),
-    list: lists(database),
+  };
+}
+
+/** Chapters: what the head says about them, and dropping them. */
+function dropping(database: DatabaseSync) {
+  return {
+    setReadsFrom: database.prepare("UPDATE runs SET reads_from = ?, chapter_sum = ? WHERE locator = ?"),
+    setChapter: database.prepare("UPDATE runs SET chapter = ?, chapter_sum = ? WHERE locator = ?"),
+    addChapter: database.prepare("INSERT INTO chapters (locator, position) VALUES (?, ?)"),
+    hasChapter: database.prepare("SELECT 1 FROM chapters WHERE locator = ? AND position = ?"),
+    partOf: database.prepare("SELECT chapter, dropped, reads_from FROM runs WHERE locator = ?"),
+    readers: database.prepare(
+      `SELECT ancestors, reads_from FROM readers JOIN runs ON runs.locator = readers.reader
+         WHERE readers.ancestor = ?`,
+    ),
+    moveName: database.prepare(
+      "UPDATE named SET position = ? WHERE name = ? AND locator = ? AND position < ?",
+    ),
+    dropNames: database.prepare("DELETE FROM named WHERE locator = ? AND position < ?"),
+    shiftNames: database.prepare("UPDATE named SET position = position - ? WHERE locator = ?"),
+    dropAgain: database.prepare("DELETE FROM named_again WHERE locator = ?"),
+    dropChapters: database.prepare("DELETE FROM chapters WHERE locator = ? AND position < ?"),
+    shorten: database.prepare(
+      `UPDATE runs SET length = length - ?1, starts_at = starts_at - ?1, dropped = ?2, chapter_sum = ?3, head_sum = ?4
+         WHERE locator = ?5`,
+    ),
   };
 }
 
@@ -85,7 +154,12 @@ export interface DueNow {
   readonly dead: readonly string[];
 }
 
-export function listText(query: ListQuery, due: DueNow): { text: string; values: Value[] } {
+/** A query for at most one workflow. */
+export type TextQuery = ListQuery & { readonly workflow?: string | undefined };
+
+/** `last` is the last row that may still be on the page. */
+export function listText(query: TextQuery, due: DueNow, last?: Row): { text: string; values: Value[] } {
+  const { workflow, status, parent, dueAt } = query;
   const where = ["deleted = 0"];
   const values: Value[] = [];
   const and = (text: string, ...more: Value[]): void => {
@@ -93,23 +167,37 @@ export function listText(query: ListQuery, due: DueNow): { text: string; values:
     values.push(...more);
   };
   const [wakeAt, id] = readCursor(query.cursor) ?? [];
-  if (query.workflow !== undefined)
-    and("workflow IN (SELECT value FROM json_each(?))", JSON.stringify([query.workflow].flat()));
-  if (query.status !== undefined) and("status = ?", query.status);
-  if (query.parent !== undefined) and("parent = ?", query.parent);
-  if (query.dueAt === undefined) {
+  if (workflow !== undefined) and("workflow = ?", workflow);
+  if (status === "blocked") and("blocked IS NOT NULL");
+  else if (status !== undefined) and("status = ? AND blocked IS NULL", status);
+  if (parent !== undefined) and("parent = ?", parent);
+  if (dueAt === undefined) {
     if (id !== undefined) and("id < ?", id);
+    if (last !== undefined) and("id > ?", Number(last["id"]));
   } else {
-    and("wake_at <= ? AND quiet_until <= ?", query.dueAt, due.now);
+    and("wake_at <= ? AND quiet_until <= ?", dueAt, due.now);
     and("(lease_until IS NULL OR lease_until <= ? OR process IN (SELECT value FROM json_each(?)))");
     values.push(due.now, JSON.stringify(due.dead));
     if (wakeAt !== undefined && id !== undefined) and("(wake_at, id) > (?, ?)", wakeAt, id);
+    if (last !== undefined) and("(wake_at, id) < (?, ?)", Number(last["wake_at"]), Number(last["id"]));
   }
-  const [from, order] = query.dueAt === undefined ? ["runs", "id DESC"] : [dueRuns, "wake_at, id"];
-  return { text: `SELECT * FROM ${from} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`, values };
+  const order = dueAt === undefined ? "id DESC" : "wake_at, id";
+  const text = `SELECT * FROM ${sourceOf(query)} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
+  return { text, values };
+}
+
+function sourceOf({ workflow, status, dueAt }: TextQuery): string {
+  if (dueAt === undefined) return status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs";
+  return workflow === undefined ? dueRuns : dueRunsOf;
+}
+
+/** The head of a run as lists show it, with its note. */
+export function listedHead(row: Row): RunHead {
+  return noted(headOf(row), noteOf(row));
 }
 
 export function headOf(row: Row): RunHead {
+  const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
   return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
@@ -122,5 +210,19 @@ export function headOf(row: Row): RunHead {
     label: row["label"] as string | null,
     parent: row["parent"] as string | null,
     ancestors: JSON.parse(String(row["ancestors"])) as string[],
+    ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
+    ...(chapter !== null && { chapter: Number(chapter) }),
   };
+}
+
+/** The note of a run, from its row; a note that is void is no longer there. */
+export function noteOf({ blocked = null }: Row): BlockedNote | null {
+  if (blocked === null) return null;
+  const [code, message, since, length] = JSON.parse(String(blocked)) as [string, string, number, number];
+  return { code, message, since, length };
+}
+
+/** A note as its row has it. */
+export function noteText({ code, message, since, length }: BlockedNote): string {
+  return JSON.stringify([code, message, since, length]);
 }

@@ -4,15 +4,18 @@
  * sqlite-storage.1. An append is acknowledged after a commit with WAL and synchronous=FULL, which includes blobs, head and
  *     lease.
  * sqlite-storage.2. A read sees one state of the file. It returns what was written, or throws (sums.ts).
- * sqlite-storage.3. `close` waits for writes in progress; later calls are refused.
+ * sqlite-storage.3. A file that was deleted or replaced while it is open acknowledges nothing (identity.ts).
+ * sqlite-storage.4. `close` waits for writes in progress; later calls are refused.
+ * sqlite-storage.5. A note that is void is gone: triggers remove it, whichever build makes it void (schema.ts).
  */
 
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
-import { conflict, pageSize } from "../../ports/storage-kit.ts";
+import { conflict, droppedConflict, pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
+  BlockedNote,
   Lease,
   ListPage,
   ListQuery,
@@ -20,24 +23,34 @@ import type {
   RunHead,
   Storage,
 } from "../../ports/storage.ts";
-import { bodiesOf, nameBlobs, refusalOf } from "./blobs.ts";
+import { bodiesOf, insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
+import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { isBusy, named } from "./errors.ts";
+import { listRows } from "./listing.ts";
+import { FileIdentity } from "./identity.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
-import { headOf, listText, type Row, type Statements, type Value } from "./statements.ts";
-import { batchSum, checkPart, checkRun, headSum, sumOf } from "./sums.ts";
+import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
+import { checkNote, checkPart, checkRun, headSum, noteSum, sumOf } from "./sums.ts";
 import { Watch } from "./watch.ts";
+
+interface Rows {
+  readonly run: Row | undefined;
+  readonly from: number;
+  readonly batches: Row[];
+  readonly blobs: Row[];
+}
 
 /** Options of `SqliteStorage`. */
 export interface SqliteOptions {
   /** The database file; missing folders are created. */
   readonly path: string;
   /** Clock of leases and due lists; that of the system by default. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
   /** How long a call waits for other processes before it fails with `storage-busy`; 10 s by default. */
-  readonly busyMs?: number;
+  readonly busyMs?: number | undefined;
 }
 
 /** Keeps journals in one SQLite file, for any number of processes on one host. Needs `node:sqlite`. */
@@ -47,6 +60,7 @@ export class SqliteStorage implements Storage {
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
+  readonly #identity: FileIdentity;
   readonly #watch: Watch;
   readonly #now: () => number;
   readonly #busyMs: number;
@@ -65,10 +79,18 @@ export class SqliteStorage implements Storage {
     const { database, sql } = openDatabase(this.path, busyMs);
     this.#database = database;
     this.#sql = sql;
-    this.#commits = new Commits(this.#database, { path: this.path, busyMs });
+    const identity = new FileIdentity(this.path);
+    this.#identity = identity;
+    this.#commits = new Commits(this.#database, { path: this.path, busyMs, check: () => identity.check() });
     this.#watch = new Watch(
-      (locator) => Number(this.#sql.length.get(locator)?.["length"] ?? 0),
-      () => Number(this.#sql.version.get()?.["data_version"]),
+      (locator) => {
+        identity.checkSometimes();
+        return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
+      },
+      () => {
+        identity.checkSometimes();
+        return Number(this.#sql.version.get()?.["data_version"]);
+      },
     );
   }
 
@@ -88,25 +110,28 @@ export class SqliteStorage implements Storage {
   }
 
   #append(request: AppendRequest): void {
-    const { locator, position, batch, blobs, head, lease } = request;
-    if (blobs !== undefined) this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
+    const { locator, position, batch, blobs = [], head, lease } = request;
+    this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
+    const dropped = droppedBefore(this.#sql, head);
+    const at = position - dropped;
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
-    const fold = [...folded, headSum(locator, folded, { length: position + 1, deleted: false })];
+    const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, insert, insertNaming, addReader } = this.#sql;
-    const unmoved = [locator, position, head.createdAt];
+    const { create, grow, growAndLease, addReader } = this.#sql;
+    const unmoved = [locator, at, head.createdAt];
     let changes: number | bigint = 0;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
       const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
       // Checked before anything is written, so that a refusal has nothing to undo.
+      if (!this.#lacks(ancestors) && readsDropped(this.#sql, head)) throw this.#tooLate(head);
       if (!this.#lacks(ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
     else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
     if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
-    const names = blobs === undefined ? [] : nameBlobs(this.#sql, request, blobs);
-    const statement = names.length === 0 ? insert : insertNaming;
-    statement.run(locator, position, batch, batchSum(locator, position, batch, names));
+    keepChapter(this.#sql, head, position);
+    const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
+    insertBatch(this.#sql, place, batch, nameBlobs(this.#sql, place, blobs));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
   }
 
@@ -115,7 +140,14 @@ export class SqliteStorage implements Storage {
     if (refusal === null) return;
     const gone = this.#isGone(head, position);
     const length = Number(this.#sql.length.get(locator)?.["length"] ?? 0);
-    throw gone || length !== position ? conflict(head.runId, position, gone) : refusal;
+    if (gone || length !== position) throw conflict(head.runId, position, gone);
+    throw position === 0 && readsDropped(this.#sql, head) ? droppedConflict(head.runId) : refusal;
+  }
+
+  /** The refusal of a new fork whose ancestor has dropped batches; a run that exists is a conflict first. */
+  #tooLate(head: RunHead): DurableError {
+    const known = this.#sql.length.get(head.locator) !== undefined;
+    return known ? conflict(head.runId, 0, this.#isGone(head, 0)) : droppedConflict(head.runId);
   }
 
   #lacks(ancestors: readonly string[]): boolean {
@@ -130,25 +162,48 @@ export class SqliteStorage implements Storage {
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
+    return this.#read(() => this.#reply(locator, from));
+  }
+
+  readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
     return this.#read(() => {
-      const { run, batches, blobs } = this.#rowsOf(locator, from);
-      if (run !== undefined) checkRun(run, this.path);
-      const length = Number(run?.["length"] ?? 0);
-      checkPart({ locator, from, length, batches, blobs }, this.path);
-      const texts = batches.map(({ body }) => body as string);
-      const reply = { batches: texts, length, deleted: run?.["deleted"] === 1 };
-      return blobs.length === 0 ? reply : { ...reply, blobs: bodiesOf(blobs) };
+      const { from = 0, ...reply } = this.#reply(locator, null);
+      return { ...reply, from };
     });
   }
 
+  /** Batches from a position on; `null` is the beginning of the current chapter. */
+  #reply(locator: string, asked: number | null): ReadReply {
+    const { run, from, batches, blobs } = this.#rowsOf(locator, asked);
+    if (run !== undefined) checkRun(run, this.path);
+    const dropped = droppedOf(run);
+    const length = Number(run?.["length"] ?? 0);
+    checkPart({ locator, from: from - dropped, length, batches, blobs }, this.path);
+    const note = run === undefined ? null : noteOf(run);
+    return {
+      batches: batches.map(({ body }) => body as string),
+      length: length + dropped,
+      deleted: run?.["deleted"] === 1,
+      ...(from !== asked && { from }),
+      ...(run?.["deleted"] === 0 && { head: headOf(run) }),
+      ...(note !== null && { blocked: note }),
+      ...(blobs.length > 0 && { blobs: bodiesOf(blobs) }),
+    };
+  }
+
   /** Reads all rows from one state of the file. */
-  #rowsOf(locator: string, from: number): { run: Row | undefined; batches: Row[]; blobs: Row[] } {
+  #rowsOf(locator: string, asked: number | null): Rows {
     const sql = this.#sql;
     sql.snapshot.run();
     try {
       const run = sql.run.get(locator) as Row | undefined;
-      const batches = sql.batches.all(locator, from) as Row[];
-      return { run, batches, blobs: sql.blobs.all(locator, from) as Row[] };
+      const chapter = Number(run?.["chapter"] ?? 0);
+      const from = Math.max(asked ?? chapter, droppedOf(run));
+      const place = [locator, from - droppedOf(run)] as const;
+      const batches = sql.batches.all(...place) as Row[];
+      const blobs = sql.blobs.all(...place) as Row[];
+      if (chapter > 0) blobs.push(...(sql.blobsAgain.all(...place) as Row[]));
+      return { run, from, batches, blobs };
     } finally {
       try {
         this.#sql.release.run();
@@ -158,24 +213,26 @@ export class SqliteStorage implements Storage {
     }
   }
 
+  dropChapters(locator: string, before: number): Promise<void> {
+    return this.#write(() => dropChapters(this.#sql, locator, before, this.path));
+  }
+
+  note(locator: string, note: BlockedNote): Promise<void> {
+    const text = noteText(note);
+    const sum = noteSum(locator, text);
+    return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
+  }
+
   list(query: ListQuery = {}): Promise<ListPage> {
     return this.#read(() => {
-      const now = this.#now();
-      const dead = query.dueAt === undefined ? [] : this.#deadDrivers(query.dueAt, now);
-      const { text, values } = listText(query, { now, dead });
+      const rows = listRows(this.#sql, query, this.#now());
       const limit = pageSize(query.limit);
-      const rows = this.#sql.list(text, [...values, limit + 1]);
       const page = rows.slice(0, limit);
       for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
       const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
-      return { runs: page.map(headOf), next };
+      return { runs: page.map(listedHead), next };
     });
-  }
-
-  #deadDrivers(dueAt: number, now: number): string[] {
-    const rows = this.#sql.drivers.all(dueAt, now) as Row[];
-    return rows.map(({ process }) => String(process)).filter(isDead);
   }
 
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
@@ -185,11 +242,19 @@ export class SqliteStorage implements Storage {
       if (run === undefined) return null;
       const again = run["owner"] === owner;
       if (!again && Number(run["lease_until"]) > now && !isDead(String(run["process"]))) return null;
-      const length = Number(run["length"]);
-      const since = run["starts_at"] === length ? Number(run["starts"]) : 0;
-      const starts = again ? since : since + 1;
-      this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, starts, length, locator);
-      return { starts: Math.max(starts, 1), length };
+      if (!again && ttlMs <= 0) return null;
+      checkNote(run, this.path);
+      const at = Number(run["length"]);
+      const length = at + droppedOf(run);
+      const since = run["starts_at"] === at ? Number(run["starts"]) : 0;
+      const starts = Math.max(again ? since : since + 1, 1);
+      if (ttlMs <= 0) {
+        this.#sql.untakeLease.run(starts - 1, at, locator);
+        return { starts, length };
+      }
+      this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, at, locator);
+      const note = noteOf(run);
+      return { starts, length, ...(note !== null && { blocked: note }) };
     });
   }
 
@@ -253,6 +318,7 @@ export class SqliteStorage implements Storage {
     for (;;) {
       if (this.closed) throw this.#closedError();
       try {
+        this.#identity.checkSometimes();
         return work();
       } catch (error) {
         if (!isBusy(error) || performance.now() > until) throw named(error, this.path);

@@ -5,6 +5,7 @@
  * sums.1. Anything that differs from what was written is `corrupt`: a batch that was changed or moved, is missing or
  *     extra; a blob that was changed or is missing, or that is no longer linked to its batch.
  * sums.2. A row without a checksum is accepted: files had none at first, and older versions of the library write none.
+ *     Columns of chapters and notes always had one.
  */
 
 import * as zlib from "node:zlib";
@@ -13,7 +14,7 @@ import type { Row, Value } from "./statements.ts";
 
 /**
  * Checksum of a batch. It covers the position, so that a moved batch is detected, and the names of the blobs that the
- * batch is the first of its run to name, in any order, so that a missing name is detected.
+ * batch is the first of its chapter to name, in any order, so that a missing name is detected.
  */
 export function batchSum(locator: string, position: number, body: string, names?: readonly string[]): number {
   let start = zlib.crc32(locator) + position;
@@ -44,9 +45,20 @@ export function sumOf(values: readonly Value[]): number {
 
 const about = ["locator", "run_id", "workflow", "created_at", "label", "parent", "ancestors"] as const;
 const fold = ["status", "wake_at", "updated_at", "steps"] as const;
+const chapter = ["chapter", "dropped", "reads_from"] as const;
 
 function pick(row: Row, names: readonly string[]): Value[] {
   return names.map((name) => row[name] ?? null);
+}
+
+/** Checksum of the columns that chapters have changed: the current one, what was dropped, what is read of ancestors. */
+export function chapterSum(locator: string, chapter: Value, dropped: Value, readsFrom: Value): number {
+  return sumOf([locator, chapter, dropped, readsFrom]);
+}
+
+/** Checksum of a note. It covers the locator, so that a note of another run is detected. */
+export function noteSum(locator: string, text: string): number {
+  return sumOf([locator, text]);
 }
 
 /** Checks the row of a run. */
@@ -57,11 +69,23 @@ export function checkRun(row: Row, path: string): void {
     [row["about_sum"], sumOf(pick(row, about))],
     [row["head_sum"], headSum(locator, pick(row, fold), state)],
   ];
-  if (sums.some(([kept, found]) => kept !== null && kept !== found))
-    throw damaged(
-      path,
-      `the head of run ${String(row["run_id"])} (${locator}) differs from what was written`,
-    );
+  if (sums.some(([kept, found]) => kept !== null && kept !== found)) throw damagedHead(row, path);
+  const [current = null, dropped = null, readsFrom = null] = pick(row, chapter);
+  // Whatever writes these columns writes their checksum, so that here a missing one means damage.
+  const plain = current === null && dropped === null && readsFrom === null && row["chapter_sum"] === null;
+  if (!plain && row["chapter_sum"] !== chapterSum(locator, current, dropped, readsFrom))
+    throw damagedHead(row, path);
+  checkNote(row, path);
+}
+
+/** Checks the note of a row. */
+export function checkNote(row: Row, path: string): void {
+  const { locator, blocked = null, blocked_sum: kept } = row;
+  if (blocked !== null && kept !== noteSum(String(locator), String(blocked))) throw damagedHead(row, path);
+}
+
+function damagedHead({ run_id: runId, locator }: Row, path: string): DurableError {
+  return damaged(path, `the head of run ${String(runId)} (${String(locator)}) differs from what was written`);
 }
 
 /** A part of a journal, and the length of the whole. */

@@ -61,7 +61,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     const { key, after } = this;
     const { definition, input } = this.parts;
     const runId = childIdOf(journal.runId, key, journal.nonce);
-    return { runId, definition, input, childOf: { runId: journal.runId, key, after } };
+    const childOf = { runId: journal.runId, key, after };
+    return { runId, definition, input, childOf, plain: journal.nonce === null };
   }
 
   protected answer(settlement: Settlement): void {
@@ -81,7 +82,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   begin(): void {
     if (this.engine.finished || this.scope.closed) return;
     this.#begun = true;
-    if (this.#opened) return this.#drive();
+    if (this.#opened) return this.#drive(true);
     const { runId } = this.#child;
     const { definition, declared: input } = this.parts;
     const { key, after } = this;
@@ -113,10 +114,11 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     if (!this.engine.closing) this.#drive();
   }
 
-  #drive(): void {
+  /** `again`: an earlier drive of the run has opened the child. */
+  #drive(again = false): void {
     const over = this.engine.inFlight.begin();
     const keep = this.scope.whenClosed((how) => how === "abandoned" && over());
-    void this.#driven()
+    void this.#driven(again)
       .catch((error: unknown) => this.#failed(error))
       .finally(() => {
         keep();
@@ -124,7 +126,12 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       });
   }
 
-  async #driven(): Promise<void> {
+  async #driven(again: boolean): Promise<void> {
+    const head = again ? await this.engine.options.children.headOf(this.#child.runId) : undefined;
+    const { status, wakeAt = null } = head ?? {};
+    // It waits, and reports its end by itself.
+    if (status === "suspended" && (wakeAt ?? Infinity) > this.engine.world.now())
+      return this.#await(wakeAt, lookMs);
     const outcome = await this.engine.options.children.drive(this.#child);
     const { key, after } = this;
     const called = { key, after };
@@ -220,10 +227,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   /** Retries at once, because the run may end before another driver could cancel the child. */
   async #cancel(): Promise<void> {
-    const { runId, definition, childOf } = this.#child;
+    const { definition, ...child } = this.#child;
     for (let tries = 1; ; tries++) {
       try {
-        return await this.engine.options.children.cancel({ runId, workflow: definition.name, childOf });
+        return await this.engine.options.children.cancel({ ...child, workflow: definition.name });
       } catch (error) {
         if (tries >= cancelTries) throw error;
         await backOff(this.engine.world, tries);

@@ -8,7 +8,7 @@ import type { Json } from "../../values/codec/tags.ts";
 import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
-import { validate, type StandardSchema } from "../../values/schema.ts";
+import { fits, type StandardSchema } from "../../values/schema.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
@@ -134,7 +134,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   }
 
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
-    const result = await validate(this.parts.schema, value);
+    const result = await fits(this.parts.schema, value);
     return result.ok ? { value: encode(result.value, `output of ${this.where}`) } : result.issues;
   }
 

@@ -15,7 +15,7 @@ import { DurableError, recordedError } from "../../values/errors.ts";
 import { waitOf } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
 import { scrub } from "../../values/scrub.ts";
-import { toJsonSchema, validate, type StandardSchema } from "../../values/schema.ts";
+import { fits, toJsonSchema, type StandardSchema } from "../../values/schema.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
@@ -27,7 +27,7 @@ export interface SuspendOptions {
   readonly schema?: StandardSchema | undefined;
   /** How long to wait. The deadline is recorded when the wait opens. */
   readonly timeout?: Duration | undefined;
-  /** The value of the wait after the timeout; without it the wait fails with `suspend-expired`. */
+  /** The value of the wait after the timeout, `undefined` included; if left out, the wait fails with `suspend-expired`. */
   readonly fallback?: unknown;
   /** Data for the person or program that answers. */
   readonly note?: unknown;
@@ -159,8 +159,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if (answer === null || !this.#begun || this.#judging !== null || this.scope.closed) return;
     this.#judging = answer.seq;
     this.engine.timers.cancel(this);
-    const invalid = (error: unknown): string => scrub(error instanceof Error ? error.message : String(error));
-    const verdict = this.#verdictOn(answer.value).catch(invalid);
+    const verdict = this.#verdictOn(answer.value).catch(whyInvalid);
     this.engine.verdicts.judge(
       answer.seq,
       verdict.then((found) => () => this.#conclude(answer.seq, found)),
@@ -181,7 +180,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
-    const result = await validate(this.schema, value);
+    const result = await fits(this.schema, value);
     if (!result.ok) return result.issues;
     return { value: encode(result.value, `answer to ${this.where}`) };
   }
@@ -211,4 +210,9 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
       { details: { key: this.key } },
     );
   }
+}
+
+/** A check that throws refuses the answer. */
+function whyInvalid(error: unknown): string {
+  return scrub(error instanceof Error ? error.message : String(error));
 }

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
-import { migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
+import { additions, migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
 import { Child, killChildren } from "../../support/child-process.ts";
 import { request } from "./support/samples.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
@@ -37,7 +37,7 @@ function inspect(): { version: number; tables: string[]; check: string } {
 
 const whole = {
   version: migrations.length,
-  tables: ["batches", "blobs", "named", "readers", "runs"],
+  tables: ["batches", "blobs", "chapters", "named", "named_again", "readers", "runs"],
   check: "ok",
 };
 
@@ -56,7 +56,8 @@ describe("first boot and migration (H56)", () => {
     await storage.close();
   });
 
-  const statements = migrations.join("\n").split(/(?<=;)\n\s*/).length;
+  const texts = [...migrations, ...additions.map(({ text }) => text)];
+  const statements = texts.join("\n").split(/(?<=;)\n\s*/).length;
   it.each(Array.from({ length: statements + 1 }, (_, n) => [n]))(
     "a process killed before statement %i leaves the file as it was, for the next to migrate",
     async (stop) => {
@@ -92,6 +93,34 @@ describe("first boot and migration (H56)", () => {
     migrate(database, temp.path, steps);
     database.close();
     expect(inspect()).toMatchObject({ version: steps.length, check: "ok" });
+  });
+
+  it("a file without the additions gets them once, and keeps its version", async () => {
+    const database = new DatabaseSync(temp.path);
+    migrate(database, temp.path, migrations, []);
+    expect(inspect()).toMatchObject({
+      version: migrations.length,
+      tables: expect.not.arrayContaining(["chapters"]),
+    });
+    for (let n = 0; n < 2; n++) {
+      const storage = new SqliteStorage(temp.path);
+      await storage.append(request(`run${n}`, 0));
+      await storage.close();
+      expect(inspect()).toEqual(whole);
+    }
+    database.close();
+  });
+
+  it("an addition that fails leaves the file without any", () => {
+    const database = new DatabaseSync(temp.path);
+    migrate(database, temp.path, migrations, []);
+    const failing = {
+      sign: "nowhere",
+      text: "CREATE TABLE more (x TEXT) STRICT; INSERT INTO nowhere VALUES (1)",
+    };
+    expect(() => migrate(database, temp.path, migrations, [...additions, failing])).toThrow("nowhere");
+    database.close();
+    expect(inspect().tables).toEqual(["batches", "blobs", "named", "readers", "runs"]);
   });
 
   it("a newer file is refused and not touched", async () => {

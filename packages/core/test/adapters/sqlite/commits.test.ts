@@ -174,7 +174,12 @@ describe("lists walk an index and sort nothing (H69)", () => {
     [{ parent: "x" }, "runs_by_parent"],
     [{ cursor: "1:2" }, "PRIMARY KEY"],
     [{ dueAt: 1 }, "runs_due"],
-    [{ dueAt: 1, workflow: "a", status: "running", cursor: "1.5:2" }, "runs_due"],
+    [{ dueAt: 1, status: "running", cursor: "1.5:2" }, "runs_due"],
+    [{ dueAt: 1, workflow: "a" }, "runs_due_by_workflow (workflow=? AND wake_at<?)"],
+    [{ dueAt: 1, workflow: "a", status: "running", cursor: "1.5:2" }, "runs_due_by_workflow (workflow=?"],
+    [{ dueAt: 1, workflow: "a", status: "blocked" }, "runs_due_by_workflow (workflow=?"],
+    [{ status: "blocked", cursor: "1:2" }, "runs_blocked"],
+    [{ status: "blocked", workflow: "a", cursor: "1:2" }, "runs_blocked"],
   ] as const)("%o", (query, index) => {
     const { text, values } = listText(query, { now: 1, dead: [] });
     const plan = spy.last.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values, 10);
@@ -182,6 +187,28 @@ describe("lists walk an index and sort nothing (H69)", () => {
     expect(details).toContain(`SEARCH runs USING`);
     expect(details).toContain(index);
     expect(details).not.toContain("TEMP B-TREE");
+  });
+
+  it("and those of some workflows read no due run of another, nor do the drivers that may be dead", async () => {
+    for (const run of ["one", "two"])
+      await storage.append({ ...request(run, 0), head: headOf(run, { workflow: "a" }) });
+    const { driversOf } = statements(spy.last);
+    const prepare = spy.last.prepare.bind(spy.last);
+    const prepared: string[] = [];
+    spy.last.prepare = (text) => {
+      prepared.push(text);
+      return prepare(text);
+    };
+    // The second workflow is asked only for what may come before the end of the page.
+    for (const cursor of [null, "0:0"])
+      await storage.list({ dueAt: 5, workflow: ["a", "b"], limit: 1, cursor });
+    expect(prepared).toHaveLength(4);
+    for (const text of [...prepared, driversOf.sourceSQL]) {
+      const [plan] = prepare(`EXPLAIN QUERY PLAN ${text}`).all();
+      expect(String(plan?.["detail"])).toMatch(
+        /SEARCH runs USING INDEX runs_due_by_workflow \(workflow=\? AND /,
+      );
+    }
   });
 
   it("nor does any other statement walk over a table", () => {

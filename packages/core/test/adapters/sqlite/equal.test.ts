@@ -5,6 +5,7 @@ import {
   type Lease,
   type ListPage,
   type ListQuery,
+  type ReadReply,
   type Workflow,
 } from "../../../src/index.ts";
 import { answers, everyOperation } from "../../support/every-operation.ts";
@@ -82,6 +83,31 @@ const faulty = {
     override append(request: AppendRequest): Promise<void> {
       const { head } = request;
       return super.append({ ...request, head: { ...head, ancestors: head.ancestors.slice(0, 1) } });
+    }
+  },
+  "keeps the note of a run that is leased": class extends MemoryStorage {
+    override async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+      const { blocked } = await super.read(locator);
+      const lease = await super.lease(locator, owner, ttlMs);
+      if (lease !== null && blocked !== undefined) await super.note(locator, blocked);
+      return lease;
+    }
+  },
+  "counts a start that was given back": class extends MemoryStorage {
+    override lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+      return super.lease(locator, owner, ttlMs || Number.MIN_VALUE);
+    }
+  },
+  "takes forks of batches that were dropped": class extends MemoryStorage {
+    override append(request: AppendRequest): Promise<void> {
+      const { head } = request;
+      const readsFrom = head.ancestors.map(() => 100);
+      return super.append({ ...request, head: { ...head, readsFrom } });
+    }
+  },
+  "reads a chapter from the first batch": class extends MemoryStorage {
+    override async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+      return { ...(await super.read(locator)), from: 0 };
     }
   },
 };

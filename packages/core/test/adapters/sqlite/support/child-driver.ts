@@ -4,6 +4,8 @@
  */
 
 import { writeSync } from "node:fs";
+import { systemWorld } from "@durable/core";
+import { virtualWorld } from "@durable/testing";
 import { SqliteStorage } from "../../../../src/adapters/sqlite/index.ts";
 import { appOf, driveAll, workAll } from "./drive.ts";
 import { planFlow, plannedRuns } from "./plans.ts";
@@ -15,8 +17,15 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const storage = new SqliteStorage(path);
 const ran = (runId: string, value: string): void => say("ran", runId, value);
 const saw = (runId: string, value: string): void => say("saw", runId, value);
-const flow = planFlow({ ran, saw, pause }, { storage });
-const app = appOf(flow, { storage });
+// The nonces of the calm run, because draws and keys derive from them.
+const calm = virtualWorld();
+const host = {
+  storage,
+  world: { ...systemWorld, nonce: (runId: string) => calm.nonce?.(runId) ?? "" },
+  warm: 100,
+};
+const flow = planFlow({ ran, saw, pause }, host);
+const app = appOf(flow, host);
 const answered = (runId: string, value: string): void => say("answered", runId, value);
 const forked = (runId: string): void => say("forked", runId);
 say("up");

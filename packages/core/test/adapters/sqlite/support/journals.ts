@@ -54,14 +54,17 @@ async function played(seed: number, play: Play, open: (now: () => number) => Sto
 function told(storage: Storage, world: VirtualWorld, log: string[]): Storage {
   const tell = async <T>(what: string, asked: unknown, call: Promise<T>): Promise<T> => {
     const line = log.push(`${what} ${JSON.stringify(asked)}`) - 1;
-    const note = (said: string): void => void (log[line] += ` -> ${said}`);
+    const tellAnswer = (said: string): void => void (log[line] += ` -> ${said}`);
     call.then(
-      (value) => note(JSON.stringify(value) ?? "done"),
-      (error: Error) => note(error.message),
+      (value) => tellAnswer(JSON.stringify(sorted(value)) ?? "done"),
+      (error: Error) => tellAnswer(error.message),
     );
     await new Promise<void>((resolve) => void world.timer(1, resolve));
     return call;
   };
+  const readChapter = storage.readChapter?.bind(storage);
+  const dropChapters = storage.dropChapters?.bind(storage);
+  const note = storage.note?.bind(storage);
   return {
     append: (request) => tell("append", request, storage.append(request)),
     read: (locator, from) => tell("read", [locator, from], storage.read(locator, from)),
@@ -69,6 +72,9 @@ function told(storage: Storage, world: VirtualWorld, log: string[]): Storage {
     lease: (...asked) => tell("lease", asked, storage.lease(...asked)),
     release: (...asked) => tell("release", asked, storage.release(...asked)),
     delete: (locator) => tell("delete", locator, storage.delete(locator)),
+    ...(readChapter && { readChapter: (locator) => tell("readChapter", locator, readChapter(locator)) }),
+    ...(dropChapters && { dropChapters: (...asked) => tell("dropChapters", asked, dropChapters(...asked)) }),
+    ...(note && { note: (...asked) => tell("note", asked, note(...asked)) }),
   };
 }
 
@@ -117,4 +123,12 @@ export async function compareJournals(options: {
     options.progress?.({ ...report });
   }
   return report;
+}
+
+/** The order of fields is no part of an answer. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
 }

@@ -12,7 +12,13 @@ export interface AppendOp {
   readonly stale: boolean;
   readonly state: Pick<RunHead, "status" | "wakeAt" | "updatedAt" | "steps">;
   /** For the first batch: what the run is about, and whose fork it is. */
-  readonly about: Pick<RunHead, "workflow" | "label" | "createdAt"> & { readonly parents: readonly string[] };
+  readonly about: Pick<RunHead, "workflow" | "label" | "createdAt"> & {
+    readonly parents: readonly string[];
+    /** From where it reads each of them. */
+    readonly from?: number;
+  };
+  /** Whether a chapter begins with this batch. */
+  readonly begins: boolean;
   readonly lease?: AppendRequest["lease"];
 }
 
@@ -20,6 +26,9 @@ export type WriteOp =
   | AppendOp
   | { readonly op: "lease"; readonly run: string; readonly owner: string; readonly ttlMs: number }
   | { readonly op: "release"; readonly run: string; readonly owner: string; readonly quietMs?: number }
+  /** `off` is how far the note is from where the journal ends: 0 is right. */
+  | { readonly op: "note"; readonly run: string; readonly off: number; readonly message: string }
+  | { readonly op: "drop"; readonly run: string; readonly before: number }
   | { readonly op: "delete"; readonly run: string };
 
 export type Op =
@@ -27,6 +36,7 @@ export type Op =
   /** Writes that are under way together. */
   | { readonly op: "together"; readonly writes: readonly WriteOp[] }
   | { readonly op: "read"; readonly run: string; readonly from?: number }
+  | { readonly op: "chapter"; readonly run: string }
   /** `page` goes on where the last list with the same kind of order ended. */
   | { readonly op: "list"; readonly query: ListQuery; readonly page: boolean }
   | { readonly op: "clock"; readonly ms: number };
@@ -34,7 +44,8 @@ export type Op =
 const runs = ["r0", "r1", "r2", "r3", "r4", "r5", "r6"];
 const owners = ["ann", "bob", "cat"];
 const workflows = ["loan", "deploy", "ü/%_'\""];
-const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+const statuses = ["running", "suspended", "completed", "failed", "cancelled"] as const;
+const listed: readonly RunStatus[] = [...statuses, "blocked"];
 export const startOfTime = 1_000_000;
 
 class Maker {
@@ -64,6 +75,7 @@ class Maker {
       return { op: "together", writes };
     }
     if (kind < 0.72) {
+      if (this.chance(0.3)) return { op: "chapter", run: this.pick(runs) };
       const from = this.pick([undefined, 0, 1, 2, 5, 100]);
       return { op: "read", run: this.pick(runs), ...(from === undefined ? {} : { from }) };
     }
@@ -74,10 +86,13 @@ class Maker {
   write(): WriteOp {
     const run = this.pick(runs);
     const kind = this.#next();
-    if (kind < 0.66) return this.append(run);
-    if (kind < 0.8)
+    if (kind < 0.6) return this.append(run);
+    if (kind < 0.66)
+      return { op: "note", run, off: this.pick([0, 0, 0, -1, 1]), message: this.pick(["", 'it\'s "so"']) };
+    if (kind < 0.72) return { op: "drop", run, before: this.pick([0, 1, 2, 3, 4]) };
+    if (kind < 0.82)
       return { op: "lease", run, owner: this.pick(owners), ttlMs: this.pick([0, 1, 100, 1_000]) };
-    if (kind < 0.9) {
+    if (kind < 0.92) {
       const quietMs = this.pick([undefined, 0, 100, 1_000]);
       return { op: "release", run, owner: this.pick(owners), ...(quietMs === undefined ? {} : { quietMs }) };
     }
@@ -103,7 +118,9 @@ class Maker {
         label: this.pick([null, "", "a label"]),
         createdAt: this.time(),
         parents: this.chance(0.4) ? runs.filter(() => this.chance(0.2)) : [],
+        ...(this.chance(0.5) ? { from: this.pick([0, 1, 2, 3]) } : {}),
       },
+      begins: this.chance(0.3),
       ...(lease === undefined ? {} : { lease }),
     };
   }
@@ -111,11 +128,12 @@ class Maker {
   query(): ListQuery {
     const query: { -readonly [K in keyof ListQuery]: ListQuery[K] } = {};
     if (this.chance(0.3)) query.workflow = this.pick([...workflows, "nobody's"]);
-    if (this.chance(0.3)) query.status = this.pick(statuses);
+    if (this.chance(0.2)) query.workflow = [...workflows, "nobody's"].filter(() => this.chance(0.6));
+    if (this.chance(0.3)) query.status = this.pick(listed);
     if (this.chance(0.2)) query.parent = this.pick(runs);
     if (this.chance(0.5)) query.dueAt = this.pick([0, this.time(), startOfTime, startOfTime + 100_000]);
     if (this.chance(0.7)) query.limit = this.pick([0, 1, 2, 3, 2.5, -1, 100, 100_000]);
-    if (this.chance(0.05)) query.cursor = this.pick(["", "junk", "1", "1:2:3", "x:1"]);
+    if (this.chance(0.05)) query.cursor = this.pick(["", "junk", "1", "1:2:3", "x:1", null]);
     return query;
   }
 }

@@ -6,7 +6,13 @@
 import { rmSync } from "node:fs";
 import { DurableError, MemoryStorage } from "../../../../src/index.ts";
 import { SqliteStorage } from "../../../../src/adapters/sqlite/index.ts";
-import type { AppendRequest, ListPage, ListQuery, Storage } from "../../../../src/ports/storage.ts";
+import type {
+  AppendRequest,
+  BlockedNote,
+  ListPage,
+  ListQuery,
+  Storage,
+} from "../../../../src/ports/storage.ts";
 import { randomOps, startOfTime, type AppendOp, type Op, type WriteOp } from "./ops.ts";
 import { headOf } from "./samples.ts";
 import { memoryFolder, tempFolder } from "../../../support/sqlite-temp.ts";
@@ -104,6 +110,8 @@ class Pair {
         return null;
       case "read":
         return this.#both(op.op, (storage) => storage.read(op.run, op.from));
+      case "chapter":
+        return this.#both(op.op, async (storage) => storage.readChapter?.(op.run));
       case "list":
         return this.#list(op.query, op.page);
       case "together":
@@ -154,15 +162,22 @@ class Pair {
 
   async #write(writes: readonly WriteOp[]): Promise<string | null> {
     const lengths = new Map<string, number>();
-    for (const { run } of writes) lengths.set(run, (await this.#storages[0].read(run)).length);
+    const chapters = new Map<string, number>();
+    for (const { run } of writes) {
+      const { length, from = 0 } = (await this.#storages[0].readChapter?.(run)) ?? { length: 0 };
+      lengths.set(run, length);
+      chapters.set(run, from);
+    }
     const requests = writes.map((write) => {
-      if (write.op !== "append") return null;
       const length = lengths.get(write.run) ?? 0;
+      if (write.op === "note") return { ...noteOf(write.message), length: length + write.off };
+      if (write.op !== "append") return null;
       const position = Math.max(0, length + write.off);
       if (length === 0 && position === 0) this.#about.set(write.run, write.about);
       // Those that are under way together follow one another.
       if (position === length) lengths.set(write.run, length + 1);
-      return this.#request(write, position);
+      if (position === length && write.begins && position > 0) chapters.set(write.run, position);
+      return this.#request(write, position, chapters.get(write.run) ?? 0);
     });
     const what = writes.map(({ op }) => op).join("+");
     return this.#both(what, (storage) =>
@@ -170,11 +185,19 @@ class Pair {
     );
   }
 
-  #request({ run, state, about, lease, stale }: AppendOp, position: number): AppendRequest {
-    const { parents, ...rest } = this.#about.get(run) ?? about;
+  #request({ run, state, about, lease, stale }: AppendOp, position: number, chapter: number): AppendRequest {
+    const { parents, from, ...rest } = this.#about.get(run) ?? about;
     const ancestors = parents.filter((parent) => parent !== run);
     const createdAt = rest.createdAt - (stale && position > 0 ? 1 : 0);
-    const head = headOf(run, { ...rest, ...state, createdAt, parent: ancestors[0] ?? null, ancestors });
+    const head = headOf(run, {
+      ...rest,
+      ...state,
+      createdAt,
+      parent: ancestors[0] ?? null,
+      ancestors,
+      ...(from !== undefined && { readsFrom: ancestors.map((_, n) => from + n) }),
+      ...(chapter > 0 && { chapter }),
+    });
     const request = { locator: run, position, batch: `${run} ${position} ${state.updatedAt}`, head };
     return lease === undefined ? request : { ...request, lease };
   }
@@ -184,7 +207,15 @@ function orderOf({ dueAt }: ListQuery): string {
   return dueAt === undefined ? "newest" : "due";
 }
 
-function perform(storage: Storage, write: WriteOp, request: AppendRequest | null): Promise<unknown> {
+function noteOf(message: string): Omit<BlockedNote, "length"> {
+  return { code: "diverged", message, since: startOfTime + 0.5 };
+}
+
+async function perform(
+  storage: Storage,
+  write: WriteOp,
+  request: AppendRequest | BlockedNote | null,
+): Promise<unknown> {
   switch (write.op) {
     case "append":
       return storage.append(request as AppendRequest);
@@ -192,18 +223,27 @@ function perform(storage: Storage, write: WriteOp, request: AppendRequest | null
       return storage.lease(write.run, write.owner, write.ttlMs);
     case "release":
       return storage.release(write.run, write.owner, write.quietMs);
+    case "note":
+      return storage.note?.(write.run, request as BlockedNote);
+    case "drop":
+      return storage.dropChapters?.(write.run, write.before);
     case "delete":
       return storage.delete(write.run);
   }
 }
 
-/** What a call gave, as a text that can be compared. */
+/** What a call gave, as a text that can be compared: the order of fields does not count. */
 async function reply(call: Promise<unknown>): Promise<string> {
   try {
-    return JSON.stringify(await call) ?? "nothing";
+    return JSON.stringify(await call, sorted) ?? "nothing";
   } catch (error) {
     return DurableError.is(error)
       ? `error ${error.code} ${JSON.stringify(error.details)}`
       : `unnamed error ${String(error)}`;
   }
+}
+
+function sorted(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -1,0 +1,56 @@
+/**
+ * Lists of runs. Each workflow of a query is asked on its own, in the order of its index, and the replies are merged,
+ * so that a list of some workflows costs nothing for the runs of others.
+ */
+
+import { pageSize, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
+import type { ListQuery } from "../../ports/storage.ts";
+import { isDead } from "./process.ts";
+import { listText, type DueNow, type Row, type Statements } from "./statements.ts";
+
+/** The rows of a page, and one more if another page follows. */
+export function listRows(sql: Statements, query: ListQuery, now: number): Row[] {
+  const { workflow: _, ...rest } = query;
+  // A query for no workflow asks for nothing, and its cursor must be valid all the same.
+  readCursor(query.cursor);
+  const due = { now, dead: query.dueAt === undefined ? [] : deadDrivers(sql, query, query.dueAt, now) };
+  const most = pageSize(query.limit) + 1;
+  const workflows = workflowsOf(query);
+  if (workflows === null) return rows(sql, rest, due, most);
+  let found: Row[] = [];
+  for (const workflow of workflows) {
+    const last = found.length < most ? undefined : found.at(-1);
+    const { text, values } = listText({ ...rest, workflow }, due, last);
+    found = merged(found, sql.list(text, [...values, most]), query.dueAt !== undefined).slice(0, most);
+  }
+  return found;
+}
+
+function rows(sql: Statements, query: Omit<ListQuery, "workflow">, due: DueNow, most: number): Row[] {
+  const { text, values } = listText(query, due);
+  return sql.list(text, [...values, most]);
+}
+
+/** Processes that have a lease on a due run, and are dead. */
+function deadDrivers(
+  { drivers, driversOf }: Statements,
+  query: ListQuery,
+  dueAt: number,
+  now: number,
+): string[] {
+  const found =
+    workflowsOf(query)?.flatMap((workflow) => driversOf.all(workflow, dueAt, now)) ?? drivers.all(dueAt, now);
+  return [...new Set(found.map(({ process }) => String(process)))].filter(isDead);
+}
+
+function merged(a: readonly Row[], b: readonly Row[], due: boolean): Row[] {
+  if (b.length === 0) return [...a];
+  const [id, wakeAt] = ["id", "wake_at"].map(
+    (name) =>
+      (row: Row): number =>
+        Number(row[name]),
+  ) as [Order, Order];
+  return [...a, ...b].toSorted((x, y) => (due ? wakeAt(x) - wakeAt(y) || id(x) - id(y) : id(y) - id(x)));
+}
+
+type Order = (row: Row) => number;

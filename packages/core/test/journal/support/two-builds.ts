@@ -1,0 +1,116 @@
+/** Two builds of the library on one storage: where they meet, the workflows that both have, and a process of each. */
+
+import { join } from "node:path";
+import * as core from "@durable/core";
+import * as encryption from "@durable/core/encryption";
+import * as folder from "@durable/core/folder";
+import * as sqlite from "@durable/core/sqlite";
+import type { App, Bucket, HostOptions, Outcome, RunHead, Storage } from "@durable/core";
+import { virtualWorld, type VirtualWorld } from "@durable/testing";
+import { onTestFinished } from "vitest";
+import { memoryFolder, tempFolder } from "../../support/sqlite-temp.ts";
+import type { Build } from "./packed-build.ts";
+import { flowsOf, type Flows } from "./two-builds-flows.ts";
+
+export const present: Build = { name: "the present build", core, sqlite, folder, encryption };
+
+export const secret = "a secret for tests, of no worth";
+
+/** A place for journals that several builds may open, each with its own adapter. */
+export interface Site {
+  readonly world: VirtualWorld;
+  open(build: Build): Storage;
+}
+
+export type SiteKind = "a SQLite file" | "a bucket in memory" | "a bucket in a folder";
+
+export const siteKinds: readonly SiteKind[] = ["a SQLite file", "a bucket in memory", "a bucket in a folder"];
+
+/** It goes with the test. */
+export function siteOf(kind: SiteKind): Site {
+  const temp = tempFolder(memoryFolder);
+  const open: Storage[] = [];
+  onTestFinished(async () => {
+    for (const storage of open) await storage.close?.();
+    temp.remove();
+  });
+  const kept = (storage: Storage): Storage => {
+    open.push(storage);
+    return storage;
+  };
+  if (kind === "a SQLite file") {
+    const world = virtualWorld();
+    const now = (): number => world.now();
+    return { world, open: (build) => kept(new build.sqlite.SqliteStorage({ path: temp.path, now })) };
+  }
+  const { hold, tracked } = tracking();
+  const world = virtualWorld({ hold });
+  const shared = new core.MemoryBucket();
+  const bucketOf = (build: Build): Bucket =>
+    kind === "a bucket in memory"
+      ? shared
+      : tracked(new build.folder.FolderBucket(join(temp.folder, "bucket"), { sync: false }));
+  return { world, open: (build) => kept(new build.core.RemoteStorage(bucketOf(build), { world })) };
+}
+
+/** Virtual time waits for files, which are written in real time. */
+function tracking(): { hold: () => Promise<boolean>; tracked: (bucket: Bucket) => Bucket } {
+  const pending = new Set<Promise<unknown>>();
+  const noted = <T>(work: Promise<T>): Promise<T> => {
+    pending.add(work);
+    const over = (): void => void pending.delete(work);
+    work.then(over, over);
+    return work;
+  };
+  const hold = async (): Promise<boolean> => {
+    if (pending.size === 0) return false;
+    await Promise.allSettled(pending);
+    return true;
+  };
+  const tracked = (bucket: Bucket): Bucket => ({
+    get: (key) => noted(bucket.get(key)),
+    create: (key, text) => noted(bucket.create(key, text)),
+    put: (key, text) => noted(bucket.put(key, text)),
+    list: (query) => noted(bucket.list(query)),
+    delete: (keys) => noted(bucket.delete(keys)),
+  });
+  return { hold, tracked };
+}
+
+/** A process that has one of the builds: its storage, its workflows and its app. */
+export interface Process {
+  readonly build: Build;
+  readonly world: VirtualWorld;
+  readonly host: HostOptions & { readonly storage: Storage };
+  readonly flows: Flows;
+  readonly app: App;
+}
+
+export function processOf(site: Site, build: Build, given: Omit<HostOptions, "storage"> = {}): Process {
+  const { world } = site;
+  const host = { storage: site.open(build), world, secret, ...given };
+  const flows = flowsOf(build.core);
+  return { build, world, host, flows, app: build.core.createApp({ ...host, workflows: flows.all }) };
+}
+
+/** Tokens of the open waits, by key. */
+export function tokensOf(outcome: Outcome<unknown> | undefined): Record<string, string> {
+  const points = outcome?.status === "suspended" ? outcome.waiting : [];
+  return Object.fromEntries(points.map(({ key, token }) => [key, token]));
+}
+
+/** Everything that a storage says about its runs: their batches and their heads. */
+export async function contentOf(storage: Storage): Promise<Record<string, unknown>> {
+  const heads: RunHead[] = [];
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await storage.list({ cursor });
+    heads.push(...page.runs);
+    cursor = page.next;
+  }
+  const content: Record<string, unknown> = {};
+  for (const head of heads) {
+    const { batches, length, blobs } = await storage.read(head.locator);
+    content[head.runId] = { head, batches, length, blobs };
+  }
+  return content;
+}

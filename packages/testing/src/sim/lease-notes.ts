@@ -1,0 +1,71 @@
+/**
+ * Who has the lease of each run, by the storage's clock, and when a live driver last lost one or could not
+ * write. Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { Process } from "./process.ts";
+
+/** A driver tries an append to a full disk a few times before it stops. */
+const refusalsInARow = 4;
+
+interface NotedLease {
+  readonly owner: string;
+  readonly process: string;
+  readonly until: number;
+}
+
+export class LeaseNotes {
+  readonly #now: () => number;
+  readonly #leases = new Map<string, NotedLease>();
+  readonly #lostAt = new Map<string, number>();
+  readonly #refused = new Map<string, number>();
+  readonly #gaveUpAt = new Map<string, number>();
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The storage has granted or extended a lease. */
+  granted(process: Process, locator: string, { owner, ttlMs }: { owner: string; ttlMs: number }): void {
+    const before = this.#leases.get(locator);
+    if (before !== undefined && (before.until <= this.#now() || before.owner !== owner)) this.lost(locator);
+    this.#leases.set(locator, { owner, process: process.name, until: this.#now() + ttlMs });
+  }
+
+  /** The driver has released its lease, as it meant to. */
+  released(locator: string, owner: string): void {
+    const before = this.#leases.get(locator);
+    if (before === undefined) return;
+    if (before.until <= this.#now() || before.owner !== owner) this.lost(locator);
+    this.#leases.delete(locator);
+  }
+
+  /** The driver no longer has its lease, and did not release it. */
+  lost(locator: string): void {
+    this.#lostAt.set(locator, this.#now());
+  }
+
+  /** Notes whether the disk accepted an append of this process. */
+  appended(process: Process, locator: string, accepted: boolean): void {
+    const name = `${process.name} ${locator}`;
+    const refused = accepted ? 0 : (this.#refused.get(name) ?? 0) + 1;
+    this.#refused.set(name, refused);
+    if (refused >= refusalsInARow) this.#gaveUpAt.set(name, this.#now());
+  }
+
+  /** True when the disk refused appends of this process for so long that its driver may have stopped. */
+  hasGivenUpSince(process: string, locator: string, at: number): boolean {
+    return (this.#gaveUpAt.get(`${process} ${locator}`) ?? Number.NEGATIVE_INFINITY) >= at;
+  }
+
+  /** True when the storage has granted this process a lease that has not expired. */
+  isHeldBy(process: string, locator: string): boolean {
+    const lease = this.#leases.get(locator);
+    return lease?.process === process && lease.until > this.#now();
+  }
+
+  /** True when a driver lost the lease at this time or later. */
+  isLostSince(locator: string, at: number): boolean {
+    return (this.#lostAt.get(locator) ?? Number.NEGATIVE_INFINITY) >= at;
+  }
+}

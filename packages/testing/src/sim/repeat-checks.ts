@@ -1,0 +1,39 @@
+/**
+ * I3: the work of one attempt runs a second time only for a reason.
+ *
+ * The process of the first execution died, its driver lost the lease or could not write, or its attempt is
+ * recorded as failed.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { Body, History } from "./history.ts";
+
+/** Runs when a body starts. */
+export function judgeRepeat(history: History, body: Body): void {
+  const { run, key, attempt, process } = body;
+  if (run === undefined || run.tainted || run.deleted) return;
+  const last = history.bodies.findLast((other) => other !== body && other.run === run && other.key === key);
+  if (last === undefined) return;
+  // A process whose clock was set back does not notice that its lease has expired.
+  const late = history.clocksMove && !body.leased;
+  const reason = late ? "its lease was lost" : reasonFor(history, last);
+  if (reason === null)
+    history.violate(
+      "I3",
+      `run ${run.runId}: ${process} starts attempt ${attempt} of ${key} although nothing cut off attempt ${last.attempt} in ${last.process}`,
+    );
+  else history.meet(`work that ran again: ${reason}`);
+}
+
+function reasonFor(history: History, { run, key, attempt, process, at, leased }: Body): string | null {
+  const failed = (run === undefined ? [] : history.entries(run)).some(
+    (entry) => entry.kind === "attempt.failed" && entry.key === key && (entry.attempt ?? 1) === attempt,
+  );
+  if (failed) return "it failed";
+  if (history.dead.has(process)) return "its process died";
+  const { locator = "" } = run ?? {};
+  if (!leased || history.leases.isLostSince(locator, at)) return "its lease was lost";
+  if (history.leases.hasGivenUpSince(process, locator, at)) return "its disk was full";
+  return null;
+}

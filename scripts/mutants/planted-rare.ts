@@ -1,0 +1,136 @@
+/** Bugs that show only in rare situations, which the generator makes on purpose. */
+import type { PlantedBug } from "./patch.ts";
+
+const forks: readonly PlantedBug[] = [
+  {
+    name: "cut-ends-at-the-parent",
+    breaks: "law 9",
+    file: "runs/fork.ts",
+    find: "...cuts.filter((cut) => !theirs.every((entry) => isKept(entry, [cut])))",
+    replace: "...(i < runs.length - 1 ? [] : cuts)",
+    why: "A fork of a fork keeps everything that its parent has inherited, wherever it is cut.",
+  },
+  {
+    name: "fork-input-lost",
+    breaks: "law 9",
+    file: "journal/lineage.ts",
+    find: "  if (forked.input !== undefined) input = forked.input;\n",
+    replace: "",
+    why: "A fork that was made with another input gets the input of its parent.",
+  },
+  {
+    name: "input-of-an-ancestor-lost",
+    breaks: "law 9",
+    file: "journal/lineage.ts",
+    find: "if (first?.input !== undefined) input",
+    replace: 'if (first?.kind !== "run.forked" && first?.input !== undefined) input',
+    why: "A fork of a fork with another input gets the input of the first run.",
+  },
+  {
+    name: "group-cut-at-its-first-call",
+    breaks: "law 9",
+    file: "runs/fork-keys.ts",
+    find: "at: positions.reduce(higher), keep: true",
+    replace: "at: positions.reduce(lower), keep: true",
+    why: "A fork after a group drops calls that did not depend on all of the group.",
+  },
+  {
+    name: "group-not-inside-itself",
+    breaks: "law 9",
+    file: "journal/keys.ts",
+    find: '(key[path.length] === "/" || key[path.length] === "[")',
+    replace: 'key[path.length] === "/"',
+    why: "A fork from a group keeps what its branches have recorded.",
+  },
+];
+
+const repeats: readonly PlantedBug[] = [
+  {
+    name: "hand-over-drops-work",
+    breaks: "worker.3",
+    file: "engine/engine.ts",
+    find: "if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
+    replace: "if (!this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);",
+    why: "A driver that hands its run over does not wait for work under way, which then runs again elsewhere.",
+  },
+];
+
+const streams: readonly PlantedBug[] = [
+  {
+    name: "late-chunks-are-written",
+    breaks: "stream.1",
+    file: "engine/calls/stream.ts",
+    find: "if (!info.over) buffer.flush();",
+    replace: "buffer.flush();",
+    also: [
+      { file: "engine/calls/stream.ts", find: "        signal.throwIfAborted();\n", replace: "" },
+      {
+        file: "engine/calls/stream.ts",
+        find: "      buffer.close();\n      this.#landed.set();\n",
+        replace: "",
+      },
+    ],
+    why: "Chunks that come after the timeout of their attempt are recorded after its failure.",
+  },
+];
+
+const reuses: readonly PlantedBug[] = [
+  {
+    name: "children-of-the-deleted-run",
+    breaks: "child.2",
+    file: "journal/keys.ts",
+    find: 'digest(26, "child", ...owner(runId, nonce), key)',
+    replace: 'digest(26, "child", runId, key)',
+    why: "A run that has the id of a deleted one takes over its children.",
+  },
+  {
+    name: "idempotency-key-of-the-deleted-run",
+    breaks: "law 5",
+    file: "journal/keys.ts",
+    find: 'digest(32, "step", ...owner(runId, nonce), key)',
+    replace: 'digest(32, "step", runId, key)',
+    why: "A run that has the id of a deleted one sends its idempotency keys, so a service answers with old results.",
+  },
+  {
+    name: "token-of-the-deleted-run",
+    breaks: "resume.1",
+    file: "journal/keys.ts",
+    find: 'markOf(nonce) + digest(8, "wait", nonce, key)',
+    replace: '"aa" + digest(8, "wait", key)',
+    also: [
+      {
+        file: "journal/keys.ts",
+        find: 'export const markOf = (nonce: string): string => digest(2, "nonce", nonce);',
+        replace: 'export const markOf = (_nonce: string): string => "aa";',
+      },
+    ],
+    why: "A token of a deleted run answers the next run of its id.",
+  },
+  {
+    name: "old-token-looks-early",
+    breaks: "resume.1",
+    file: "runs/resume.ts",
+    find: 'if (journal.nonce !== null && !wait.startsWith(markOf(journal.nonce))) return "unknown";',
+    replace: "",
+    why: "An answer to a deleted run is accepted by the next run of its id, and is never used.",
+  },
+];
+
+const foreignAwaits: readonly PlantedBug[] = [
+  {
+    name: "foreign-await-unnoticed",
+    breaks: "law 5",
+    file: "engine/registry.ts",
+    find: "if (!inTurn && !this.#foreignSeen) {",
+    replace: "if (!inTurn && this.#foreignSeen) {",
+    why: "A call after an await that is not from ctx gets its key without a warning.",
+  },
+];
+
+export const plantedInRareCases: readonly PlantedBug[] = [
+  ...forks,
+  ...repeats,
+  ...streams,
+  ...reuses,
+  ...foreignAwaits,
+];

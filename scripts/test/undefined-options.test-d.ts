@@ -1,0 +1,182 @@
+/**
+ * Every optional property of every options type accepts `undefined`, so that `{ secret: process.env.SECRET }` compiles
+ * under `exactOptionalPropertyTypes`. Checked by `npm run types`; undefined-options.test.ts checks that none is missing.
+ */
+
+import type { Approval, ApprovalOptions, ModelOptions, ToolOptions, UsageOptions } from "@durable/ai-sdk";
+import type { ChatOptions } from "@durable/ai-sdk/chat";
+import type { BudgetOptions, ConsumerOptions, R2Options } from "@durable/cloudflare";
+import type {
+  AdvanceOptions,
+  App,
+  AppOptions,
+  BucketQuery,
+  DurableError,
+  FatalError,
+  ForkOptions,
+  GroupOptions,
+  HostOptions,
+  JournalOptions,
+  ListPage,
+  ListQuery,
+  MapOptions,
+  MemoryStorage,
+  ParallelOptions,
+  PlanOptions,
+  ReadOptions,
+  RecordOptions,
+  RemoteOptions,
+  ResumeOptions,
+  RetryError,
+  RetryOptions,
+  Run,
+  RunOptions,
+  StartOptions,
+  StepOptions,
+  StreamOptions,
+  SuspendOptions,
+  SweepOptions,
+  Workflow,
+  WorkerOptions,
+  WorkflowOptions,
+} from "@durable/core";
+import type { AesGcmOptions } from "@durable/core/encryption";
+import type { FolderOptions } from "@durable/core/folder";
+import type { SqliteOptions } from "@durable/core/sqlite";
+import type {
+  HandlerOptions,
+  HttpError,
+  openApi,
+  ProfileOptions,
+  readForm,
+  readJson,
+  StandardWebhooksOptions,
+  startOnce,
+  WebhookOptions,
+} from "@durable/http";
+import type { ServeOptions } from "@durable/http/node";
+import type { Credentials, S3Options } from "@durable/s3";
+import type {
+  CrashOptions,
+  CrashReport,
+  ExploreOptions,
+  FaultOptions,
+  FaultyBucketOptions,
+  GoldenOptions,
+  RecordGoldenOptions,
+  scriptedModel,
+  ShrinkOptions,
+  SimulateOptions,
+  VirtualWorldOptions,
+} from "@durable/testing";
+import type { BucketConformanceOptions, ConformanceOptions, OpenOptions } from "@durable/testing/conformance";
+import { expectTypeOf } from "vitest";
+
+/** The optional properties that refuse an explicit `undefined`. */
+type Refusing<T> = T extends unknown
+  ? {
+      [K in keyof T]-?: object extends Pick<T, K>
+        ? { readonly [P in K]: undefined } extends Pick<T, K>
+          ? never
+          : K
+        : never;
+    }[keyof T]
+  : never;
+type OptionsOf<F extends (...args: never[]) => unknown, N extends number = 0> = NonNullable<Parameters<F>[N]>;
+type MadeWith<C extends abstract new (...args: never[]) => unknown, N extends number> = NonNullable<
+  ConstructorParameters<C>[N]
+>;
+
+// The check itself: it sees what refuses, in plain, partial and united types.
+expectTypeOf<Refusing<{ a?: string; b?: string | undefined; c: string }>>().toEqualTypeOf<"a">();
+expectTypeOf<Refusing<Partial<{ a: string; b: string | undefined }>>>().toEqualTypeOf<"a">();
+expectTypeOf<Refusing<{ a?: () => void } | { b?: 1 }>>().toEqualTypeOf<"a" | "b">();
+expectTypeOf<Refusing<{ a?: unknown }>>().toBeNever();
+
+interface Listed {
+  readonly core: [
+    AdvanceOptions,
+    AppOptions,
+    BucketQuery,
+    ForkOptions<{ x: number }>,
+    GroupOptions,
+    HostOptions,
+    JournalOptions,
+    ListQuery,
+    MapOptions<string>,
+    ParallelOptions,
+    PlanOptions,
+    ReadOptions,
+    RecordOptions,
+    RemoteOptions,
+    ResumeOptions,
+    RetryOptions,
+    RunOptions,
+    StartOptions,
+    StepOptions,
+    StreamOptions,
+    SuspendOptions,
+    SweepOptions,
+    WorkerOptions,
+    WorkflowOptions,
+    OptionsOf<Run["result"]>,
+    OptionsOf<Run["fork"]>,
+    OptionsOf<Run["plan"]>,
+    OptionsOf<Workflow<string, string>["list"]>,
+    OptionsOf<App["list"]>,
+    MadeWith<typeof DurableError, 2>,
+    MadeWith<typeof FatalError, 1>,
+    MadeWith<typeof RetryError, 1>,
+    MadeWith<typeof MemoryStorage, 0>,
+    SqliteOptions,
+    FolderOptions,
+    AesGcmOptions,
+  ];
+  readonly http: [
+    HandlerOptions,
+    NonNullable<HandlerOptions["limits"]>,
+    ProfileOptions,
+    StandardWebhooksOptions,
+    WebhookOptions,
+    NonNullable<WebhookOptions["limits"]>,
+    ServeOptions,
+    MadeWith<typeof HttpError, 2>,
+    OptionsOf<typeof openApi>,
+    OptionsOf<typeof readForm, 1>,
+    OptionsOf<typeof readJson, 1>,
+    OptionsOf<typeof startOnce, 1>,
+  ];
+  readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
+  readonly s3: [S3Options, Credentials];
+  readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
+  readonly testing: [
+    CrashOptions<string, string>,
+    CrashOptions<undefined, string>,
+    ExploreOptions<string, string>,
+    ExploreOptions<undefined, string>,
+    FaultOptions,
+    FaultyBucketOptions,
+    GoldenOptions,
+    OptionsOf<CrashReport["text"]>,
+    OptionsOf<typeof scriptedModel, 1>,
+    RecordGoldenOptions,
+    ShrinkOptions,
+    SimulateOptions,
+    VirtualWorldOptions,
+    BucketConformanceOptions,
+    ConformanceOptions,
+    OpenOptions,
+  ];
+}
+
+type AllRefusing = { [P in keyof Listed]: { [I in keyof Listed[P]]: Refusing<Listed[P][I]> } };
+expectTypeOf<AllRefusing["core"][number]>().toBeNever();
+expectTypeOf<AllRefusing["http"][number]>().toBeNever();
+expectTypeOf<AllRefusing["ai"][number]>().toBeNever();
+expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
+expectTypeOf<AllRefusing["cloudflare"][number]>().toBeNever();
+expectTypeOf<AllRefusing["testing"][number]>().toBeNever();
+
+// The next page is asked for with what the last one gave.
+declare const page: ListPage;
+({ workflow: "x", cursor: page.next }) satisfies ListQuery;
