@@ -232,7 +232,6 @@ export class Engine implements ReplayEnd, CallEngine {
       return this.#stop;
     } finally {
       this.#cancelLinger?.();
-      this.#cancelLinger = null;
       this.timers.clear();
       lease.stop();
       const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
