@@ -156,8 +156,8 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   // A race around the wait is decided, so its answer is no longer used.
   if (call?.scope.closed === true) return { status: "expired" };
   const { opened } = journal.state.wait(answer.wait);
-  if (call === undefined && engine.finished && opened !== null) {
-    engine.block(vanishedWait(journal.runId, opened.key, engine.thrown));
+  if (call === undefined && opened !== null && hasVanished(engine, opened.key)) {
+    engine.block(vanishedWait(journal.runId, opened.key, engine));
     return null;
   }
   const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
@@ -167,6 +167,11 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
   if (appended.kind !== "lost") engine.learn(appended.entries);
   return appended.kind === "landed" ? { status: "accepted" } : "again";
+}
+
+/** The code has no call for the wait, and will not make it: it has ended, or only waits for other answers. */
+function hasVanished({ finished, calls }: ReplayEnd, key: string): boolean {
+  return finished || !(calls.isClosed(key) || calls.mayGoOn);
 }
 
 async function checkedFact(
