@@ -16,6 +16,7 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Json } from "../values/codec/tags.ts";
+import { assertOptions } from "../values/options.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 import { definitionOf, openJournal } from "./lookup.ts";
@@ -73,6 +74,7 @@ async function find(
   token: string,
   { value, options }: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
+  assertOptions(options, ["id"], "The answer to a suspend point");
   const keyring = await host.keyring();
   if (keyring instanceof DurableError) throw keyring;
   const named = keyring.verify(token);
