@@ -85,25 +85,12 @@ async function find(
   token: string,
   { value, options }: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
-<<<<<<< HEAD
+  assertOptions(options, ["id"], "The answer to a suspend point");
   const named = await verified(host, token);
   if (named === null) return null;
   const { locator, wait } = named;
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   return journal === null ? null : { journal, answer: { wait, value, answerId: options.id ?? null } };
-=======
-  assertOptions(options, ["id"], "The answer to a suspend point");
-  const keyring = await host.keyring();
-  if (keyring instanceof DurableError) throw keyring;
-  const named = keyring.verify(token);
-  const journal =
-    named === null
-      ? null
-      : ((await host.parked.checkOut(named.locator)) ?? (await openJournal(host, named.locator)));
-  return named === null || journal === null
-    ? null
-    : { journal, answer: { wait: named.wait, value, answerId: options.id ?? null } };
->>>>>>> w/faults2
 }
 
 /** Checks the answer against the schema of the wait, appends it, and drives the run until it stops. */

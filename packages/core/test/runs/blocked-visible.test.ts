@@ -118,7 +118,6 @@ describe.each(Object.entries(cases))("a run that is blocked as %s", (_, make) =>
       runId: "r",
       recorded: false,
       status: "blocked",
-      waiting: expect.any(Array) as unknown,
       error: expect.objectContaining(error) as Error,
       since,
       waiting: [],

@@ -31,20 +31,14 @@ export interface RetryPolicy {
   readonly jitter: boolean;
 }
 
-<<<<<<< HEAD
+const known = ["attempts", "delay", "factor", "maxDelay", "jitter"];
 let usual: RetryPolicy | undefined;
 
 /** Checks retry options and fills in the defaults. `where` is used in the error message. */
 export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
   // Made once, because most steps have no policy of their own.
   if (options === undefined) return (usual ??= retryPolicy({}, where));
-=======
-const known = ["attempts", "delay", "factor", "maxDelay", "jitter"];
-
-/** Checks retry options and fills in the defaults. `where` is used in the error message. */
-export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
   assertOptions(options || {}, known, `${where}: its retry`);
->>>>>>> w/faults2
   const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
   const count = options === false ? 1 : attempts;
   const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;
