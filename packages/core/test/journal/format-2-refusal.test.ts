@@ -184,7 +184,7 @@ describe.each(siteKinds)("a build of format 2 in %s", (kind) => {
     await world.advance(10_000);
     expect(await old.app.get("old-4").outcome()).toMatchObject({ status: "suspended" });
     const skipped = world.warnings.filter((warning) => warning.includes("is skipped"));
-    expect(skipped.map((warning) => /run (\S+) is/.exec(warning)?.[1]).toSorted()).toEqual(news);
+    expect(skipped.map((warning) => /run (\S+) is/.exec(warning)?.[1] ?? "").toSorted()).toEqual(news);
     const other = present.core.createWorker(now.app);
     await world.advance(10_000);
     for (const id of news) expect(await now.app.get(id).outcome()).toMatchObject({ status: "suspended" });
