@@ -7,9 +7,9 @@ import { durable, type Outcome } from "@durable/core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { failureOf } from "../support/behaviour-lab.ts";
 import { loadFormat2, type Build } from "./support/packed-build.ts";
+import { presentBuild as present } from "./support/two-builds-place.ts";
 import {
   contentOf,
-  present,
   processOf,
   siteKinds,
   siteOf,

@@ -7,15 +7,8 @@ import type { Outcome, Run } from "@durable/core";
 import { beforeAll, describe, expect, test } from "vitest";
 import { failureOf } from "../support/behaviour-lab.ts";
 import { loadFormat2, type Build } from "./support/packed-build.ts";
-import {
-  contentOf,
-  present,
-  processOf,
-  siteKinds,
-  siteOf,
-  tokensOf,
-  type Process,
-} from "./support/two-builds.ts";
+import { presentBuild as present } from "./support/two-builds-place.ts";
+import { contentOf, processOf, siteKinds, siteOf, tokensOf, type Process } from "./support/two-builds.ts";
 
 let past: Build;
 beforeAll(async () => {

@@ -6,10 +6,10 @@
 import { faultyStorage } from "@durable/testing";
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { loadFormat2, type Build } from "./support/packed-build.ts";
+import { presentBuild as present } from "./support/two-builds-place.ts";
 import { acts, journeyId, journeyOf, play, recover, type Stop } from "./support/two-builds-journey.ts";
 import {
   contentOf,
-  present,
   processOf,
   siteKinds,
   siteOf,

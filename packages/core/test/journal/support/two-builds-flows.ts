@@ -91,3 +91,19 @@ export function flowsOf({ durable, FatalError }: typeof core): Flows {
 
   return { all: [errand, journey, draft, series], journey, draft, series, ran };
 }
+
+/** Steps that take a moment of real time: for processes that are killed. */
+export function tallyOf({ durable }: typeof core, begin: (runId: string, key: string) => void) {
+  return durable("tally", async (ctx, count: number) => {
+    const keys: string[] = [];
+    for (let n = 0; n < count; n++) {
+      const key = await ctx.step(`part-${n}`, async (info) => {
+        begin(ctx.runId, info.key);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        return info.idempotencyKey;
+      });
+      keys.push(key);
+    }
+    return keys;
+  });
+}

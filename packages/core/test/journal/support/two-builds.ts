@@ -1,18 +1,20 @@
 /** Two builds of the library on one storage: where they meet, the workflows that both have, and a process of each. */
 
 import { join } from "node:path";
-import * as core from "@durable/core";
-import * as encryption from "@durable/core/encryption";
-import * as folder from "@durable/core/folder";
-import * as sqlite from "@durable/core/sqlite";
-import type { App, Bucket, HostOptions, Outcome, RunHead, Storage } from "@durable/core";
+import {
+  MemoryBucket,
+  type App,
+  type Bucket,
+  type HostOptions,
+  type Outcome,
+  type RunHead,
+  type Storage,
+} from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { onTestFinished } from "vitest";
 import { memoryFolder, tempFolder } from "../../support/sqlite-temp.ts";
 import type { Build } from "./packed-build.ts";
 import { flowsOf, type Flows } from "./two-builds-flows.ts";
-
-export const present: Build = { name: "the present build", core, sqlite, folder, encryption };
 
 export const secret = "a secret for tests, of no worth";
 
@@ -45,7 +47,7 @@ export function siteOf(kind: SiteKind): Site {
   }
   const { hold, tracked } = tracking();
   const world = virtualWorld({ hold });
-  const shared = new core.MemoryBucket();
+  const shared = new MemoryBucket();
   const bucketOf = (build: Build): Bucket =>
     kind === "a bucket in memory"
       ? shared
