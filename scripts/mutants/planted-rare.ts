@@ -22,8 +22,8 @@ const forks: readonly PlantedBug[] = [
     name: "input-of-an-ancestor-lost",
     breaks: "law 9",
     file: "journal/lineage.ts",
-    find: "        if (entry.input !== undefined) input = entry.input;\n",
-    replace: "",
+    find: "if (first?.input !== undefined) input",
+    replace: 'if (first?.kind !== "run.forked" && first?.input !== undefined) input',
     why: "A fork of a fork with another input gets the input of the first run.",
   },
   {
@@ -74,4 +74,63 @@ const streams: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedInRareCases: readonly PlantedBug[] = [...forks, ...repeats, ...streams];
+const reuses: readonly PlantedBug[] = [
+  {
+    name: "children-of-the-deleted-run",
+    breaks: "child.2",
+    file: "journal/keys.ts",
+    find: 'digest(26, "child", ...owner(runId, nonce), key)',
+    replace: 'digest(26, "child", runId, key)',
+    why: "A run that has the id of a deleted one takes over its children.",
+  },
+  {
+    name: "idempotency-key-of-the-deleted-run",
+    breaks: "law 5",
+    file: "journal/keys.ts",
+    find: 'digest(32, "step", ...owner(runId, nonce), key)',
+    replace: 'digest(32, "step", runId, key)',
+    why: "A run that has the id of a deleted one sends its idempotency keys, so a service answers with old results.",
+  },
+  {
+    name: "token-of-the-deleted-run",
+    breaks: "resume.1",
+    file: "journal/keys.ts",
+    find: 'markOf(nonce) + digest(8, "wait", nonce, key)',
+    replace: '"aa" + digest(8, "wait", key)',
+    also: [
+      {
+        file: "journal/keys.ts",
+        find: 'export const markOf = (nonce: string): string => digest(2, "nonce", nonce);',
+        replace: 'export const markOf = (_nonce: string): string => "aa";',
+      },
+    ],
+    why: "A token of a deleted run answers the next run of its id.",
+  },
+  {
+    name: "old-token-looks-early",
+    breaks: "resume.1",
+    file: "runs/resume.ts",
+    find: 'if (journal.nonce !== null && !wait.startsWith(markOf(journal.nonce))) return "unknown";',
+    replace: "",
+    why: "An answer to a deleted run is accepted by the next run of its id, and is never used.",
+  },
+];
+
+const foreignAwaits: readonly PlantedBug[] = [
+  {
+    name: "foreign-await-unnoticed",
+    breaks: "law 5",
+    file: "engine/registry.ts",
+    find: "if (!inTurn && !this.#foreignSeen) {",
+    replace: "if (!inTurn && this.#foreignSeen) {",
+    why: "A call after an await that is not from ctx gets its key without a warning.",
+  },
+];
+
+export const plantedInRareCases: readonly PlantedBug[] = [
+  ...forks,
+  ...repeats,
+  ...streams,
+  ...reuses,
+  ...foreignAwaits,
+];

@@ -131,7 +131,7 @@ describe("the last word", () => {
     ],
     [{ ...about, status: "suspended", waiting: [], wakeAt: 1 }, "nothing wakes it by itself: run it", 10],
     [{ ...about, status: "running" }, "Another process drives this run.", 1],
-    [{ ...about, status: "blocked", error, since: 0 }, "Once fixed: run it", 1],
+    [{ ...about, status: "blocked", error, since: 0, waiting: [] }, "Once fixed: run it", 1],
     [{ ...about, status: "cancelled" }, "Cancelled.", 1],
   ];
 

@@ -33,6 +33,12 @@ export interface RunOptions {
   readonly id?: string | undefined;
 }
 
+/** Which part of a run to read. */
+export interface ChapterOptions {
+  /** The number of the chapter, from 1; the current one by default. */
+  readonly chapter?: number | undefined;
+}
+
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
   /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
@@ -97,9 +103,10 @@ export class Run<Output = unknown, Input = unknown> {
     return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
   }
 
-  /** All entries that the run can see, inherited ones included, with decoded values. */
-  async entries(): Promise<RunEntry[]> {
-    const journal = await openRun(this.#host, this.id);
+  /** All entries of a chapter that the run can see, inherited ones included, with decoded values. */
+  async entries(options: ChapterOptions = {}): Promise<RunEntry[]> {
+    assertOptions(options, ["chapter"], "run.entries");
+    const journal = await openRun(this.#host, this.id, options.chapter);
     return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
   }
 
@@ -111,7 +118,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** Creates a run that begins with recorded work of this one, and drives it in the background. */
   async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
     const host = this.#host;
-    const parent = await openRun(host, this.id);
+    const parent = await openRun(host, this.id, options.chapter);
     const definition = definitionOf(host, parent);
     const id = await createFork(host, definition, parent, options);
     const driving = openRun(host, id).then(async (journal) => ({
@@ -124,8 +131,20 @@ export class Run<Output = unknown, Input = unknown> {
 
   /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
-    const parent = await openRun(this.#host, this.id);
+    const parent = await openRun(this.#host, this.id, options.chapter);
     return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
+  }
+
+  /**
+   * Removes all chapters before the current one. Rejects with `conflict` while a fork reads one of them, and
+   * with `invalid-options` where the storage keeps all chapters.
+   */
+  async dropChapters(): Promise<void> {
+    const { locator, state } = await openRun(this.#host, this.id);
+    const storage = await this.#host.storage();
+    if (storage.dropChapters === undefined)
+      throw new DurableError("invalid-options", "This storage keeps all chapters of a run.");
+    await storage.dropChapters(locator, state.summary.chapter ?? 0);
   }
 
   /** The end that the drive under way came to; otherwise the outcome now, after an advance if the run is due. */

@@ -14,7 +14,7 @@ import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import type { ListPage } from "./ports/storage.ts";
-import { guard } from "./ports/uncaught.ts";
+import { guard } from "./runs/host.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
 

@@ -20,7 +20,7 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 }
 
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
-const runStatus = ["running", "suspended", "completed", "failed", "cancelled"];
+const runStatus = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
@@ -32,7 +32,7 @@ const outcome = {
   oneOf: [
     object({ runId, status: is("completed"), output: any }),
     object({ runId, status: is("failed"), error: problem }),
-    object({ runId, status: is("blocked"), error: problem }),
+    object({ runId, status: is("blocked"), error: problem, since: time }),
     object({
       runId,
       status: is("suspended"),
@@ -44,17 +44,23 @@ const outcome = {
   ],
 } as const;
 
-const runHead = object({
-  runId,
-  workflow: text,
-  status: { $ref: "#/components/schemas/RunStatus" },
-  createdAt: time,
-  updatedAt: time,
-  wakeAt: orNull(time),
-  steps: whole,
-  label: orNull(text),
-  parent: orNull(text),
-});
+/** `error` and `since` say why and since when a run is blocked. */
+const runHead = object(
+  {
+    runId,
+    workflow: text,
+    status: { $ref: "#/components/schemas/RunStatus" },
+    createdAt: time,
+    updatedAt: time,
+    wakeAt: orNull(time),
+    steps: whole,
+    label: orNull(text),
+    parent: orNull(text),
+    error: problem,
+    since: time,
+  },
+  ["error", "since"],
+);
 
 const entry = {
   type: "object",
@@ -114,7 +120,7 @@ export const schemas: Part = {
   StartRequest: object({ workflow: text, input: any, id: runId }, ["input", "id"]),
   Started: object({
     runId,
-    status: { type: "string", enum: [...runStatus, "blocked"] },
+    status: { $ref: "#/components/schemas/RunStatus" },
     created: { type: "boolean", description: "False when a run of this id existed" },
   }),
   RunPage: object({ runs: { type: "array", items: runHead }, next: orNull(text) }),

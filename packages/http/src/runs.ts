@@ -83,7 +83,7 @@ export async function planRun(service: Service, { request, params }: Call): Prom
   if (no !== null) return no;
   const plan = await service.app.get(runId).plan(await forkOptions(service, request));
   const { parent, calls, saved, atStake, blocked } = plan;
-  const why = blocked === null ? null : { code: blocked.code, message: blocked.message };
+  const why = blocked === null ? null : reasonOf(blocked);
   return json(200, {
     parent,
     calls: toJson(calls),
@@ -127,8 +127,9 @@ function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
     case "completed":
       return { runId, status, output: toJson(outcome.output) };
     case "failed":
+      return { runId, status, error: reasonOf(outcome.error) };
     case "blocked":
-      return { runId, status, error: { code: outcome.error.code, message: outcome.error.message } };
+      return { runId, status, error: reasonOf(outcome.error), since: outcome.since };
     case "suspended":
       return {
         runId,
@@ -148,9 +149,15 @@ function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
   }
 }
 
+/** Code and message, without details and cause. */
+function reasonOf({ code, message }: { readonly code: string; readonly message: string }): Json {
+  return { code, message };
+}
+
 function headOf(head: RunHead): Json {
-  const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent } = head;
-  return { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent };
+  const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
+  const about = { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent };
+  return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
 }
 
 function accepted(
@@ -160,7 +167,14 @@ function accepted(
   return json(202, body, { location: `${basePath}/runs/${body.runId}` });
 }
 
-const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+const statuses: readonly RunStatus[] = [
+  "running",
+  "suspended",
+  "blocked",
+  "completed",
+  "failed",
+  "cancelled",
+];
 
 function statusOf(text: string | undefined): RunStatus | undefined {
   const found = statuses.find((status) => status === text);

@@ -15,7 +15,7 @@ import { toJson } from "./to-json.ts";
 
 type Events = AsyncGenerator<StreamEvent, void, undefined>;
 type Next = Promise<IteratorResult<StreamEvent, void>>;
-type Place = { readonly attempt: number; readonly from: number };
+type Place = { readonly attempt: number; readonly from: number; readonly chapter?: number | undefined };
 
 const headers = { ...safeHeaders, "content-type": "text/event-stream", "x-accel-buffering": "no" };
 const most = Number.MAX_SAFE_INTEGER;
@@ -50,17 +50,19 @@ export async function streamRun(service: Service, { request, url, params }: Call
 
 /** Where to start; `null` after the end. */
 function placeOf(request: Request, url: URL): Place | null {
-  const query = queryOf(url, ["from", "attempt"]);
+  const query = queryOf(url, ["from", "attempt", "chapter"]);
+  const chapter = wholeIn(query, "chapter", [1, most]);
   const last = request.headers.get("last-event-id");
   if (last === null || last === "") {
     return {
       attempt: wholeIn(query, "attempt", [1, most]) ?? 1,
       from: wholeIn(query, "from", [0, most]) ?? 0,
+      chapter,
     };
   }
   const found = /^([1-9]\d{0,14}):(end|-1|\d{1,15})$/.exec(last);
   if (found === null) throw new HttpError("invalid-query", "Last-Event-ID is not an id of this stream.");
-  return found[2] === "end" ? null : { attempt: Number(found[1]), from: Number(found[2]) + 1 };
+  return found[2] === "end" ? null : { attempt: Number(found[1]), from: Number(found[2]) + 1, chapter };
 }
 
 /** True when nothing more can be recorded; rejects for an unknown run. */

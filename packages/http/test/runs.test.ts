@@ -94,7 +94,7 @@ test.each([
   "limit=1001",
   "limit=1e2",
   "limit=-1",
-  "status=blocked",
+  "status=parked",
   "limit=1&limit=2",
   "order=asc",
 ])("GET /runs?%s is refused", async (query) => {

@@ -12,5 +12,10 @@ export function defaultStorage(): Promise<Storage> {
   );
 }
 
+/** There is no process whose end errors could cause, so nothing is watched. */
+export function guard(_release: () => Promise<void>): () => void {
+  return () => {};
+}
+
 /** Parked runs are not kept in memory, because on these platforms no promise outlives its request. */
 export const warmRuns = 0;

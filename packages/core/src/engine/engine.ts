@@ -36,7 +36,7 @@ import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
 import { Scope } from "./scope.ts";
-import { assertOutsideSteps, misplaced } from "./placement.ts";
+import { Placement } from "./placement.ts";
 import { Timers } from "./timers.ts";
 import { Verdicts } from "./verdicts.ts";
 
@@ -58,20 +58,20 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly inFlight = new InFlight(() => this.wake());
   readonly verdicts = new Verdicts(this.inFlight);
   readonly #outbox: Outbox;
+  readonly #placement: Placement;
   /** Entries of the journal that have been learned. */
   #learned = 0;
   #given: Driving = { patienceMs: 0 };
   #fresh: Call[] = [];
   #inTurn = true;
   #graceSpent = false;
+  #uncalled = false;
   #replayEnded = false;
   #leaving = false;
   #finish: Finish | null = null;
   #cancelLinger: (() => void) | null = null;
   /** Work that still runs is no longer waited for. */
   #abandoned = false;
-  #warnedAfterEnd = false;
-  #warnedPlace = false;
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -83,6 +83,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#nonce = options.journal.nonce;
     this.world = options.world;
     this.calls = new CallRegistry(this.journal.runId, this.replay, this.world);
+    this.#placement = new Placement(this.journal.runId, this.world);
     this.timers = new Timers(this.world, () => this.wake());
     this.#outbox = new Outbox(
       { ...options, verdicts: this.verdicts },
@@ -99,10 +100,10 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
   enter(asked: Asked): Entered | null {
-    if (asked.own !== true) this.#checkPlace(asked);
+    this.#placement.check(asked);
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) {
-      this.#warnAfterEnd(asked);
+      if (this.#finish !== null) this.#placement.afterEnd(asked);
       return null;
     }
     const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
@@ -112,25 +113,7 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   assertOutsideSteps(what: string): void {
-    assertOutsideSteps(this.journal.runId, what);
-  }
-
-  #checkPlace(asked: Asked): void {
-    const { runId } = this.journal;
-    assertOutsideSteps(runId, `ctx.${asked.kind}("${asked.name}")`);
-    const found = misplaced(runId, asked);
-    if (found instanceof DurableError) throw found;
-    if (found !== null && !this.#warnedPlace) this.world.warn(found);
-    this.#warnedPlace ||= found !== null;
-  }
-
-  /** A call that nothing can answer any more, of code that its run did not wait for. */
-  #warnAfterEnd({ kind, name }: Asked): void {
-    if (this.#finish === null || this.#warnedAfterEnd) return;
-    this.#warnedAfterEnd = true;
-    this.world.warn(
-      `run ${this.journal.runId} called ctx.${kind}("${name}") after its end, so nothing happens. Await everything before the workflow returns.`,
-    );
+    this.#placement.assertOutsideSteps(what);
   }
 
   /** The options of the run: who owns its code. */
@@ -243,7 +226,8 @@ export class Engine implements ReplayEnd, CallEngine {
         if (this.journal.nonce !== this.#nonce) this.#end({ kind: "lost" });
         else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
         else if (this.#blocked !== null) await this.#settleBlocked(this.#blocked);
-        else if (!(await this.#deliver())) await this.#idle();
+        else if (!this.#deliver()) await this.#idle();
+        else if (this.#uncalled) await this.#giveGrace();
       }
       return this.#stop;
     } finally {
@@ -257,19 +241,24 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   /** Delivers one settlement, or passes over an uncalled one; false when no settlement is left. */
-  async #deliver(): Promise<boolean> {
+  #deliver(): boolean {
     const next = this.replay.next();
+    this.#uncalled = false;
     if (next === null) return false;
     const { settlement } = next;
     if (next.kind === "uncalled") {
-      // Changed code or a foreign await. The call may still come, and is then answered first.
       if (this.#graceSpent || this.calls.isClosed(settlement.key)) this.replay.pass();
-      else this.#graceSpent = await this.#signal.silence(this.world, graceMs);
+      else this.#uncalled = true;
       return true;
     }
     const call = this.calls.get(settlement.key);
     if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
     return true;
+  }
+
+  /** Changed code or a foreign await. The call may still come, and is then answered first. */
+  async #giveGrace(): Promise<void> {
+    this.#graceSpent = await this.#signal.silence(this.world, graceMs);
   }
 
   #settle(call: Call, settlement: Settlement): void {
@@ -363,6 +352,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
+    this.verdicts.flush();
     if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#signal.wait();

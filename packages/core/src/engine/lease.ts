@@ -113,8 +113,9 @@ export class DriverLease {
     return false;
   }
 
-  /** Gives the lease back before anything was done with it, so that this start does not count. */
+  /** Gives the lease back before anything was done with it: this start does not count, and the note stays. */
   async giveBack(): Promise<void> {
+    if (this.#voided !== undefined) await this.#keep(this.#voided);
     await this.#storage.lease(this.#locator, this.#owner, 0);
     this.released();
   }
@@ -123,12 +124,17 @@ export class DriverLease {
   async note({ code, message }: DurableError, length: number): Promise<number> {
     const before = this.#voided;
     const since = before?.code === code && before.length === length ? before.since : this.#world.now();
+    await this.#keep({ code, message, since, length });
+    return since;
+  }
+
+  async #keep(note: BlockedNote): Promise<void> {
+    this.#voided = undefined;
     try {
-      await this.#storage.note?.(this.#locator, { code, message, since, length });
+      await this.#storage.note?.(this.#locator, note);
     } catch {
       // The note is for people. The next driver writes it again.
     }
-    return since;
   }
 
   async release(quietMs?: number): Promise<void> {
@@ -159,9 +165,10 @@ export class DriverLease {
   #pulse(ms: number): void {
     this.#cancelPulse = this.#world.timer(ms, () => {
       this.watch();
-      const stale = this.#until - this.#world.now() < (this.#ttlMs * 2) / 3;
-      void (stale ? this.renew() : Promise.resolve(true)).then((held) => {
-        if (held && this.#driving !== null) this.#pulse(this.#ttlMs / 3);
+      const left = (): number => this.#until - this.#world.now();
+      void (left() <= this.#ttlMs / 2 ? this.renew() : Promise.resolve(true)).then((held) => {
+        // Appends extend the lease as well, so the next look is when a third of it is left.
+        if (held && this.#driving !== null) this.#pulse(Math.max(left() - this.#ttlMs / 3, this.#ttlMs / 6));
       });
     });
   }

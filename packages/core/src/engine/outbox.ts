@@ -125,12 +125,13 @@ export class Outbox {
 
   /** The facts that can be written now: verdicts on answers first, timers last. */
   #ready(): WrittenFact[] {
-    const fresh = this.#queue.filter(({ fact }) => !this.#wait(fact).settled);
-    const verdicts = fresh.filter(({ fact }) => isVerdict(fact));
-    const others = fresh.filter(({ fact }) => !isVerdict(fact) && !traitsOf(fact).timer);
-    if (this.#verdicts.pending) return [...verdicts, ...others.filter(({ fact }) => !traitsOf(fact).settles)];
-    const timers = fresh.filter(({ fact }) => traitsOf(fact).timer && !this.#wait(fact).answer);
-    return [...verdicts, ...others, ...timers];
+    const { pending } = this.#verdicts;
+    const ready = this.#queue.filter(({ fact }) => {
+      const { settles, timer } = traitsOf(fact);
+      const { settled, answer } = this.#wait(fact);
+      return !settled && !(timer && answer) && !(pending && settles && !isVerdict(fact));
+    });
+    return ready.toSorted((a, b) => rank(a) - rank(b));
   }
 
   #take(): WrittenFact[] {
@@ -155,6 +156,11 @@ export class Outbox {
 /** The next chapter begins, and its driver keeps the lease. */
 function turnsPage({ kind }: Fact<Json>): boolean {
   return kind === "run.continued";
+}
+
+/** A group is opened before what happens in it; then come verdicts, and timers after all else. */
+function rank({ fact }: WrittenFact): number {
+  return "branches" in fact ? 0 : isVerdict(fact) ? 1 : traitsOf(fact).timer ? 3 : 2;
 }
 
 /** The verdict on a recorded answer. */

@@ -2,29 +2,54 @@
 
 import { isWithin } from "../journal/keys.ts";
 import { ownerNow } from "../ports/async-context.ts";
+import type { World } from "../ports/world.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Asked } from "./registry.ts";
 
-/** A ctx belongs to the workflow, not to the work of a step: on replay that work does not run. */
-export function assertOutsideSteps(runId: string, what: string): void {
-  const owner = ownerNow();
-  if (owner === undefined || owner.step === null || owner.runId !== runId) return;
-  throw new DurableError(
-    "wrong-context",
-    `${what} was called inside "${owner.step}" of run ${runId}. A step's work does not run on replay, so it must not use ctx: call a plain function there, or move this call out of the step.`,
-    { details: { step: owner.step } },
-  );
-}
+/** The place of the calls of one run. What is only doubtful is warned about once. */
+export class Placement {
+  readonly #runId: string;
+  readonly #world: World;
+  #warned = false;
 
-/** What a call of another branch means. An error where its promise could never settle, otherwise a warning. */
-export function misplaced(runId: string, { scope, kind, name }: Asked): DurableError | string | null {
-  const owner = ownerNow();
-  // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.
-  if (owner === undefined || owner.runId !== runId || isBelow(owner.path, scope.path)) return null;
-  const message = `Run ${runId} called ctx.${kind}("${name}") with the ctx of branch "${scope.path}" from ${owner.path === "" ? "the workflow" : `branch "${owner.path}"`}. Use the ctx that the function at hand was given.`;
-  return scope.closed ? new DurableError("wrong-context", message, { details: { name } }) : message;
-}
+  constructor(runId: string, world: World) {
+    this.#runId = runId;
+    this.#world = world;
+  }
 
-function isBelow(path: string, above: string): boolean {
-  return above === "" || isWithin(path, above);
+  /** Throws for a call in the work of a step, and for one that could never settle; warns of another branch's ctx. */
+  check({ scope, kind, name, own }: Asked): void {
+    if (own === true) return;
+    this.assertOutsideSteps(`ctx.${kind}("${name}")`);
+    const owner = ownerNow();
+    // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.
+    const below = scope.path === "" || isWithin(owner?.path ?? "", scope.path);
+    if (owner === undefined || owner.runId !== this.#runId || below) return;
+    const message = `run ${this.#runId} called ctx.${kind}("${name}") with the ctx of branch "${scope.path}" from ${owner.path === "" ? "the workflow" : `branch "${owner.path}"`}. Use the ctx that the function at hand was given.`;
+    if (scope.closed) throw new DurableError("wrong-context", message, { details: { name } });
+    this.#warn(message);
+  }
+
+  /** A ctx belongs to the workflow, not to the work of a step: on replay that work does not run. */
+  assertOutsideSteps(what: string): void {
+    const owner = ownerNow();
+    if (owner === undefined || owner.step === null || owner.runId !== this.#runId) return;
+    throw new DurableError(
+      "wrong-context",
+      `${what} was called inside "${owner.step}" of run ${this.#runId}. A step's work does not run on replay, so it must not use ctx: call a plain function there, or move this call out of the step.`,
+      { details: { step: owner.step } },
+    );
+  }
+
+  /** A call that nothing can answer any more, of code that its run did not wait for. */
+  afterEnd({ kind, name }: Asked): void {
+    this.#warn(
+      `run ${this.#runId} called ctx.${kind}("${name}") after its end, so nothing happens. Await everything before the workflow returns.`,
+    );
+  }
+
+  #warn(message: string): void {
+    if (!this.#warned) this.#world.warn(message);
+    this.#warned = true;
+  }
 }

@@ -20,7 +20,7 @@ export class CallPromise<T> extends Promise<T> {
 }
 
 // `await`, `then` and `Promise.all` read the constructor of a promise, and nothing else does.
-Object.defineProperty(CallPromise.prototype, "constructor", {
+void Object.defineProperty(CallPromise.prototype, "constructor", {
   get(this: CallPromise<unknown>) {
     this.observed = true;
     return Promise;

@@ -157,8 +157,19 @@ export class Replay {
 }
 
 function newRecord(kind: CallKind): KeyRecord {
-  const none = { input: null, retryAt: null, until: null, started: null, chunks: [] };
-  return { kind, ...none, failures: 0, starts: 0, attempt: 0, opened: false, settled: false };
+  return {
+    kind,
+    input: null,
+    failures: 0,
+    retryAt: null,
+    starts: 0,
+    started: null,
+    attempt: 0,
+    chunks: [],
+    until: null,
+    opened: false,
+    settled: false,
+  };
 }
 
 /** Branches as declared input, independent of the order in which the code writes them. */

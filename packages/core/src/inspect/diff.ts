@@ -4,6 +4,7 @@ import { isSettlement, type Settlement as Settled } from "../journal/kinds.ts";
 import { encode } from "../values/codec/encode.ts";
 import { materialize } from "../journal/lineage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
+import { isBeginning } from "../journal/lineage.ts";
 
 /** How one call differs between two runs. */
 export interface CallDiff {
@@ -112,7 +113,10 @@ export interface Lineage {
   readonly after: readonly string[];
   /** Keys whose output was replaced. */
   readonly edited: readonly string[];
-  /** Runs whose recorded work it can see, oldest first. */
+  /**
+   * Runs whose recorded work it can see, oldest first. In a long line of forks the first of them stands for
+   * those before it.
+   */
   readonly ancestors: readonly string[];
 }
 
@@ -121,11 +125,11 @@ export interface Lineage {
  * first one.
  */
 export function lineage(entries: readonly RunEntry[]): Lineage | null {
-  const first = entries.find((entry) => entry.kind === "run.started" || entry.kind === "run.forked");
+  const first = entries.find(isBeginning);
   if (first === undefined) return null;
   const { runId } = first;
   const root = { runId, parent: null, label: null, from: [], after: [], edited: [], ancestors: [] };
-  if (first.kind === "run.started") return root;
+  if (first.kind !== "run.forked") return root;
   const edited = first.edits.map(({ key }) => key);
   const cuts = first.cuts ?? first.ancestry.at(-1)?.cuts ?? [];
   const keysOf = (keep: boolean): string[] =>

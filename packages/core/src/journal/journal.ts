@@ -15,13 +15,14 @@ import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { Ancestor, ChildOf, Entry, Fact } from "./entry.ts";
+import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import { readLine } from "./ancestors.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
 import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
@@ -130,6 +131,11 @@ export class RunJournal {
     return this.state.summary.runId;
   }
 
+  /** True when it holds an earlier chapter, which has ended. */
+  get past(): boolean {
+    return this.#chapter !== undefined && this.#lost;
+  }
+
   /** Another driver has the run, so this one must not go on. */
   get lost(): boolean {
     return this.#lost;
@@ -226,7 +232,8 @@ export class RunJournal {
         await this.#storage.append(request);
         this.#envelope.landed(wrapped);
         this.size += request.batch.length;
-        const batch = { driver: this.driver, writeId, outside, facts };
+        const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
+        const batch = { driver: this.driver, writeId, outside, facts: own };
         return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
@@ -290,9 +297,12 @@ export class RunJournal {
           this.#lost = true;
           return learned;
         }
-        const batch = await this.#envelope.unwrap(read, text, spot);
+        // Most batches need nothing that has to be awaited, and a turn for each would be most of a long replay.
+        const opened = this.#envelope.unwrap(read, text, spot);
+        const batch = opened instanceof Promise ? await opened : opened;
         this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
-        learned.push({ batch, entries: await this.#learn(batch) });
+        const entries = this.position === 0 ? await this.#learn(batch) : this.#add(batch);
+        learned.push({ batch, entries });
       } catch (error) {
         // A field that this library did not write may be detected only when it is used. Other errors are passed on,
         // because an ancestor may be unreadable only now.
@@ -331,13 +341,19 @@ export class RunJournal {
   }
 
   async #learn(batch: ReadBatch): Promise<Entry[]> {
+    const [first] = batch.facts;
+    if (first?.fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(first.fact, first.at);
+    return this.#add(batch);
+  }
+
+  #add(batch: ReadBatch): Entry[] {
     const learned: Entry[] = [];
     const { position } = this;
     this.position += 1;
     for (const { fact, at } of batch.facts) {
-      if (fact.kind === "run.forked" && this.#seq === 0) await this.#inherit(fact, at);
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
-      const entry: Entry = { ...fact, at, seq: ++this.#seq, outside: batch.outside };
+      // The fact itself becomes the entry: it was made for this batch alone.
+      const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#first = entry;
       this.entries.push(entry);
       this.state.learn(entry, position);
@@ -357,7 +373,7 @@ export class RunJournal {
 
   /** The first batch of a fork names its ancestors, so they are read concurrently; one more round per anchor in a line. */
   async #inherit(forked: Fact<Json> & { kind: "run.forked" }, at: number): Promise<void> {
-    const { ancestry, journals } = await this.#line(forked.ancestry);
+    const { ancestry, journals } = await readLine(forked.ancestry, this.#storage, this.#envelope);
     const own = { ...forked, at, seq: forked.base + 1, outside: false };
     this.#inherited = inherit(ancestry, journals, own);
     this.#seq = forked.base;
@@ -366,47 +382,6 @@ export class RunJournal {
       this.state.learn(entry, 0);
     }
   }
-
-  /** All ancestors of a line with their entries, oldest first. */
-  async #line(
-    named: readonly Ancestor[],
-  ): Promise<{ readonly ancestry: readonly Ancestor[]; readonly journals: readonly (readonly Entry[])[] }> {
-    const journals = await Promise.all(named.map((ancestor) => this.#entriesOf(ancestor)));
-    const [anchor] = named;
-    const [first] = journals[0] ?? [];
-    if (anchor?.above !== true || first?.kind !== "run.forked") return { ancestry: named, journals };
-    const above = await this.#line(first.ancestry);
-    const cut = above.ancestry.map((ancestor) => ({
-      ...ancestor,
-      cuts: [...ancestor.cuts, ...anchor.cuts],
-    }));
-    return { ancestry: [...cut, ...named], journals: [...above.journals, ...journals] };
-  }
-
-  async #entriesOf(ancestor: Ancestor): Promise<Entry[]> {
-    const { runId, base, from = 0 } = ancestor;
-    const { batches, blobs } = await readAncestor(this.#storage, ancestor);
-    await this.#envelope.learn(blobs, { runId, own: false });
-    let seq = base;
-    const entries: Entry[] = [];
-    for (const [i, text] of batches.entries()) {
-      const position = from + i;
-      const read = readBatch(text, `Batch ${position} of run ${runId}`);
-      const { facts, outside } = await this.#envelope.unwrap(read, text, { runId, position });
-      for (const { fact, at } of facts) entries.push({ ...fact, at, seq: ++seq, outside });
-    }
-    return entries;
-  }
-}
-
-async function readAncestor(
-  storage: Storage,
-  { runId, length, from = 0 }: Ancestor,
-): Promise<Pick<ReadReply, "batches" | "blobs">> {
-  const { batches, blobs, from: first = from } = await storage.read(locatorOf(runId), from);
-  if (first !== from || from + batches.length < length)
-    throw incomplete(runId, first !== from ? 0 : from + batches.length, length);
-  return { batches: batches.slice(0, length - from), ...(blobs === undefined ? {} : { blobs }) };
 }
 
 /** The run id in a first batch; empty for other batches. */

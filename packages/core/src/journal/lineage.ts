@@ -21,9 +21,9 @@ export interface Inherited {
 }
 
 /** The first entry of a run or of a chapter. */
-export type Beginning = Extract<Entry, { kind: "run.started" | "run.forked" | "run.continued" }>;
+export type Beginning<V = Json> = Extract<Entry<V>, { kind: "run.started" | "run.forked" | "run.continued" }>;
 
-export function isBeginning(entry: Entry): entry is Beginning {
+export function isBeginning<V>(entry: Entry<V>): entry is Beginning<V> {
   return entry.kind === "run.started" || entry.kind === "run.forked" || entry.kind === "run.continued";
 }
 

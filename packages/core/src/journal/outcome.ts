@@ -41,8 +41,14 @@ export type Outcome<T> = {
     }
   | { readonly status: "cancelled" }
   | { readonly status: "running" }
-  /** `since` is when it became blocked, in milliseconds since the epoch. */
-  | { readonly status: "blocked"; readonly error: DurableError; readonly since: number }
+  | {
+      readonly status: "blocked";
+      readonly error: DurableError;
+      /** When it became blocked, in milliseconds since the epoch. */
+      readonly since: number;
+      /** Its open waits: they still take answers. */
+      readonly waiting: readonly SuspendPoint[];
+    }
 );
 
 /** The outcome according to the journal now. */
@@ -74,7 +80,9 @@ export function outcomeOf(
   }
   if (journal.blocked !== null) {
     const { code, message, since } = journal.blocked;
-    return { ...about, status: "blocked", error: new DurableError(code as ErrorCode, message), since };
+    const error = new DurableError(code as ErrorCode, message);
+    const waiting = keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
+    return { ...about, status: "blocked", error, since, waiting };
   }
   if (state.summary.status !== "suspended") return { ...about, status: "running" };
   return {

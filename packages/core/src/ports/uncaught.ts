@@ -57,13 +57,14 @@ function isTolerated(): boolean {
 }
 
 /** Ends the process as it would have ended without this library, once its runs are released. */
-async function goodbye(error: unknown): Promise<void> {
+async function goodbye(reason: unknown): Promise<void> {
   const releases = [...drives].map((release) => release());
   drives.clear();
   listen("off");
   const late = new Promise((resolve) => setTimeout(resolve, longestGoodbyeMs));
-  await Promise.race([Promise.allSettled(releases), late]);
+  const released = Promise.allSettled(releases);
+  await Promise.race([released, late]);
   setTimeout(() => {
-    throw error;
+    throw reason;
   }, 0);
 }

@@ -22,7 +22,7 @@ import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import { definitionOf, encodeInput, newNonce, notFound, openJournal } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
-import type { Outcome } from "../journal/outcome.ts";
+import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** An open run, and whether this process may drive it. */
@@ -35,6 +35,8 @@ export interface LeasedRun {
   readonly created: boolean;
   /** How often a driver took the run since its journal last grew. Many starts mean that the run kills its drivers. */
   readonly starts: number;
+  /** How many batches the journal had when the lease was taken. */
+  readonly length: number;
 }
 
 export interface NewRun {
@@ -72,9 +74,12 @@ export async function create(
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
-  if (appended.kind === "landed") return { journal, lease, owned: takeLease, starts: 1, created: true };
+  if (appended.kind === "landed")
+    return { journal, lease, owned: takeLease, starts: 1, length: 1, created: true };
   assertSame(journal, definition, encoded);
-  return takeLease ? acquire(host, journal) : { journal, lease, owned: false, starts: 1, created: false };
+  return takeLease
+    ? acquire(host, journal)
+    : { journal, lease, owned: false, starts: 1, length: 0, created: false };
 }
 
 function assertSame(journal: RunJournal, definition: Definition, input: Json): void {
@@ -95,20 +100,23 @@ function assertSame(journal: RunJournal, definition: Definition, input: Json): v
 
 // ---- acquire: take the lease ----
 
-/** Takes the lease of an open journal, and reads the entries that came since it was read. */
-export async function acquire(host: Host, journal: RunJournal): Promise<LeasedRun> {
+/** Takes the lease of a journal, and reads the entries that are new; nothing after more than `maxStarts`. */
+export async function acquire(host: Host, journal: RunJournal, maxStarts = Infinity): Promise<LeasedRun> {
   const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease());
   const granted = journal.state.end === null ? await lease.acquire(journal) : null;
-  if (granted === null) return { journal, lease, owned: false, starts: 0, created: false };
+  const { starts = 0, length = 0 } = granted ?? {};
+  const leased = { journal, lease, owned: granted !== null, starts, length, created: false };
+  if (starts > maxStarts) return leased;
   try {
-    if (granted.length !== journal.position) await journal.refresh();
-    // With a stale copy, recorded work would run again.
-    if (journal.position < granted.length) throw incomplete(journal.runId, journal.position, granted.length);
+    if (journal.position === 0 || journal.position < length) await journal.refresh();
+    // A copy that lags is read on. With a stale copy, recorded work would run again.
+    if (journal.position < length) await journal.refresh();
+    if (journal.position < length) throw incomplete(journal.locator, journal.position, length);
+    return leased;
   } catch (error) {
     await lease.release();
     throw error;
   }
-  return { journal, lease, owned: true, starts: granted.starts, created: false };
 }
 
 // ---- advance: drive to the next stop ----
@@ -133,15 +141,15 @@ async function driven(
   const journal = run instanceof RunJournal ? run : run.journal;
   const { runId } = journal;
   try {
-    const leased = run instanceof RunJournal ? await acquire(host, run) : run;
-    const { lease, owned, starts } = leased;
+    const leased = run instanceof RunJournal ? await acquire(host, run, options.maxStarts) : run;
+    const { lease, owned } = leased;
     if (journal.state.end !== null) {
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
-    if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY)) {
-      const outcome = await poisoned(lease, { runId, starts, length: journal.position }, options);
+    if (isPoison(leased, options)) {
+      const outcome = await poisoned(leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -165,18 +173,11 @@ export async function advanceRun(
   if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
   const journal = RunJournal.at(locatorOf(runId), await host.journals());
-  const lease = await host.newLease();
-  const granted = await lease.acquire(journal);
-  const { starts, length } = granted ?? { starts: 0, length: 0 };
-  if (starts > (options.maxStarts ?? Number.POSITIVE_INFINITY))
-    return poisoned(lease, { runId, starts, length }, options);
+  const leased = await acquire(host, journal, options.maxStarts);
+  const { lease } = leased;
+  if (isPoison(leased, options)) return poisoned(leased, runId, options);
   try {
-    await journal.refresh();
-    // A copy that lags is read on.
-    if (journal.position < length) await journal.refresh();
     if (!journal.exists) throw notFound(runId);
-    if (journal.position < length) throw incomplete(runId, journal.position, length);
-    const leased = { journal, lease, owned: granted !== null, starts, created: false };
     return await advance(host, definitionOf(host, journal), leased, options);
   } catch (error) {
     // A run of a workflow that is not known here was not started.
@@ -231,7 +232,10 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
 export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop): Promise<Outcome<unknown>> {
   if (stop.kind === "blocked") {
     const { error, since = host.world.now() } = stop;
-    return { runId: journal.runId, recorded: false, status: "blocked", error, since };
+    const { code, message } = error;
+    journal.blocked = { code, message, since, length: journal.position };
+    const outcome = outcomeOf(journal, await host.keyring(), false);
+    return outcome.status === "blocked" ? { ...outcome, error } : outcome;
   }
   const outcome = await outcomeWithChildren(host, journal, false);
   // The driver that took the run over may not have written yet: the journal then still ends with our own entry.
@@ -240,10 +244,14 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
     : outcome;
 }
 
+function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOptions): boolean {
+  return starts > maxStarts;
+}
+
 /** Gives the lease of a run back that was started too often without progress. */
 async function poisoned(
-  lease: DriverLease,
-  { runId, starts, length }: { readonly runId: string; readonly starts: number; readonly length: number },
+  { lease, starts, length }: LeasedRun,
+  runId: string,
   { alone = true }: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   const error = new DurableError(
@@ -251,9 +259,9 @@ async function poisoned(
     `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry, then call app.advance("${runId}").`,
     { details: { starts: starts - 1 } },
   );
-  await lease.giveBack();
   const since = alone ? await lease.note(error, length) : 0;
-  return { runId, recorded: false, status: "blocked", error, since };
+  await lease.giveBack();
+  return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 
 // ---- replay: run the code over a journal, and write nothing ----

@@ -26,6 +26,8 @@ export interface ForkOptions<Input = unknown> extends Places {
   readonly edit?: Readonly<Record<string, unknown>> | undefined;
   /** Another input for the fork; that of the parent by default. */
   readonly input?: Input | undefined;
+  /** The chapter to fork; the current one by default. */
+  readonly chapter?: number | undefined;
   /** A short text that distinguishes this fork from others, for lists. */
   readonly label?: string | undefined;
   /**

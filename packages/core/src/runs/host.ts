@@ -13,6 +13,9 @@ import { Turns } from "../values/turns.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
 
+/** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
+export { guard } from "#default-storage";
+
 /** Options that workflows and apps share. */
 export interface HostOptions {
   /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */

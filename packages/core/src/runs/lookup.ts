@@ -3,7 +3,7 @@
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
-import { DurableError } from "../values/errors.ts";
+import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
@@ -16,11 +16,16 @@ export async function openJournal(host: Host, locator: string): Promise<RunJourn
   return RunJournal.open(locator, await host.journals());
 }
 
-export async function openRun(host: Host, runId: string): Promise<RunJournal> {
+/** Reads the current chapter of a run, or an earlier one. */
+export async function openRun(host: Host, runId: string, chapter?: number): Promise<RunJournal> {
   assertRunId(runId);
-  const journal = await openJournal(host, locatorOf(runId));
-  if (journal !== null) return journal;
-  throw notFound(runId);
+  const journal = await RunJournal.open(locatorOf(runId), { ...(await host.journals()), chapter });
+  if (journal === null) throw notFound(runId);
+  if (chapter === undefined || (journal.entries.length > 0 && journal.chapter === chapter)) return journal;
+  throw new DurableError(
+    "not-found",
+    `Run ${runId} has no chapter ${show(chapter)}, or it was dropped. Chapters count from 1.`,
+  );
 }
 
 /** Names one incarnation of a run id, so that a deleted id that is used again shares nothing with the old run. */

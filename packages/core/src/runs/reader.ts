@@ -29,6 +29,8 @@ export interface ReadOptions {
   readonly from?: number | undefined;
   /** The attempt that `from` belongs to; 1 by default. If there is a later attempt, a reset comes first. */
   readonly attempt?: number | undefined;
+  /** The chapter of the run that has the stream; the current one by default. */
+  readonly chapter?: number | undefined;
   /** Ends the reading. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -48,11 +50,15 @@ export async function* readStream(
       `run.stream("${name}") of run ${runId} got from: ${show(from)} and attempt: ${show(attempt)}. Use integers: \`from\` is 0 or more, \`attempt\` is 1 or more.`,
     );
   }
-  const journal = await openRun(host, runId);
+  const journal = await openRun(host, runId, options.chapter);
+  let { chapter } = journal;
   const place = { attempt, next: from };
   let seen = 0;
   let key: string | null = null;
   for (;;) {
+    // A stream that is not complete when its chapter ends stays so. One that has not begun may be in the next.
+    if (journal.chapter !== chapter && key !== null) throw endedWithout(journal, name, true);
+    if (journal.chapter !== chapter) [chapter, seen] = [journal.chapter, 0];
     key ??= keyOf(journal, name);
     const fresh = key === null ? [] : journal.entries.slice(seen);
     seen += fresh.length;
@@ -61,7 +67,7 @@ export async function* readStream(
       yield* eventsOf(entry, place, runId);
       if (entry.kind === "stream.completed") return;
     }
-    if (journal.state.end !== null) throw endedWithout(journal, name);
+    if (journal.state.end !== null || journal.past) throw endedWithout(journal, name);
     if (signal?.aborted === true) return;
     // A deletion does not wake the reader, so it checks at intervals.
     await host.changed(journal, host.world.now() + host.leaseMs, signal);
@@ -138,13 +144,13 @@ function isOfStream(entry: Entry): entry is Extract<Entry, { key: string }> {
   return "key" in entry && callKind(entry) === "stream";
 }
 
-function endedWithout(journal: RunJournal, name: string): DurableError {
+function endedWithout(journal: RunJournal, name: string, begun = false): DurableError {
   const { runId, state } = journal;
   const keys = [...streamKeys(journal)];
-  if (keys.some((key) => key === name || nameOf(key) === name)) {
+  if (begun || keys.some((key) => key === name || nameOf(key) === name)) {
     return new DurableError(
       state.end?.kind === "run.cancelled" ? "cancelled" : "run-failed",
-      `Run ${runId} ended before its stream "${name}" was complete. Fork the run to produce the stream again.`,
+      `Run ${runId} ${begun ? "began its next chapter" : "ended"} before its stream "${name}" was complete. Fork the run to produce the stream again.`,
     );
   }
   const known =

@@ -19,13 +19,14 @@ import type { Keyring } from "../journal/tokens.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { definitionOf, openJournal } from "./lookup.ts";
+import { definitionOf, openJournal, openRun } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /**
  * `accepted`: recorded. `duplicate`: answered before. `expired`: too late. `invalid`: does not fit the
- * schema, and the wait stays open. `unknown`: not a valid token, or no such run.
+ * schema, and the wait stays open. `unknown`: not a valid token, no such run, or a token of an earlier chapter
+ * or of a deleted run with the same id.
  */
 export type ResumeStatus = "accepted" | "duplicate" | "expired" | "invalid" | "unknown";
 
@@ -138,7 +139,9 @@ async function resumeFound(
   }
   // The driver with the lease may have released it just before the answer was appended. Then this process drives.
   if (stop.kind === "left" && !leased.owned && isDue(journal, placed.result)) {
-    return { ...placed.result, outcome: await advance(host, definition, journal) };
+    // A journal that has seen another driver writes nothing more, so it is opened anew.
+    const current = journal.lost ? await openRun(host, journal.runId) : journal;
+    return { ...placed.result, outcome: await advance(host, definition, current) };
   }
   const outcome = await outcomeAfter(host, journal, stop);
   if (journal.state.end !== null) wakeParent(host, journal);
@@ -192,7 +195,8 @@ async function checkedFact(
 }
 
 function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<Json> {
-  if (journal.state.early >= limits.openWaits) {
+  const { opened } = journal.state.wait(wait);
+  if (opened === null && journal.state.early >= limits.openWaits) {
     throw new DurableError(
       "limit",
       `Run ${journal.runId} accepts no more early answers. Answer when the suspend point is open.`,
@@ -229,8 +233,8 @@ async function deliverToOpenWait(
   for (;;) {
     const journal = await RunJournal.skim(locator, wait, await host.journals());
     const { status } = journal?.state.summary ?? {};
-    if (journal?.state.wait(wait).opened == null || (status !== "suspended" && status !== "running"))
-      return null;
+    const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
+    if (!isOpen || (status !== "suspended" && status !== "running")) return null;
     const answer = { wait, value, answerId: options.id ?? null };
     if (refusalOf(journal, answer, host.world.now()) !== null) return null;
     const fact = writeFact(rawFact(journal, answer), host.world.now());

@@ -3,9 +3,15 @@
 import { DurableError, show } from "./errors.ts";
 import { nearest } from "./near.ts";
 
+/** A quick test, because most calls have none. */
+function noOptions(options: object): boolean {
+  for (const _ in options) return false;
+  return typeof options === "object" && options !== null;
+}
+
 /** Checks the names of options; `where` begins the message: `ctx.step "draft"`. */
 export function assertOptions(options: object | undefined, known: readonly string[], where: string): void {
-  if (options === undefined) return;
+  if (options === undefined || noOptions(options)) return;
   const unknown =
     options === null || typeof options !== "object"
       ? show(options)

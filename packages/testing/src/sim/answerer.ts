@@ -1,7 +1,7 @@
 /** The process that answers suspend points. Proven in test/sim.test.ts. */
 
 import type { App } from "@durable/core";
-import type { AnswerAttempt, History } from "./history.ts";
+import type { AnswerAttempt, History, NotedWait } from "./history.ts";
 import { judgeFailure, judgeOutcome, noteBlocked, retryBlocked } from "./outcome-checks.ts";
 import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
@@ -29,6 +29,9 @@ export function answerer(cluster: Cluster): Actor {
         for (; mails < mailbox.length; mails++) {
           if (process.random.chance(0.5)) void answer(cluster, process, app, mailbox[mails] as string);
         }
+        // Old mail is answered again, also if its run is gone.
+        if (mailbox.length > 0 && !network.healed && process.random.chance(0.15))
+          void answer(cluster, process, app, process.random.pick(mailbox));
         for (const run of history.runs.filter(({ deleted }) => !deleted)) {
           if (run.status !== "suspended" || (!network.healed && process.random.chance(0.6))) continue;
           const outcome = await app.get(run.runId).outcome();
@@ -48,7 +51,7 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
     return history.violate("I6", `${process.name} got a token that no workflow made: ${token}`);
   const { random } = process;
   const forged = !network.healed && random.chance(0.05);
-  const { workflow } = history.run(wait.runId) ?? {};
+  const { workflow } = wait.run ?? history.run(wait.runId) ?? {};
   const program = cluster.programs.find(({ name }) => name === workflow) ?? cluster.programs[0];
   const valid = network.healed || program?.rubbish === undefined || random.chance(0.85);
   const answered = valid ? answerOf(cluster, program, wait) : { value: program?.rubbish };
@@ -91,10 +94,10 @@ export async function answer(cluster: Cluster, process: Process, app: App, token
 function answerOf(
   cluster: Cluster,
   program: Program | undefined,
-  wait: Wait,
+  wait: NotedWait,
 ): { readonly value: unknown } | null {
   const { history } = cluster;
-  const run = history.run(wait.runId);
+  const { run } = wait;
   const opened =
     run && history.entries(run).find(({ kind, key }) => kind === "suspend.opened" && key === wait.key);
   try {
@@ -109,17 +112,12 @@ function answerOf(
 }
 
 /** The effects that a question about an uncertain attempt is about. */
-function effectsOf(history: History, { runId, key }: Wait): { readonly effects?: readonly unknown[] } {
+function effectsOf(history: History, { run, key }: NotedWait): { readonly effects?: readonly unknown[] } {
   const [asked, step] = /^(.*)\/uncertain(#\d+)?$/.exec(key) ?? [];
   if (asked === undefined) return {};
-  const body = history.bodies.find((other) => other.run?.runId === runId && other.key === step);
+  const body = history.bodies.find((other) => other.run === run && other.key === step);
   const done = history.effects.filter(({ idempotencyKey }) => idempotencyKey === body?.idempotencyKey);
   return { effects: done.map(({ value }) => value) };
-}
-
-interface Wait {
-  readonly runId: string;
-  readonly key: string;
 }
 
 function flip(token: string): string {

@@ -66,7 +66,7 @@ export function judgeBatch(
  */
 function noteQuestion(history: History, run: RunLog, { kind, key = "", wait = "" }: WrittenEntry): void {
   if (kind === "suspend.opened" && (key.includes("/uncertain") || !history.observed.has(run.workflow)))
-    history.waits.set(run.locator + wait, { runId: run.runId, key });
+    history.noteWait(run.locator + wait, { runId: run.runId, key, run });
 }
 
 function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {

@@ -10,16 +10,25 @@
 
 import { isExempt } from "./exemptions.ts";
 import type { History } from "./history.ts";
-import { isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { areOneStart, isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 /** Runs when a batch is applied. */
 export function judgeFamily(history: History, run: RunLog, batch: AppliedBatch): void {
   if (run.batches.length === 1 && run.childOf !== null) judgeNewChild(history, run, batch);
   for (const entry of batch.entries) {
-    if (entry.kind === "child.opened") run.family = true;
+    if (entry.kind === "child.opened") judgeOpened(history, run, entry);
     if (/^child\.(completed|failed|closed)$/.test(entry.kind)) judgeChildEnd(history, run, batch, entry);
     if (entry.kind === "run.cancelled") judgeCancelled(history, run);
   }
+}
+
+function judgeOpened(history: History, run: RunLog, { child }: WrittenEntry): void {
+  run.family = true;
+  const lives = history.runs.filter(
+    (other) => other !== run && other.runId === run.runId && !other.tainted && !areOneStart(other, run),
+  );
+  if (lives.some((other) => history.entries(other).some((entry) => entry.child === child)))
+    history.violate("I8", `run ${run.runId} has the child ${child} of an earlier run of its id`);
 }
 
 function judgeNewChild(history: History, run: RunLog, { entries }: AppliedBatch): void {

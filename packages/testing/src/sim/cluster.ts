@@ -24,6 +24,7 @@ import { forkRun } from "./fork-requests.ts";
 import type { History } from "./history.ts";
 import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
+import { PairNotes } from "./pairing-checks.ts";
 import type { Plan } from "./plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";
@@ -102,6 +103,7 @@ export class Cluster {
   closed = false;
   readonly #actors: Actor[] = [];
   readonly #incarnations: number[] = [];
+  readonly #pairs: PairNotes;
   #nonces = 0;
   #inputs = 0;
 
@@ -109,6 +111,7 @@ export class Cluster {
     this.plan = parts.plan;
     this.scheduler = parts.scheduler;
     this.history = parts.history;
+    this.#pairs = new PairNotes(parts.history);
     this.disk = parts.disk;
     this.network = parts.network;
     this.programs = parts.programs;
@@ -150,7 +153,10 @@ export class Cluster {
       faults: streamOf(seed, `${stream} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
-      warned: (message) => this.onWarning(message),
+      warned: (message) => {
+        this.#pairs.warned(name, message);
+        this.onWarning(message);
+      },
       died: () => {
         const ms = random.pick([20, 1_000, 8_000]);
         this.scheduler.after(ms, null, () => this.#begin(index));
@@ -262,6 +268,8 @@ export class Cluster {
     const { process } = life;
     return {
       pause: (ms) => process.pause(ms),
+      foreign: (ms) => process.pause(ms),
+      pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,
       nonce: () => (this.plan.calm ? null : `nonce ${++this.#nonces}`),
       mail: (token) => {
         this.mailbox.push(token);

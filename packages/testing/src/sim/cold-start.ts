@@ -27,7 +27,9 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const { history, programs } = cluster;
   const end = run.batches.at(-1)?.entries.at(-1);
   const lineage = history.lineage(run);
+  // Foreign awaits end in another order.
   if (
+    history.foreign ||
     end === undefined ||
     !/^run\.(completed|failed)$/.test(end.kind) ||
     lineage.some(({ deleted }) => deleted)
@@ -69,8 +71,8 @@ async function lastEntry(storage: MemoryStorage, run: RunLog): Promise<WrittenEn
 /** The same workflow, with steps that only record that they were called. */
 function replaying(program: Program, code: Code, ran: string[]): ReturnType<typeof durable> {
   const workflow = (name: string): AnyWorkflow => durable(name, refuse);
-  const work = { pause: refuse, nonce: refuse, mail: refuse, fork: refuse, die: refuse };
-  const body = program.body(code, { ...work, effect: refuse, lookUp: refuse, workflow });
+  const work = { pause: refuse, nonce: refuse, mail: refuse, fork: refuse, die: refuse, pairs: null };
+  const body = program.body(code, { ...work, foreign: refuse, effect: refuse, lookUp: refuse, workflow });
   const watched = (ctx: Context, input: unknown): unknown =>
     body(
       observed(ctx, {

@@ -4,10 +4,22 @@
 
 import type { AnyWorkflow, Resolution, StepInfo, Uncertain } from "@durable/core";
 
+/** In trees with foreign awaits: a call must not get the value of another one. */
+export interface Pairs {
+  made(place: string, value: unknown): void;
+  got(runId: string, place: string, call: { readonly name: string; readonly value: unknown }): void;
+  /** A call after a foreign await got its value. */
+  afterForeign(runId: string, key: string): void;
+}
+
 /** What the work of a generated workflow may call. */
 export interface Environment {
   /** Waits in the process that does the work. */
   pause(ms: number): Promise<void>;
+  /** Waits like `pause`, but in the workflow function, where only `ctx` should be awaited. */
+  foreign(ms: number): Promise<void>;
+  /** Notes which place in the tree made a value, and judges which place gets it. */
+  readonly pairs: Pairs | null;
   /** A value that no other body returns; null in calm trees, whose values follow from the tree. */
   nonce(): string | null;
   /** Sends a token out by mail. */

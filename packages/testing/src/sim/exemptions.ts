@@ -20,9 +20,8 @@ export function isExempt(history: History, run: RunLog): boolean {
 
 function isStuck(history: History, run: RunLog): boolean {
   if (run.tainted || history.blocked.has(run.runId)) return true;
-  // The driver of a parent does not report that changed code blocked a child.
-  if (!history.known.has(run.workflow) && history.codeChanges) return true;
-  // A run that was deleted and started again has the children of its predecessor.
-  const below = history.runs.filter((child) => child.above?.runId === run.runId && isOpen(child));
+  // The driver of a parent does not report that changed code or a foreign await blocked a child.
+  if (!history.known.has(run.workflow) && (history.codeChanges || history.foreign)) return true;
+  const below = history.runs.filter((child) => child.above === run && isOpen(child));
   return below.some((child) => isStuck(history, child));
 }

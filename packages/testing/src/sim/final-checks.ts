@@ -18,7 +18,8 @@ import { coldStart } from "./cold-start.ts";
 import { decidedOutcomes } from "./effect-checks.ts";
 import { judgeFork } from "./fork-checks.ts";
 import type { AnswerAttempt, History } from "./history.ts";
-import { isEnd, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
+import type { ReplayPass } from "./replay-pass.ts";
+import { areOneStart, isEnd, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRecords } from "./recorders.ts";
 import { judgeStreams } from "./stream-checks.ts";
 import type { Cluster } from "./cluster.ts";
@@ -47,6 +48,8 @@ function judgePasses(history: History, run: RunLog): void {
   const passes = history.passes.filter((pass) => pass.run === run);
   if (passes.length > 1) history.meet("a replay");
   for (const same of Map.groupBy(passes, ({ code }) => code).values()) {
+    if (history.foreign) judgeValues(history, run, same);
+    if (history.foreign) continue;
     const longest = same.reduce((a, b) => (b.seen.length > a.seen.length ? b : a));
     for (const { seen, process } of same) {
       const at = seen.findIndex((what, i) => what !== longest.seen[i]);
@@ -54,6 +57,16 @@ function judgePasses(history: History, run: RunLog): void {
       const difference = `${process} got ${seen[at]}, ${longest.process} got ${longest.seen[at]}`;
       return history.violate("I1", `run ${run.runId}: ${difference}`);
     }
+  }
+}
+
+/** Where the order may differ, each key still has one value. */
+function judgeValues(history: History, run: RunLog, passes: readonly ReplayPass[]): void {
+  const values = new Map<string, string>();
+  for (const { key, what } of passes.flatMap(({ seen }) => seen.map(parse))) {
+    if ((values.get(key) ?? what) !== what)
+      return history.violate("I1", `run ${run.runId}: ${key} is ${what} and ${values.get(key)}`);
+    values.set(key, what);
   }
 }
 
@@ -66,7 +79,10 @@ function judgeBodies(history: History, run: RunLog, entries: readonly WrittenEnt
     keys.set(key, idempotencyKey);
   }
   const shared = history.bodies.find(
-    ({ run: other, key, idempotencyKey }) => other?.runId !== run.runId && keys.get(key) === idempotencyKey,
+    ({ run: other, key, idempotencyKey }) =>
+      other !== run &&
+      keys.get(key) === idempotencyKey &&
+      (other === undefined || !(other.tainted || areOneStart(other, run))),
   );
   if (shared !== undefined)
     history.violate("I3", `run ${run.runId}: ${shared.key} has the idempotency key of a step of another run`);
@@ -100,10 +116,8 @@ function answersTaken(entries: readonly WrittenEntry[]): Map<string, unknown> {
 }
 
 function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
-  // A token of a deleted run also answers the next run of its id.
-  if (history.runs.some((other) => other !== run && other.runId === run.runId)) return;
   const sent = Map.groupBy(
-    history.answers.filter(({ runId }) => runId === run.runId),
+    history.answers.filter((answer) => answer.run === run),
     ({ key }) => key,
   );
   for (const [key, value] of answersTaken(entries)) {
@@ -131,8 +145,8 @@ function isBinding({ status, valid }: AnswerAttempt): boolean {
 function judgeInheritance(history: History, run: RunLog, entries: readonly WrittenEntry[]): void {
   const [, ...ancestors] = history.lineage(run);
   if (ancestors.length === 0) return;
-  // Changed code calls and draws in another order.
-  if (!history.codeChanges) judgeDraws(history, run);
+  // Changed code calls and draws in another order, and so does code with foreign awaits.
+  if (!history.codeChanges && !history.foreign) judgeDraws(history, run);
   const own = settledKeys(entries);
   const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
   const recorded = show(ancestors.flatMap((ancestor) => history.entries(ancestor)));

@@ -8,6 +8,7 @@ import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import {
+  areOneStart,
   createdAt,
   isOpen,
   statusAfter,
@@ -36,10 +37,15 @@ export interface Body {
   readonly comparable: boolean;
 }
 
-/** An attempt to answer a suspend point. */
-export interface AnswerAttempt {
+/** A suspend point; `run` is absent when the storage forgot the run's first batch. */
+export interface NotedWait {
   readonly runId: string;
   readonly key: string;
+  readonly run: RunLog | undefined;
+}
+
+/** An attempt to answer a suspend point. */
+export interface AnswerAttempt extends NotedWait {
   readonly value: unknown;
   /** The id under which it may be sent again. */
   readonly id: string | null;
@@ -97,6 +103,7 @@ export interface HistoryOptions {
   readonly traced: boolean;
   readonly codeChanges: boolean;
   readonly clocksMove: boolean;
+  readonly foreign: boolean;
   /** Records are encrypted, so the storage must hold no readable value. */
   readonly sealed: boolean;
 }
@@ -111,6 +118,8 @@ export class History {
   readonly codeChanges: boolean;
   /** The clock of a process may be changed while it runs. */
   readonly clocksMove: boolean;
+  /** Workflows await timers of their own, so the order of what a pass gets may differ. */
+  readonly foreign: boolean;
   readonly forks: ForkNote[] = [];
   /**
    * Workflows whose code is observed, and those among them that apps have. The others run only for their
@@ -139,7 +148,7 @@ export class History {
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */
-  readonly waits = new Map<string, { readonly runId: string; readonly key: string }>();
+  readonly waits = new Map<string, NotedWait>();
   readonly violations: Violation[] = [];
   /** The events that were met, and how often: faults, conflicts, ways of recovery. */
   readonly met = new Map<string, number>();
@@ -155,6 +164,7 @@ export class History {
     this.trace = options.traced ? [] : null;
     this.codeChanges = options.codeChanges;
     this.clocksMove = options.clocksMove;
+    this.foreign = options.foreign;
   }
 
   /** Runs that have neither ended nor been deleted. */
@@ -230,6 +240,7 @@ export class History {
       batches: [],
       status: "running",
       deleted: false,
+      deletedAt: Number.POSITIVE_INFINITY,
       tainted: this.forgotten.has(locator),
     };
     this.runs.push(run);
@@ -253,9 +264,19 @@ export class History {
     return this.runs.findLast((run) => run.runId === runId && createdAt(run) === at) ?? this.run(runId);
   }
 
+  /** Notes the suspend point that a token answers, by the part of the token that identifies it. */
+  noteWait(name: string, wait: NotedWait): void {
+    const { run } = this.waits.get(name) ?? wait;
+    const both = run !== undefined && wait.run !== undefined && !run.tainted && !wait.run.tainted;
+    if (both && run !== wait.run && !areOneStart(run, wait.run))
+      this.violate("I6", `two runs with the id ${wait.runId} have the same token for ${wait.key}`);
+    this.waits.set(name, wait);
+  }
+
   deleted(run: RunLog): void {
     if (isOpen(run)) this.#open -= 1;
     run.deleted = true;
+    run.deletedAt = this.#now();
   }
 
   /** All entries of a run, in the order of its journal. */

@@ -46,6 +46,8 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       return ctx.child(frame.environment.workflow(node.name), node.name);
     case "map":
       return overItems(node, ctx, frame);
+    case "foreign":
+      return afterForeign(node, ctx, frame);
     case "sleep":
       await ctx.sleep(node.ms, { name: node.name });
       return node.ms;
@@ -88,12 +90,37 @@ function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Prom
     node.onUncertain === "reconcile"
       ? (uncertain: Uncertain) => frame.environment.lookUp(uncertain)
       : node.onUncertain;
-  return ctx.step(node.name, (info) => work(node, info, frame), {
+  const value = ctx.step(node.name, (info) => work(node, info, frame), {
     retry,
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.declares === true ? { input: frame.given } : {}),
     ...(onUncertain === undefined ? {} : { onUncertain }),
   });
+  return frame.environment.pairs === null ? value : paired(node.name, value, frame);
+}
+
+async function paired(name: string, given: Promise<unknown>, frame: Frame): Promise<unknown> {
+  const { environment, place, runId } = frame;
+  const value = await given;
+  environment.pairs?.got(runId, place, { name, value });
+  return value;
+}
+
+async function afterForeign(
+  { name, ms }: Tree & { kind: "foreign" },
+  ctx: Context,
+  frame: Frame,
+): Promise<unknown> {
+  const { environment, place, runId } = frame;
+  await environment.foreign(ms);
+  const value = ctx.step(name, () => {
+    const nonce = environment.nonce();
+    environment.pairs?.made(place, nonce);
+    return nonce;
+  });
+  const got = await paired(name, value, frame);
+  environment.pairs?.afterForeign(runId, name);
+  return got;
 }
 
 function overItems(node: Tree & { kind: "map" }, ctx: Context, frame: Frame): Promise<unknown[]> {

@@ -5,8 +5,8 @@
 
 import type { Process } from "./process.ts";
 
-/** A driver tries an append a dozen times before it stops; a full disk refuses all of them. */
-const refusalsInARow = 8;
+/** A driver tries an append to a full disk a few times before it stops. */
+const refusalsInARow = 4;
 
 interface NotedLease {
   readonly owner: string;

@@ -7,7 +7,8 @@ import { answer } from "./answerer.ts";
 import { forkRun } from "./fork-requests.ts";
 import type { History } from "./history.ts";
 import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
-import type { Action } from "./plan.ts";
+import { inputFor } from "./input-checks.ts";
+import type { Action, RunPlan } from "./plan.ts";
 import type { RunLog } from "./run-log.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
 
@@ -58,6 +59,8 @@ async function interfere(cluster: Cluster, { kind, target }: Action): Promise<vo
       return void (await app.cancel(run.runId, "by hand"));
     case "delete":
       return app.delete(run.runId);
+    case "reuse":
+      return reuse(cluster, life, target);
     case "advance":
       return judgeOutcome(cluster, await app.advance(run.runId));
     case "fork":
@@ -72,6 +75,26 @@ async function interfere(cluster: Cluster, { kind, target }: Action): Promise<vo
       return;
     }
     default:
+  }
+}
+
+/** Deletes a run of the plan, and starts another one under its id, with another input. */
+async function reuse(cluster: Cluster, { process, app, flows }: ProcessLife, target: number): Promise<void> {
+  const { history, plan, programs } = cluster;
+  const { id, flow } = plan.runs[target % plan.runs.length] as RunPlan;
+  const lives = history.runs.filter(({ runId }) => runId === id);
+  const old = lives.at(-1);
+  if (old === undefined || old.deleted) return;
+  await app.delete(id).catch((error: unknown) => judgeFailure(cluster, process.name, error));
+  const { input = inputFor(id, lives.length + 1) } = programs[flow] ?? {};
+  for (let tries = 0; tries < 20 && old.deleted && history.run(id) === old; tries++) {
+    try {
+      await flows[flow]?.start(input, { id });
+      history.meet("an id that was used again");
+    } catch (error) {
+      judgeFailure(cluster, process.name, error);
+    }
+    await process.pause(700);
   }
 }
 

@@ -15,17 +15,23 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
   if (outcome.status !== "blocked") return;
   const { runId, error } = outcome;
   const run = history.run(runId);
-  const expected = error.code === "poison" || (error.code === "diverged" && mayDiverge(history, run));
+  const expected = error.code === "poison" || isFinal(history, run, error);
   const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
   // A driver of a deleted run finds no journal.
   const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
+  if (error.code === "foreign-await") history.meet("a run blocked by a foreign await");
   if (error.code === "diverged" && !history.codeChanges) history.meet("a fork that does not fit its input");
   if (!expected && !lied && !gone) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
   noteBlocked(cluster, runId, error);
 }
 
-/** Changed code does not fit every record, and neither does another input. */
-function mayDiverge(history: History, run: RunLog | undefined): boolean {
+/**
+ * Changed code does not fit every record, and neither does another input. A foreign await may make keys
+ * ambiguous.
+ */
+function isFinal(history: History, run: RunLog | undefined, error: unknown): boolean {
+  if (DurableError.is(error, "foreign-await")) return history.foreign;
+  if (!DurableError.is(error, "diverged")) return false;
   return history.codeChanges || (run !== undefined && hasNewInput(history, run));
 }
 
@@ -38,10 +44,7 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
     // The run met too many crashes of other runs. An operator who has looked at it advances it.
     history.meet("a run blocked by crashes of others");
     advanceAsOperator(cluster, runId);
-  } else if (
-    DurableError.is(error, "poison") ||
-    (DurableError.is(error, "diverged") && mayDiverge(history, history.run(runId)))
-  ) {
+  } else if (DurableError.is(error, "poison") || isFinal(history, history.run(runId), error)) {
     history.blocked.add(runId);
   }
 }

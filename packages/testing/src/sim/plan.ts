@@ -36,6 +36,7 @@ export const actionKinds = [
   "delete",
   "advance",
   "storm",
+  "reuse",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -54,6 +55,8 @@ export interface Plan {
    * True when nothing in the workflows depends on time or order, so that their output is known beforehand.
    */
   readonly calm: boolean;
+  /** Some workflows await timers that are not from `ctx`. */
+  readonly foreign?: boolean;
   readonly flows: readonly FlowPlan[];
   readonly runs: readonly RunPlan[];
   readonly workers: number;
@@ -98,11 +101,12 @@ const minute = 60_000;
 export function planOf(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
+  const foreign = !calm && random.chance(0.12);
   let children = 0;
   const childName = (): string => `helper-${++children}`;
   const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
     const size = random.between(5, random.pick([10, 20, 40]));
-    const tree = randomTree(random, { calm, size, childName });
+    const tree = randomTree(random, { calm, size, childName, foreign });
     return { name: `flow-${i}`, tree, changed: changedTree(random, tree) };
   });
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
@@ -121,6 +125,7 @@ export function planOf(seed: number): Plan {
   return {
     seed,
     calm,
+    foreign,
     flows,
     runs,
     workers,

@@ -123,6 +123,7 @@ function calmOutput(node: Tree, place = "0"): unknown {
       return node.node.kind === "step" && node.node.fails === 9 ? "step-failed" : inner(node.node, 0);
     case "killer":
       return undefined;
+    case "foreign":
     case "fork":
     case "race":
       throw new Error(`A ${node.kind} is not calm.`);

@@ -19,6 +19,8 @@ export interface TreeOptions {
   readonly childName: () => string;
   /** The number of runs above this tree. */
   readonly depth?: number;
+  /** Some leaves await a timer that is not from `ctx`. */
+  readonly foreign?: boolean;
 }
 
 /** A tree with at least one stream, child, map or effect. */
@@ -42,8 +44,9 @@ function hasNewer(tree: Tree): boolean {
 function grow(random: Random, options: TreeOptions): Tree {
   const { calm, size, childName, depth = 0 } = options;
   if (size <= 1) return leaf(random, options);
-  const inner = (part: number): Tree => grow(random, { ...options, size: part });
-  const parts = (): Tree[] => split(random, size - 1).map(inner);
+  const grown = (part: number, given: TreeOptions): Tree => grow(random, { ...given, size: part });
+  const inner = (part: number): Tree => grown(part, options);
+  const parts = (given = options): Tree[] => split(random, size - 1).map((part) => grown(part, given));
   const kinds: Kind[] = ["sequence", "sequence", "sequence", "parallel", "parallel", "loop", "attempt"];
   if (!calm) kinds.push("race", "race");
   if (depth < deepest) kinds.push("child");
@@ -51,8 +54,10 @@ function grow(random: Random, options: TreeOptions): Tree {
   const kind = random.pick(kinds);
   switch (kind) {
     case "parallel":
-    case "race":
       return group(random, kind, calm, parts());
+    case "race":
+      // The order between foreign awaits is not kept, so none of them decides a race.
+      return group(random, kind, calm, parts({ ...options, foreign: false }));
     case "loop":
       return { kind, times: random.between(2, 3), node: inner(Math.min(size - 1, 4)) };
     case "child": {
@@ -82,8 +87,9 @@ function group(random: Random, kind: "parallel" | "race", calm: boolean, nodes: 
   return { kind, name, plain, settled: random.chance(0.3), concurrency, shares, nodes };
 }
 
-function leaf(random: Random, { calm, depth = 0 }: TreeOptions): Tree {
+function leaf(random: Random, { calm, depth = 0, foreign = false }: TreeOptions): Tree {
   const name = random.pick(names);
+  if (foreign && random.chance(0.25)) return foreignAwait(random, name);
   switch (random.between(0, 11)) {
     case 0:
     case 1:
@@ -102,6 +108,16 @@ function leaf(random: Random, { calm, depth = 0 }: TreeOptions): Tree {
     default:
       return step(random, name, calm);
   }
+}
+
+/** Mostly under a name that no other place has; some are two strands that want one name at one time. */
+function foreignAwait(random: Random, name: string): Tree {
+  const ms = random.pick([0, 5, 60, 700, 5_000]);
+  if (random.chance(0.7)) return { kind: "foreign", name: `later ${random.between(1, 1_000_000)}`, ms };
+  const strand: Tree = { kind: "foreign", name, ms };
+  if (random.chance(0.5)) return strand;
+  const all = { kind: "parallel", plain: true, settled: false, concurrency: null, shares: false } as const;
+  return { ...all, name: "strands", nodes: [strand, strand] };
 }
 
 function suspend(random: Random, name: string, calm: boolean): Tree {

@@ -4,7 +4,7 @@
  */
 
 import type { AnswerAttempt, History } from "./history.ts";
-import type { WrittenEntry } from "./run-log.ts";
+import { areOneStart, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 export interface Reply {
   readonly answer: AnswerAttempt;
@@ -15,9 +15,10 @@ export interface Reply {
 }
 
 export function judgeReply(history: History, { answer, status, now, slackMs }: Reply): void {
-  const run = history.run(answer.runId);
-  // A deleted or forgotten run cannot be checked.
-  if (run === undefined || run.deleted || history.lineage(run).some(({ tainted }) => tainted)) return;
+  const { run } = answer;
+  // A forgotten run cannot be checked.
+  if (run === undefined || history.lineage(run).some(({ tainted }) => tainted)) return;
+  if (run.deleted) return judgeGone(history, answer, run, status);
   const { key } = answer;
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
   const opened = lineage.find((entry) => entry.kind === "suspend.opened" && entry.key === key);
@@ -37,6 +38,24 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
       "I6",
       `run ${run.runId}: an answer to ${key} got the reply ${status}, which the journal does not show`,
     );
+}
+
+/** No run takes an answer to a run that was deleted before, whether or not its id is used again. */
+function judgeGone(history: History, { key, from }: AnswerAttempt, run: RunLog, status: string): void {
+  if (run.deletedAt >= from) return;
+  history.meet("an answer to a run that is gone");
+  const next = history.run(run.runId);
+  if (next !== undefined && (next.tainted || (next !== run && areOneStart(run, next)))) return;
+  if (status !== "unknown" && !hasItsMark(history, run, next))
+    history.violate("I6", `run ${run.runId} was deleted, but an answer to ${key} got the reply ${status}`);
+}
+
+/** Waits of a run begin with two characters that rarely are those of another: then an answer looks early. */
+function hasItsMark({ waits }: History, run: RunLog, next: RunLog | undefined): boolean {
+  const marksOf = (log: RunLog | undefined): string[] =>
+    [...waits].flatMap(([name, wait]) => (wait.run === log ? [name.slice(-10, -8)] : []));
+  const marks = new Set(marksOf(run));
+  return next !== run && marksOf(next).some((mark) => marks.has(mark));
 }
 
 /**

@@ -56,6 +56,8 @@ function describeNode(tree: Tree): string {
       return `stream "${tree.name}" of ${tree.chunks} chunks, ${tree.ms} ms each${listed(streamDetails(tree))}`;
     case "sleep":
       return `sleep ${tree.ms} ms`;
+    case "foreign":
+      return `await of a timer, ${tree.ms} ms, then step "${tree.name}"`;
     case "suspend": {
       const fallback = tree.fallback ? ", with a fallback" : "";
       const how = [

@@ -84,6 +84,8 @@ export interface RunLog {
   readonly batches: AppliedBatch[];
   status: "running" | "suspended" | "completed" | "failed" | "cancelled";
   deleted: boolean;
+  /** By the storage's clock. */
+  deletedAt: number;
   /** The storage forgot a batch of this run, so most checks skip it. */
   tainted: boolean;
 }
@@ -128,6 +130,14 @@ export function isOpen({ status, deleted, workflow }: RunLog): boolean {
 /** When its first entry was written, which distinguishes runs of one id. */
 export function createdAt({ batches }: RunLog): number | undefined {
   return batches[0]?.entries[0]?.at;
+}
+
+/**
+ * True when both were begun by the same request, which arrived again after the run was deleted: nothing
+ * distinguishes them.
+ */
+export function areOneStart(a: RunLog, b: RunLog): boolean {
+  return a.batches[0]?.by === b.batches[0]?.by;
 }
 
 /** The run at the top of a family: a worker drives children in the place of their parent. */

@@ -75,6 +75,7 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
   const history = new History(() => scheduler.now, {
     traced: options.trace === true,
     sealed: plan.encrypted === true,
+    foreign: plan.foreign === true,
     clocksMove: plan.actions.some(({ kind }) => kind === "set-clock"),
     codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
   });

@@ -16,6 +16,7 @@ export async function work(
 ): Promise<unknown> {
   const nonce = environment.nonce();
   const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
+  environment.pairs?.made(place, nonce);
   // The effect comes first, so that an attempt that fails, dies or is aborted afterwards has still made it.
   if (node.onUncertain !== undefined) environment.effect(runId, info, value);
   if (node.ms > 0) await environment.pause(node.ms);

@@ -52,6 +52,8 @@ export type Tree =
       /** A step mails the token before the workflow waits. */
       readonly mailed: boolean;
     }
+  /** Awaits a bare timer, which is not from `ctx`, and then makes a step. */
+  | { readonly kind: "foreign"; readonly name: string; readonly ms: number }
   /** A step that forks its own run. */
   | { readonly kind: "fork"; readonly name: string }
   | { readonly kind: "sequence"; readonly nodes: readonly Tree[] }

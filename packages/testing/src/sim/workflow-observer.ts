@@ -51,7 +51,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
       if (!(result instanceof Promise)) return;
       if (method === "stream") noteStream(history, run, key);
       const { token } = result as { token?: string };
-      if (token !== undefined && token !== "") history.waits.set(namedBy(token), { runId, key });
+      if (token !== undefined && token !== "") history.noteWait(namedBy(token), { runId, key, run });
       noteGiven(result, (what) => {
         if (!process.alive) return;
         pass.keys.add(key);

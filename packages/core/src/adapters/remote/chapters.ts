@@ -119,7 +119,7 @@ export class Chapters {
   async drop(log: RunLog, before: number): Promise<RunLog | null> {
     const { locator, generation, state: known } = log;
     const begin = await this.#begin(log, before);
-    await this.#link(log);
+    await this.#completeLinks(log);
     const isKnown = (state: State, place: Place): boolean =>
       !state.deleted && place.generation === generation && firstSlot(state) === firstSlot(known);
     const refusals: DurableError[] = [];
@@ -144,6 +144,15 @@ export class Chapters {
     const slot = position === chapter ? (state.chapterSlot ?? null) : await this.#slotOf(log, position);
     const record = slot === null ? null : await this.#logs.record({ locator, generation, slot });
     return record !== null && isBegin(record, position) ? { slot: record.slot, at: record.state.at } : null;
+  }
+
+  /** Finishes what the last drop may have left: one that follows relies on it (chapters.3). */
+  async #completeLinks(log: RunLog): Promise<void> {
+    const { locator, generation, state } = log;
+    const links = await Promise.all(
+      (state.dropped?.previous ?? []).map(({ slot }) => this.#logs.isForward({ locator, generation, slot })),
+    );
+    if (links.includes(false)) await this.#link(log);
   }
 
   /** Makes the slots with which the log began before forward to the present one. */

@@ -6,6 +6,8 @@ import type { Storage } from "../../ports/storage.ts";
 import { named } from "./errors.ts";
 import { SqliteStorage } from "./storage.ts";
 
+export { guard } from "../../ports/uncaught.ts";
+
 /** How many parked runs stay in memory by default. */
 export const warmRuns = 100;
 

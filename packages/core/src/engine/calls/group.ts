@@ -55,14 +55,14 @@ function open(engine: CallEngine, scope: Scope, group: Group): Opened | null {
   if (entered === null) return null;
   const { key, after, record } = entered;
   if (record === undefined) engine.writeWithNext({ kind: `${kind}.opened`, key, after, branches: declared });
-  const { promise, resolve, reject } = callDeferred<unknown>();
+  const outcome = callDeferred<unknown>();
   return {
     scopes: branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i))),
-    promise,
-    resolve,
+    promise: outcome.promise,
+    resolve: (value) => outcome.resolve(value),
     reject: (reason) => {
-      reject(reason);
-      engine.calls.rejected(key, promise);
+      outcome.reject(reason);
+      engine.calls.rejected(key, outcome.promise);
     },
   };
 }

@@ -30,8 +30,12 @@ export interface RetryPolicy {
   readonly jitter: boolean;
 }
 
+let usual: RetryPolicy | undefined;
+
 /** Checks retry options and fills in the defaults. `where` is used in the error message. */
 export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
+  // Made once, because most steps have no policy of their own.
+  if (options === undefined) return (usual ??= retryPolicy({}, where));
   const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
   const count = options === false ? 1 : attempts;
   const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;

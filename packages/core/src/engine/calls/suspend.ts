@@ -159,8 +159,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if (answer === null || !this.#begun || this.#judging !== null || this.scope.closed) return;
     this.#judging = answer.seq;
     this.engine.timers.cancel(this);
-    const invalid = (error: unknown): string => scrub(error instanceof Error ? error.message : String(error));
-    const verdict = this.#verdictOn(answer.value).catch(invalid);
+    const verdict = this.#verdictOn(answer.value).catch(whyInvalid);
     this.engine.verdicts.judge(
       answer.seq,
       verdict.then((found) => () => this.#conclude(answer.seq, found)),
@@ -211,4 +210,9 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
       { details: { key: this.key } },
     );
   }
+}
+
+/** A check that throws refuses the answer. */
+function whyInvalid(error: unknown): string {
+  return scrub(error instanceof Error ? error.message : String(error));
 }

@@ -74,6 +74,22 @@ describe("deletion", () => {
     expect((await remote(bucket).read(head.locator)).batches).toEqual(["reborn"]);
   });
 
+  test("a snapshot of the first run that comes after the second began does not hide the second", async () => {
+    for (const age of [0, 60_000]) {
+      const { bucket, head } = await bucketWithRun();
+      const key = `snapshots/${head.locator}`;
+      await remote(bucket).append(batchOf({ ...head, status: "suspended", wakeAt: null }, 5));
+      const late = (await bucket.get(key))!;
+      expect(JSON.parse(late).slot, "all but the record that closes it").toBe(5);
+      await remote(bucket, { now: 5_000 + age }).delete(head.locator);
+      await remote(bucket).append(batchOf({ ...head, createdAt: 9_999 }, 0, "reborn"));
+      await bucket.put(key, late);
+      expect((await remote(bucket).read(head.locator)).batches).toEqual(["reborn"]);
+      await remote(bucket).append(batchOf({ ...head, createdAt: 9_999 }, 1, "goes on"));
+      expect((await remote(bucket).read(head.locator)).length).toBe(2);
+    }
+  });
+
   test("H16 a writer that slept is fenced, however little is left of the log it knew", async () => {
     for (const [behind, slept] of [
       [0, 0],

@@ -95,11 +95,23 @@ class Fuzz {
     }
     if (kind < 0.8) return void (await storage.lease(locator, "a driver", random.pick([0, 1_000])));
     if (kind < 0.85) return storage.release(locator, "a driver");
-    // A writer that is behind.
-    if (kind < 0.93) return storage.append(batchOf(model.head, random.between(0, model.batches.length - 1)));
+    if (kind < 0.93) return this.#appendBehind(storage);
     if (kind < 0.95) return storage.delete(locator);
     await storage.readChapter(locator);
   }
+
+  /** A writer that does not know the latest batches: its own must not be acknowledged. */
+  async #appendBehind(storage: Storage): Promise<void> {
+    const { head, batches } = this.model;
+    const known = this.known.get(storage) ?? 0;
+    const position = known > 0 && known < batches.length ? known : this.random.between(0, batches.length - 1);
+    await storage.append(batchOf(head, position, "behind"));
+    this.wrong.push(`a batch at ${position} of ${batches.length} was acknowledged`);
+  }
+
+  readonly wrong: string[] = [];
+  /** How many batches each process knew when it last read. */
+  readonly known = new Map<Storage, number>();
 
   async #append(storage: Storage): Promise<void> {
     const { random, model } = this;
@@ -114,6 +126,7 @@ class Fuzz {
     // Known before it is written: when the writer dies, it may have landed.
     this.pending = { batch, names: blobs.map(({ name }) => name).filter((name) => !inChapter.has(name)) };
     await storage.append({ ...batchOf(model.head, position, batch), blobs });
+    this.known.set(storage, position + 1);
     this.count("appended");
   }
 
@@ -143,13 +156,15 @@ class Fuzz {
     }
     const first = reply.from ?? 0;
     if (model.chapters.includes(first)) model.first = Math.max(model.first, first);
-    const violations = this.#compare("a cold reader", reply);
+    const violations = [...this.wrong, ...this.#compare("a cold reader", reply)];
     // Those that do not read fall behind.
     for (const [n, storage] of this.handles.entries())
-      if (this.random.chance(0.15))
+      if (this.random.chance(0.15)) {
         violations.push(...this.#compare(`handle ${n}`, await storage.read(model.head.locator)));
+        this.known.set(storage, model.batches.length);
+      }
     violations.push(...(await this.#checkChapter(cold)));
-    const { runs } = await cold.list();
+    const { runs } = await remote(this.bucket, this.clock).list();
     if (runs.length !== (model.batches.length > 0 ? 1 : 0)) violations.push(`${runs.length} runs are listed`);
     return violations;
   }

@@ -18,10 +18,10 @@ const storage = new SqliteStorage(path);
 const ran = (runId: string, value: string): void => say("ran", runId, value);
 const saw = (runId: string, value: string): void => say("saw", runId, value);
 // The nonces of the calm run, because draws and keys derive from them.
-const { nonce } = virtualWorld();
+const calm = virtualWorld();
 const host = {
   storage,
-  world: { ...systemWorld, nonce: (runId: string) => nonce?.(runId) ?? "" },
+  world: { ...systemWorld, nonce: (runId: string) => calm.nonce?.(runId) ?? "" },
   warm: 100,
 };
 const flow = planFlow({ ran, saw, pause }, host);

@@ -1,0 +1,54 @@
+/** Reads the runs that a fork continues. */
+
+import { readBatch } from "./batch.ts";
+import type { Ancestor, Entry } from "./entry.ts";
+import type { Envelope } from "./envelope.ts";
+import { incomplete } from "./errors.ts";
+import { locatorOf } from "./keys.ts";
+import type { ReadReply, Storage } from "../ports/storage.ts";
+
+/** All ancestors of a line, oldest first, and the entries of each. */
+interface Line {
+  readonly ancestry: readonly Ancestor[];
+  readonly journals: readonly (readonly Entry[])[];
+}
+
+/** Ancestors that are named together are read concurrently; one that stands for those before it costs one more round. */
+export async function readLine(
+  named: readonly Ancestor[],
+  storage: Storage,
+  envelope: Envelope,
+): Promise<Line> {
+  const journals = await Promise.all(named.map((ancestor) => entriesOf(ancestor, storage, envelope)));
+  const [anchor] = named;
+  const first = journals[0]?.[0];
+  if (anchor?.above !== true || first?.kind !== "run.forked") return { ancestry: named, journals };
+  const above = await readLine(first.ancestry, storage, envelope);
+  const cut = above.ancestry.map((ancestor) => ({ ...ancestor, cuts: [...ancestor.cuts, ...anchor.cuts] }));
+  return { ancestry: [...cut, ...named], journals: [...above.journals, ...journals] };
+}
+
+async function entriesOf(ancestor: Ancestor, storage: Storage, envelope: Envelope): Promise<Entry[]> {
+  const { runId, base, from = 0 } = ancestor;
+  const { batches, blobs } = await readAncestor(storage, ancestor);
+  await envelope.learn(blobs, { runId, own: false });
+  let seq = base;
+  const entries: Entry[] = [];
+  for (const [i, text] of batches.entries()) {
+    const position = from + i;
+    const read = readBatch(text, `Batch ${position} of run ${runId}`);
+    const { facts, outside } = await envelope.unwrap(read, text, { runId, position });
+    for (const { fact, at } of facts) entries.push({ ...fact, at, seq: ++seq, outside });
+  }
+  return entries;
+}
+
+async function readAncestor(
+  storage: Storage,
+  { runId, length, from = 0 }: Ancestor,
+): Promise<Pick<ReadReply, "batches" | "blobs">> {
+  const { batches, blobs, from: first = from } = await storage.read(locatorOf(runId), from);
+  if (first !== from || from + batches.length < length)
+    throw incomplete(runId, first !== from ? 0 : from + batches.length, length);
+  return { batches: batches.slice(0, length - from), ...(blobs === undefined ? {} : { blobs }) };
+}
