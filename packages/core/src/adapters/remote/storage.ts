@@ -43,6 +43,7 @@ import {
   released,
   startsOf,
   unleased,
+  writtenTo,
   type KeptBlob,
   type State,
 } from "./record.ts";
@@ -290,7 +291,8 @@ export class RemoteStorage implements Storage {
   async #write({ locator, generation, slot }: Place, log: RunLog, state: State): Promise<boolean> {
     await this.#assure();
     await mark(this.#bucket, { locator, generation, slot }, state);
-    return (await this.#logs.write({ locator, generation, log }, { slot, state })) === "landed";
+    const record = { slot, state: writtenTo(slot, state) };
+    return (await this.#logs.write({ locator, generation, log }, record)) === "landed";
   }
 
   async #alone<T>(locator: string, work: () => Promise<T>): Promise<T> {
