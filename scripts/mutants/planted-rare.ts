@@ -127,10 +127,22 @@ const foreignAwaits: readonly PlantedBug[] = [
   },
 ];
 
+const clocks: readonly PlantedBug[] = [
+  {
+    name: "deadline-read-twice",
+    breaks: "law 11",
+    file: "engine/calls/sleep.ts",
+    find: "after: this.after, until, input });",
+    replace: "after: this.after, until: deadline(input, this.engine.world.now()), input });",
+    why: "The recorded deadline is later than the one that the driver waits for, if time passes in between.",
+  },
+];
+
 export const plantedInRareCases: readonly PlantedBug[] = [
   ...forks,
   ...repeats,
   ...streams,
   ...reuses,
   ...foreignAwaits,
+  ...clocks,
 ];

@@ -18,6 +18,7 @@ import {
   type Workflow,
 } from "@durable/core";
 import { never } from "../faulty-storage.ts";
+import type { Random } from "../random.ts";
 import { observed } from "../kit/observer.ts";
 import type { Disk } from "./disk.ts";
 import { forkRun } from "./fork-requests.ts";
@@ -152,6 +153,7 @@ export class Cluster {
       random,
       faults: streamOf(seed, `${stream} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
+      ...(this.plan.busy === true ? { passing: this.#passing(streamOf(seed, `${stream} clock`)) } : {}),
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
       warned: (message) => {
         this.#pairs.warned(name, message);
@@ -166,6 +168,17 @@ export class Cluster {
     this.lives[index] = life;
     if (count > 1) this.history.meet("a process began again");
     actor.boot(life);
+  }
+
+  /** Most reads of a clock take no time, some a few milliseconds, and while faults last a few outlive a lease. */
+  #passing(random: Random): () => number {
+    return () => {
+      const drawn = random.next();
+      if (drawn < 0.6) return 0;
+      if (drawn < 0.9995 || this.network.healed) return drawn < 0.8 ? 1 : 3;
+      this.history.meet("a lease that expired in the middle of a turn");
+      return 1.2 * this.plan.leaseMs;
+    };
   }
 
   #life(process: Process): ProcessLife {

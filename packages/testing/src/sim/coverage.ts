@@ -110,6 +110,7 @@ export const toBeMet: readonly string[] = [
   "a fork with an edit",
   "a fork of an open run",
   "an id that was used again",
+  "a lease that expired in the middle of a turn",
   "a foreign await",
   "a run blocked by a foreign await",
   "an answer to a run that is gone",

@@ -74,6 +74,8 @@ export interface Plan {
   readonly latencyMs: number;
   /** By how much the clock of each process is wrong. */
   readonly skews: readonly number[];
+  /** Time passes while processes compute, and sometimes more than a lease lasts; if missing, it stands still. */
+  readonly busy?: boolean;
   readonly rates: Rates;
   readonly actions: readonly Action[];
   readonly healAt: number;
@@ -147,6 +149,7 @@ export function planOf(seed: number): Plan {
     readers: random.pick([0, 1]),
     records: random.chance(0.2) ? random.between(2, 5) : 0,
     privateChildren: random.chance(0.3),
+    busy: random.chance(0.15),
   };
 }
 
