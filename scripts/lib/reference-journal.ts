@@ -30,10 +30,13 @@ export function fieldsOfGroups(signature: string): Map<string, string> {
   );
 }
 
-const onPage = (group: string): string => (group === "Attempted" ? "attempt" : "call");
+const names: Readonly<Record<string, string>> = { Attempted: "attempt", Leftovers: "leftovers" };
+const onPage = (group: string): string => names[group] ?? "call";
 
 function fieldsIn(text: string, group: string | undefined): string {
-  const fields = [...text.matchAll(/readonly (\w+)(\??):/g)].filter(([, name]) => name !== "kind");
+  // Fields of an object inside a field are not fields of the entry.
+  const flat = text.replaceAll(/: \{[^{}]*\};/g, ": object;");
+  const fields = [...flat.matchAll(/readonly (\w+)(\??):/g)].filter(([, name]) => name !== "kind");
   const own = fields.map(([, name, mark]) => `\`${name}${mark}\``).join(", ");
   return [own, group === undefined ? "" : `+ ${onPage(group)}`].filter((part) => part !== "").join(" ");
 }
@@ -45,7 +48,7 @@ function alternatives(union: string): string[] {
 }
 
 export function checkJournalFormat(page: string, signature: string): Problem[] {
-  const rows = [...page.matchAll(/^\| (?:`([a-z]+\.[a-z]+)`|(call|attempt)) \| ([^|]*) \|/gm)];
+  const rows = [...page.matchAll(/^\| (?:`([a-z]+\.[a-z]+)`|(call|attempt|leftovers)) \| ([^|]*) \|/gm)];
   const expected = new Map([...fieldsOfKinds(signature), ...fieldsOfGroups(signature)]);
   const problems: Problem[] = [];
   const seen = new Set<string>();

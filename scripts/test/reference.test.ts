@@ -179,6 +179,17 @@ group("the journal format", () => {
     expect(wrong(...rows)).toEqual([]);
   });
 
+  it("D13: fields of an object inside a field, and of another group, are not fields of the kind", () => {
+    const signature = [
+      "type Fact =",
+      '  | ({\n      readonly kind: "a.ended";\n      readonly head: {\n        readonly steps: number;\n      };\n    } & Leftovers)',
+      "// Used above, not exported:\n",
+      "interface Leftovers {\n  readonly orphans?: readonly string[];\n}",
+    ].join("\n");
+    const page = ["| leftovers | `orphans?` |", "| `a.ended` | `head` + leftovers | It ends. |"].join("\n");
+    expect(checkJournalFormat(page, signature)).toEqual([]);
+  });
+
   it("D13: a kind that is missing, unknown or has other fields", () => {
     expect(wrong(...rows.slice(0, 4))).toEqual(["1 b.opened has no row"]);
     expect(wrong(...rows, "| `c.opened` | `key` | No. |")).toEqual([

@@ -70,8 +70,8 @@ export interface App {
   /** Ends a run and all its children. */
   cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
   /**
-   * Removes a run and its children, and ends those that have not ended. It disappears from lists at once; batches that forks still read stay until the last of
-   * these forks is gone.
+   * Removes a run and its children, and ends children that have not ended. They disappear from lists at once;
+   * batches that forks still read stay until the last of these forks is gone.
    */
   delete(runId: string): Promise<void>;
   /**

@@ -18,7 +18,7 @@ import type { ListPage, ListQuery } from "./ports/storage.ts";
 
 /** Options of `durable()`: those of the host, and a version. */
 export interface WorkflowOptions extends HostOptions {
-  /** Recorded when a run starts, and readable as `ctx.version` for the whole life of the run. */
+  /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
 }
 

@@ -37,7 +37,7 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
 
 /** Options of `ctx.map`. */
 export interface MapOptions<T> extends GroupOptions {
-  /** Names an item, so that its recorded work still belongs to it after the items change places. */
+  /** Names an item by any text, so that its recorded work still belongs to it after the items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;
   /** How many items are processed at the same time; all by default. */
   readonly concurrency?: number | undefined;
@@ -65,7 +65,7 @@ export type RaceResult<B extends Readonly<Record<string, Branch>>> = {
 export interface Context {
   /** The id of the run. */
   readonly runId: string;
-  /** The version that was recorded when the run started. */
+  /** The version that was recorded when the run, or its current chapter, began. */
   readonly version: string | null;
   /** Aborts when the run is cancelled, or when this branch has lost a race. */
   readonly signal: AbortSignal;
@@ -135,7 +135,7 @@ export interface Context {
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
   /**
    * Ends this chapter of the run and begins the next, under the same id, with this input. What was recorded
-   * before is not read any more, so a run may go on for ever. The promise never settles: return it.
+   * before is no longer read, so a run may go on for ever. The promise never settles: return it.
    */
   continueAs(input: unknown): Promise<never>;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */

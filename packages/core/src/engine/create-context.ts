@@ -16,7 +16,8 @@ import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import { stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
-import { DurableError } from "../values/errors.ts";
+import { DurableError, show } from "../values/errors.ts";
+import { branchName } from "../values/branch-name.ts";
 import { assertOptions } from "../values/options.ts";
 import { runAs, type Owner } from "../ports/async-context.ts";
 
@@ -71,7 +72,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     },
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
       assertOptions(options, [...groupOptions, "key", "concurrency"], "ctx.map");
-      return parallel(engine, scope, mapOf(items, fn, options, branch));
+      return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
     },
     sleep: (until: Duration | Date, options: GroupOptions = {}) => {
       assertOptions(options, groupOptions, "ctx.sleep");
@@ -96,8 +97,8 @@ function checkedChild(workflow: AnyChild): AnyChild {
 }
 
 function mapOf(
-  items: readonly unknown[],
-  fn: MapFunction,
+  { journal }: CallEngine,
+  { items, fn }: { readonly items: readonly unknown[]; readonly fn: MapFunction },
   { key, name = "map", concurrency }: MapOptions<unknown>,
   branch: (fn: Branch) => (scope: Scope) => unknown,
 ): Group {
@@ -108,12 +109,16 @@ function mapOf(
   );
   const group = groupOf("parallel", branches, { name, concurrency }, branch);
   if (key === undefined) return group;
-  const names = items.map((item, index) => key(item, index));
-  const twice = names.find((one, index) => names.indexOf(one) !== index);
+  const keys = items.map((item, index) => key(item, index));
+  const seen = new Set<string>();
+  const twice = keys.find((one) => seen.size === seen.add(one).size);
+  // Runs of earlier formats have recorded their keys as they are. A key that is no text is refused with the group.
+  const isOld = journal.nonce === null;
+  const names = keys.map((one) => (isOld || typeof one !== "string" ? one : branchName(one)));
   if (twice === undefined) return { ...group, names };
   throw new DurableError(
     "invalid-options",
-    `Two items of ctx.map "${name}" have the key "${twice}". Use unique keys.`,
+    `Two items of ctx.map "${name}" have the key ${show(twice)}. Use unique keys.`,
   );
 }
 

@@ -25,6 +25,7 @@ import {
   abortReason,
   endOf,
   isParked,
+  missedAnswer,
   parkOf,
   type Driving,
   type ReplayEnd,
@@ -232,7 +233,6 @@ export class Engine implements ReplayEnd, CallEngine {
       return this.#stop;
     } finally {
       this.#cancelLinger?.();
-      this.#cancelLinger = null;
       this.timers.clear();
       lease.stop();
       const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
@@ -331,6 +331,8 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
+    const missed = missedAnswer(this);
+    if (missed !== null) return this.block(missed);
     const park = parkOf(this.timers.stops());
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);

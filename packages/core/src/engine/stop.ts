@@ -124,10 +124,12 @@ export function endOf(
     readonly world: World;
   },
 ): EndFact | DurableError {
-  const { runId, state } = run.journal;
-  const unreached = (key: string): boolean => !run.replay.isCalled(key) && !run.calls.isClosed(key);
-  const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
-  if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, finish.thrown);
+  const { runId } = run.journal;
+  const unreached = (key: string): boolean => isUnreached(run, key);
+  const vanished = run.journal.state
+    .openWaits({ answered: true })
+    .find(({ opened }) => unreached(opened.key));
+  if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, { ...finish, finished: true });
   const orphans = run.replay.orphans().filter(unreached);
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
   const unawaited = run.calls.unawaited();
@@ -138,15 +140,40 @@ export function endOf(
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));
 }
 
-/** `thrown` is the error that ended the code before it reached the wait, if there was one. */
-export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {
+/** The code has not called this key, and no lost branch explains it. */
+function isUnreached(run: { readonly replay: Replay; readonly calls: CallRegistry }, key: string): boolean {
+  return !run.replay.isCalled(key) && !run.calls.isClosed(key);
+}
+
+/**
+ * The answered wait that a run with nothing else to do has not reached: its name was changed, or its call removed.
+ * Parked, the run would keep the answer for ever.
+ */
+export function missedAnswer(run: {
+  readonly journal: RunJournal;
+  readonly replay: Replay;
+  readonly calls: CallRegistry;
+}): DurableError | null {
+  const waits = run.journal.state.openWaits({ answered: true });
+  const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
+  if (missed === undefined || run.calls.mayGoOn) return null;
+  return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
+}
+
+/** The code ended, or only waits for other answers. `thrown` is the error that ended it, if there was one. */
+export function vanishedWait(
+  runId: string,
+  key: string,
+  { finished, thrown }: Pick<ReplayEnd, "finished" | "thrown">,
+): DurableError {
   const name = nameOf(key);
   const where = `error of run ${runId}`;
   const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
-  const end = thrown === undefined ? "ended" : `failed (${describeError(thrown.value)})`;
+  const ended = thrown === undefined ? "ended" : `failed (${describeError(thrown.value)})`;
+  const end = finished ? ended : "waits";
   return new DurableError(
     "diverged",
-    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, or fork the run; then advance it again.`,
+    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, pass { was: "${name}" } if it has another name now, or fork the run; then advance it again.`,
     {
       ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
       details: { key, recorded: { kind: "suspend" }, asked: null },

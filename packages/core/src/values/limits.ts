@@ -20,7 +20,7 @@ export const limits = {
   nameLength: 128,
   /** Characters of a key. */
   keyLength: 1_024,
-  /** Suspend points open at the same time in one run. A larger number fails the call. */
+  /** Suspend points open at the same time in one run. A larger number blocks the run. */
   openWaits: 10_000,
   /** Branches of one group, and items of one `ctx.map`. */
   branches: 10_000,

@@ -6,10 +6,10 @@
 import { faultyStorage } from "@durable/testing";
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { loadFormat2, type Build } from "./support/packed-build.ts";
+import { presentBuild as present } from "./support/two-builds-place.ts";
 import { acts, journeyId, journeyOf, play, recover, type Stop } from "./support/two-builds-journey.ts";
 import {
   contentOf,
-  present,
   processOf,
   siteKinds,
   siteOf,
@@ -27,9 +27,11 @@ beforeAll(async () => {
 const patience = 0;
 
 /** The stops of a journey, its runs, and the work that was done. Work in branches beside each other has no order. */
-async function journey(kind: SiteKind, isPresent: (act: number) => boolean) {
+async function journey(kind: SiteKind, isPresent: (act: number) => boolean, sealed = false) {
   const site = siteOf(kind);
-  const [old, now] = [processOf(site, past, { patience }), processOf(site, present, { patience })];
+  const [old, now] = [past, present].map((build) =>
+    processOf(site, build, { patience, ...(sealed ? { encryption: site.cipherOf(build) } : {}) }),
+  ) as [Process, Process];
   const stops = await play((act) => (isPresent(act) ? now : old));
   const { runs } = await now.host.storage.list();
   const entries = await Promise.all(runs.map(({ runId }) => now.app.get(runId).entries()));
@@ -79,6 +81,15 @@ describe.each(siteKinds)("a run of format 2 in %s", (kind) => {
     for (const pattern of chosen) {
       const mixed = await journey(kind, (act) => act > 0 && ((pattern >> (act - 1)) & 1) === 1);
       expect(mixed, pattern.toString(2)).toEqual(alone);
+    }
+  });
+
+  test("goes the same way when its journal is encrypted", async () => {
+    const { stops } = await journey(kind, () => false);
+    for (const first of [0, 1]) {
+      const sealed = await journey(kind, (act) => act > 0 && act % 2 === first, true);
+      expect(sealed.stops.map(tokensOf)).toEqual(stops.map(tokensOf));
+      expect(journeyOf(sealed.stops.at(-1)).said).toEqual(journeyOf(stops.at(-1)).said);
     }
   });
 

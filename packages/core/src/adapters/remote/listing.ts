@@ -67,7 +67,11 @@ export class Listing {
     const known = this.#logs.known(place.locator);
     const from = known?.generation === place.generation ? Math.max(known.slot, place.slot) : place.slot;
     const last = (await this.#logs.last({ ...place, slot: from })) ?? (await this.#logs.last(place));
-    if (last === null) return null;
+    if (last === null) {
+      // A build without chapters that tried to begin this run anew has left it, and cannot list runs while it is there.
+      if (await this.#logs.isForward(place)) await this.#bucket.delete([key]).catch(() => {});
+      return null;
+    }
     const { state } = last;
     if (state.deleted || !isPresent(marker, indexed(state))) {
       // The slot that this marker was made for has been written, so the marker is obsolete for good.

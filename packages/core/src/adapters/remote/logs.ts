@@ -15,7 +15,15 @@
 import type { World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import { slotKey, snapshotKey, type Place } from "./layout.ts";
-import { chapterVersion, gone, readObject, writeObject, type Forward, type LogRecord } from "./record.ts";
+import {
+  chapterVersion,
+  gone,
+  readFrom,
+  readObject,
+  writeObject,
+  type Forward,
+  type LogRecord,
+} from "./record.ts";
 import { RunLog, wantsSnapshot } from "./run-log.ts";
 
 /** The log of a run; without one, `generation` is the one that a new run would get. */
@@ -223,7 +231,7 @@ export class Logs {
     if (text === null) return null;
     const record = readObject(text, key, chapterVersion) as unknown as LogRecord | Forward | typeof gone;
     this.proven = true;
-    return record;
+    return isRecord(record) ? { ...record, state: readFrom(record.slot, record.state) } : record;
   }
 
   async #snapshot(locator: string): Promise<RunLog | null> {

@@ -54,6 +54,8 @@ export interface Blocked {
   readonly note: BlockedNote;
   readonly slot: number;
   readonly owner: string | null;
+  /** The slot of the record that has it. Builds without notes copy it as it is. */
+  readonly last: number;
 }
 
 /** The content of a blob, or the locator of the ancestor that stores it, with the slot in its log. */
@@ -179,10 +181,20 @@ export function startsOf({ starts, startsAt, length }: State): number {
   return startsAt === length ? starts : 0;
 }
 
-/** The note of a run, unless it is void. A build without notes leaves one where it takes a lease. */
+/** The note of a run, unless it is void. */
 export function noteOf({ blocked, length, lease, deleted }: State): BlockedNote | null {
   if (blocked === undefined || deleted || blocked.note.length !== length) return null;
   return lease === null || lease.owner === blocked.owner ? blocked.note : null;
+}
+
+/** The state as it is written to a slot, with the note that it keeps. */
+export function writtenTo(slot: number, state: State): State {
+  return state.blocked === undefined ? state : { ...state, blocked: { ...state.blocked, last: slot } };
+}
+
+/** The state as a slot has it. A build without notes has taken or given back a lease where it copied one: it is void. */
+export function readFrom(slot: number, state: State): State {
+  return state.blocked === undefined || state.blocked.last === slot ? state : unblocked(state);
 }
 
 /** What the index says about a state: a note that is void has no index object. */
@@ -198,7 +210,7 @@ function unblocked({ blocked: _blocked, ...state }: State): State {
 /** The state after a note. */
 export function blockedBy(state: State, note: BlockedNote, place: { slot: number; now: number }): State {
   const { slot, now } = place;
-  return { ...state, at: now, blocked: { note, slot, owner: state.lease?.owner ?? null } };
+  return { ...state, at: now, blocked: { note, slot, owner: state.lease?.owner ?? null, last: slot } };
 }
 
 /** The state after a lease was released. */

@@ -5,6 +5,7 @@
 
 import {
   beginsChapter,
+  readFrom,
   readObject,
   writeObject,
   type BlobText,
@@ -115,7 +116,7 @@ export class RunLog {
     const log = new RunLog(locator, raw.life);
     log.slot = raw.slot;
     log.saved = raw.slot;
-    log.#state = raw.state;
+    log.#state = readFrom(raw.slot, raw.state);
     log.from = raw.from ?? 0;
     for (const batch of raw.batches) {
       log.batches.push(batch);

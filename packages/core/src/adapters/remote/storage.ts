@@ -43,6 +43,7 @@ import {
   released,
   startsOf,
   unleased,
+  writtenTo,
   type KeptBlob,
   type State,
 } from "./record.ts";
@@ -188,6 +189,7 @@ export class RemoteStorage implements Storage {
     return {
       length: state.length,
       deleted: state.deleted,
+      ...(!state.deleted && { head: state.head }),
       ...(note !== null && { blocked: note }),
       ...(bodies.length > 0 && { blobs: Object.fromEntries(await Promise.all(bodies)) }),
     };
@@ -290,7 +292,8 @@ export class RemoteStorage implements Storage {
   async #write({ locator, generation, slot }: Place, log: RunLog, state: State): Promise<boolean> {
     await this.#assure();
     await mark(this.#bucket, { locator, generation, slot }, state);
-    return (await this.#logs.write({ locator, generation, log }, { slot, state })) === "landed";
+    const record = { slot, state: writtenTo(slot, state) };
+    return (await this.#logs.write({ locator, generation, log }, record)) === "landed";
   }
 
   async #alone<T>(locator: string, work: () => Promise<T>): Promise<T> {

@@ -58,14 +58,14 @@ function nameAgain(sql: Statements, { locator, position, chapter }: BlobPlace, n
   return true;
 }
 
-/** Writes a batch with its checksum, in the column that fits the names (schema.ts). */
+/** Writes a batch with its checksum, in the column that fits the names and the run (schema.ts). */
 export function insertBatch(
   { insert, insertNaming, insertNamingAgain }: Statements,
-  { locator, position }: Omit<BlobPlace, "chapter">,
+  { locator, position, dropped }: Omit<BlobPlace, "chapter"> & { readonly dropped: boolean },
   body: string,
   { names, again }: NewNames,
 ): void {
-  const statement = again ? insertNamingAgain : names.length > 0 ? insertNaming : insert;
+  const statement = again || dropped ? insertNamingAgain : names.length > 0 ? insertNaming : insert;
   statement.run(locator, position, body, batchSum(locator, position, body, names));
 }
 

@@ -99,7 +99,6 @@ function moveBatches(sql: Statements, locator: string, by: number, kept: readonl
   for (const row of kept) {
     const position = Number(row["position"]) - by;
     const names = [named, again].flatMap((rows) => rows?.get(position) ?? []).map(({ name }) => String(name));
-    const isAgain = again?.has(position) === true;
-    insertBatch(sql, { locator, position }, String(row["body"]), { names, again: isAgain });
+    insertBatch(sql, { locator, position, dropped: true }, String(row["body"]), { names, again: true });
   }
 }

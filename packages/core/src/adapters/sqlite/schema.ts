@@ -101,6 +101,8 @@ export interface Addition {
  *   names of the latter is in a column that a build without additions does not read.
  * - A note in `blocked` is removed by whatever makes it void: an append, a lease, a deletion.
  * - A build that does not know `reads_from` cannot make a fork of a run that has dropped batches.
+ * - Such a build may have a run in memory from before its first chapter, and find as many batches in the file as it
+ *   knows. It cannot add one: from the first drop on, every batch has its checksum in the column it does not know.
  */
 export const additions: readonly Addition[] = [
   {
@@ -137,7 +139,10 @@ export const additions: readonly Addition[] = [
    CREATE TRIGGER readers_undropped BEFORE INSERT ON readers
      WHEN (SELECT dropped FROM runs WHERE locator = NEW.ancestor) > 0
        AND (SELECT reads_from FROM runs WHERE locator = NEW.reader) IS NULL
-     BEGIN SELECT RAISE(ABORT, 'The ancestor has dropped batches that this fork reads.'); END;`,
+     BEGIN SELECT RAISE(ABORT, 'The ancestor has dropped batches that this fork reads.'); END;
+   CREATE TRIGGER batches_undropped BEFORE INSERT ON batches
+     WHEN NEW.again_sum IS NULL AND (SELECT dropped FROM runs WHERE locator = NEW.locator) > 0
+     BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
 ];
 

@@ -17,7 +17,8 @@ const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
 /** How many batches a journal has, with those that were dropped. */
 const wholeLength = "length + ifnull(dropped, 0)";
 /** Matches the same run at the same length, and not an earlier run with its id. */
-const unmoved = "WHERE locator = ? AND length = ? AND created_at = ? AND deleted = 0";
+const unmoved =
+  "WHERE locator = ? AND length = ? AND ifnull(dropped, 0) = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
   return { ...appending(database), ...reading(database), ...leasing(database), ...dropping(database) };

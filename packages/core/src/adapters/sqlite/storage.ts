@@ -118,7 +118,7 @@ export class SqliteStorage implements Storage {
     const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
     const { create, grow, growAndLease, addReader } = this.#sql;
-    const unmoved = [locator, at, head.createdAt];
+    const unmoved = [locator, at, dropped, head.createdAt];
     let changes: number | bigint = 0;
     if (position === 0) {
       const { runId, workflow, createdAt, label, parent, ancestors } = head;
@@ -131,7 +131,7 @@ export class SqliteStorage implements Storage {
     if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
     keepChapter(this.#sql, head, position);
     const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
-    insertBatch(this.#sql, place, batch, nameBlobs(this.#sql, place, blobs));
+    insertBatch(this.#sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(this.#sql, place, blobs));
     if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
   }
 

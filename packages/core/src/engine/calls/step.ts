@@ -97,7 +97,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "step.failed") {
-      this.reject(this.#attempts.failure(settlement.error));
+      this.reject(this.#attempts.failure(settlement));
     }
   }
 

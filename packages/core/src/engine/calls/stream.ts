@@ -71,7 +71,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
   }
 
   protected answer(settlement: Settlement): void {
-    if (settlement.kind === "stream.failed") this.reject(this.#attempts.failure(settlement.error));
+    if (settlement.kind === "stream.failed") this.reject(this.#attempts.failure(settlement));
     if (settlement.kind === "stream.completed") this.outcome.resolve(this.#recorded(settlement));
   }
 

@@ -124,6 +124,22 @@ describe("a build without the additions", () => {
     expect((await storage.list({ parent: "long" })).runs).toEqual([]);
     plain.append(fork("other", "early"));
   });
+
+  it("adds nothing to a run that has dropped as many batches as it got since", async () => {
+    await storage.append(request("long", 0));
+    await storage.append(request("long", 1));
+    for (const position of [2, 3])
+      await storage.append({ ...request("long", position), head: headOf("long", { chapter: 2 }) });
+    await storage.dropChapters("long", 2);
+    const kept = await storage.read("long");
+    // Both know the run as it was when it had two batches.
+    expect(() => plain.append(request("long", 2))).toThrow(/dropped chapters.*Upgrade/);
+    await expect(storage.append(request("long", 2))).rejects.toMatchObject({ code: "conflict" });
+    expect(await storage.read("long")).toEqual(kept);
+    await storage.append({ ...request("long", 4), head: headOf("long", { chapter: 2 }) });
+    expect(() => plain.append(request("long", 3))).toThrow(/dropped chapters.*Upgrade/);
+    expect(await storage.read("long")).toMatchObject({ length: 5, from: 2 });
+  });
 });
 
 describe("what dropChapters leaves in the file", () => {

@@ -1,6 +1,5 @@
 /**
- * The same workflows for each of two builds. They use what both have: nothing of format 3 beyond what every run of the
- * present build has.
+ * The same workflows for each of two builds. All but one use only what both builds have.
  */
 
 import type * as core from "@durable/core";
@@ -20,6 +19,7 @@ export interface Flows {
   readonly all: readonly AnyWorkflow[];
   readonly journey: Workflow<{ readonly to: string }, Journey>;
   readonly draft: Workflow<number, unknown>;
+  readonly series: Workflow<number, unknown>;
   readonly ran: Ran;
 }
 
@@ -81,5 +81,29 @@ export function flowsOf({ durable, FatalError }: typeof core): Flows {
     return { text, first, more, second, draws: [ctx.random(), ctx.uuid()], now: ctx.now() };
   });
 
-  return { all: [errand, journey, draft], journey, draft, ran };
+  /** Asks, and goes on as often as it is told to. The build of format 2 has no chapters, and ends. */
+  const series = durable("series", async (ctx, n: number) => {
+    const part = await ctx.step("part", (info) => [done(info, ctx), ...pages(n)]);
+    const told = await ctx.suspend<string>("go");
+    if (told === "on" && "continueAs" in ctx) return ctx.continueAs(n + 1);
+    return { n, told, part };
+  });
+
+  return { all: [errand, journey, draft, series], journey, draft, series, ran };
+}
+
+/** Steps that take a moment of real time: for processes that are killed. */
+export function tallyOf({ durable }: typeof core, begin: (runId: string, key: string) => void) {
+  return durable("tally", async (ctx, count: number) => {
+    const keys: string[] = [];
+    for (let n = 0; n < count; n++) {
+      const key = await ctx.step(`part-${n}`, async (info) => {
+        begin(ctx.runId, info.key);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        return info.idempotencyKey;
+      });
+      keys.push(key);
+    }
+    return keys;
+  });
 }

@@ -1,18 +1,21 @@
 /** Two builds of the library on one storage: where they meet, the workflows that both have, and a process of each. */
 
 import { join } from "node:path";
-import * as core from "@durable/core";
-import * as encryption from "@durable/core/encryption";
-import * as folder from "@durable/core/folder";
-import * as sqlite from "@durable/core/sqlite";
-import type { App, Bucket, HostOptions, Outcome, RunHead, Storage } from "@durable/core";
+import {
+  MemoryBucket,
+  type App,
+  type Bucket,
+  type Cipher,
+  type HostOptions,
+  type Outcome,
+  type RunHead,
+  type Storage,
+} from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { onTestFinished } from "vitest";
 import { memoryFolder, tempFolder } from "../../support/sqlite-temp.ts";
 import type { Build } from "./packed-build.ts";
 import { flowsOf, type Flows } from "./two-builds-flows.ts";
-
-export const present: Build = { name: "the present build", core, sqlite, folder, encryption };
 
 export const secret = "a secret for tests, of no worth";
 
@@ -20,6 +23,8 @@ export const secret = "a secret for tests, of no worth";
 export interface Site {
   readonly world: VirtualWorld;
   open(build: Build): Storage;
+  /** A cipher of this build, with the one key of the site. */
+  cipherOf(build: Build): Cipher;
 }
 
 export type SiteKind = "a SQLite file" | "a bucket in memory" | "a bucket in a folder";
@@ -38,23 +43,25 @@ export function siteOf(kind: SiteKind): Site {
     open.push(storage);
     return storage;
   };
-  if (kind === "a SQLite file") {
-    const world = virtualWorld();
-    const now = (): number => world.now();
-    return { world, open: (build) => kept(new build.sqlite.SqliteStorage({ path: temp.path, now })) };
-  }
-  const { hold, tracked } = tracking();
+  const { hold, tracked, cipherOf } = tracking();
   const world = virtualWorld({ hold });
-  const shared = new core.MemoryBucket();
+  const now = (): number => world.now();
+  if (kind === "a SQLite file")
+    return {
+      world,
+      cipherOf,
+      open: (build) => kept(new build.sqlite.SqliteStorage({ path: temp.path, now })),
+    };
+  const shared = new MemoryBucket();
   const bucketOf = (build: Build): Bucket =>
     kind === "a bucket in memory"
       ? shared
       : tracked(new build.folder.FolderBucket(join(temp.folder, "bucket"), { sync: false }));
-  return { world, open: (build) => kept(new build.core.RemoteStorage(bucketOf(build), { world })) };
+  return { world, cipherOf, open: (build) => kept(new build.core.RemoteStorage(bucketOf(build), { world })) };
 }
 
-/** Virtual time waits for files, which are written in real time. */
-function tracking(): { hold: () => Promise<boolean>; tracked: (bucket: Bucket) => Bucket } {
+/** Virtual time waits for files and for encryption, which take real time. */
+function tracking() {
   const pending = new Set<Promise<unknown>>();
   const noted = <T>(work: Promise<T>): Promise<T> => {
     pending.add(work);
@@ -74,7 +81,16 @@ function tracking(): { hold: () => Promise<boolean>; tracked: (bucket: Bucket) =
     list: (query) => noted(bucket.list(query)),
     delete: (keys) => noted(bucket.delete(keys)),
   });
-  return { hold, tracked };
+  const cipherOf = ({ encryption }: Build): Cipher => {
+    const cipher = encryption.aesGcm({ current: "one", keys: { one: new Uint8Array(32).fill(7) } });
+    return {
+      seal: (text, place) => noted(cipher.seal(text, place)),
+      open: (sealed, place) => noted(cipher.open(sealed, place)),
+      nameOf: (content) => cipher.nameOf(content),
+      acceptsPlain: cipher.acceptsPlain,
+    };
+  };
+  return { hold, tracked, cipherOf };
 }
 
 /** A process that has one of the builds: its storage, its workflows and its app. */
