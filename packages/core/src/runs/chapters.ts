@@ -24,7 +24,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   if (child !== undefined) {
     throw new DurableError(
       "open-child",
-      `Run ${runId} cannot continue as a new chapter while its child "${child}" has not ended. Await the child first, or start it in a ctx.race that it loses.`,
+      `Run ${runId} cannot begin a chapter before its child "${child}" has ended. Await the child first.`,
       { details: { key: child } },
     );
   }
