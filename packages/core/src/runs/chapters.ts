@@ -10,6 +10,7 @@ import type { Definition } from "../engine/definition.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Finish } from "../engine/stop.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
@@ -28,9 +29,9 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
       { details: { key: child } },
     );
   }
-  // Encoded at once, so that later changes to the value have no effect, and a value that cannot be kept throws here.
-  encode(input, `input of the next chapter of run ${runId}`);
-  return encodeInput(definition, input).then(
+  // Copied at once, so that later changes to the value have no effect, and a value that cannot be kept throws here.
+  const where = `input of the next chapter of run ${runId}`;
+  return encodeInput(definition, decode(encode(input, where), where)).then(
     (json) =>
       beginning(journal, definition, {
         input: json,
