@@ -138,6 +138,26 @@ const clocks: readonly PlantedBug[] = [
   },
 ];
 
+const strangers: readonly PlantedBug[] = [
+  {
+    name: "worker-takes-every-run",
+    breaks: "worker.1",
+    file: "worker.ts",
+    find: "this.#app.list({ dueAt: world.now(), workflow, ...from })",
+    replace: "this.#app.list({ dueAt: world.now(), ...from })",
+    why: "A worker takes runs of workflows that it does not have, and its own runs wait behind them.",
+  },
+  {
+    name: "sweep-sees-the-first-page",
+    breaks: "worker.1",
+    file: "app.ts",
+    find: "await listRuns(host, { dueAt, workflow, limit })",
+    replace:
+      "{ runs: (await listRuns(host, { dueAt, limit: unknownPage })).runs.filter((run) => host.find(run.workflow) !== null) }",
+    why: "A sweep never reaches runs that are due behind many runs of other workflows.",
+  },
+];
+
 export const plantedInRareCases: readonly PlantedBug[] = [
   ...forks,
   ...repeats,
@@ -145,4 +165,5 @@ export const plantedInRareCases: readonly PlantedBug[] = [
   ...reuses,
   ...foreignAwaits,
   ...clocks,
+  ...strangers,
 ];

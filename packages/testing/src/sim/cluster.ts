@@ -21,7 +21,6 @@ import { never } from "../faulty-storage.ts";
 import type { Random } from "../random.ts";
 import { observed } from "../kit/observer.ts";
 import type { Disk } from "./disk.ts";
-import { forkRun } from "./fork-requests.ts";
 import type { History } from "./history.ts";
 import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
@@ -96,6 +95,8 @@ export class Cluster {
   readonly marks = new Set<string>();
   /** Called for each mailed token. */
   onMail: (token: string) => void = () => {};
+  /** Called when a step forks its own run; returns the id of the fork. */
+  onFork: (life: ProcessLife, runId: string, id: string) => Promise<string> = () => never();
   /** Called for each warning of the library, in any process. */
   onWarning: (message: string) => void = () => {};
   /** Another version of the code is deployed; new processes run it. */
@@ -292,7 +293,7 @@ export class Cluster {
         process.kill("killed by its own work");
         return never();
       },
-      fork: (runId, id) => forkRun(this, life, runId, { id }),
+      fork: (runId, id) => this.onFork(life, runId, id),
       workflow: (name) => life.flows.find((flow) => flow.name === name) as Workflow<unknown, unknown>,
       effect: (runId, info, value) => judgeEffect(this.history, this.history.run(runId), info, value),
       lookUp: (uncertain) => this.#lookUp(process, uncertain),

@@ -89,6 +89,8 @@ export interface Plan {
   readonly readers?: number;
   /** Keys of a journal without a workflow, into which two processes record; no such journal if missing. */
   readonly records?: number;
+  /** Runs of a workflow that no worker has; none if missing. */
+  readonly strangers?: number;
   /**
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
@@ -150,6 +152,7 @@ export function planOf(seed: number): Plan {
     records: random.chance(0.2) ? random.between(2, 5) : 0,
     privateChildren: random.chance(0.3),
     busy: random.chance(0.15),
+    strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
 }
 
