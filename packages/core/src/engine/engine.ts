@@ -25,7 +25,6 @@ import {
   abortReason,
   endOf,
   isParked,
-  missedAnswer,
   parkOf,
   type Driving,
   type ReplayEnd,
@@ -117,9 +116,8 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   #checkPlace(asked: Asked): void {
-    const { runId } = this.journal;
-    assertOutsideSteps(runId, `ctx.${asked.kind}("${asked.name}")`);
-    const found = misplaced(runId, asked);
+    this.assertOutsideSteps(`ctx.${asked.kind}("${asked.name}")`);
+    const found = misplaced(this.journal.runId, asked);
     if (found instanceof DurableError) throw found;
     if (found !== null && !this.#warnedPlace) this.world.warn(found);
     this.#warnedPlace ||= found !== null;
@@ -339,9 +337,8 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
-    const missed = missedAnswer(this);
-    if (missed !== null) return this.block(missed);
-    const park = parkOf(this.timers.stops());
+    const park = parkOf(this);
+    if (park instanceof DurableError) return this.block(park);
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);
   }
