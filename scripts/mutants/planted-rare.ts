@@ -158,6 +158,25 @@ const strangers: readonly PlantedBug[] = [
   },
 ];
 
+const renames: readonly PlantedBug[] = [
+  {
+    name: "old-name-of-a-wait-ignored",
+    breaks: "law 5",
+    file: "engine/calls/suspend.ts",
+    find: 'kind: "suspend", input: null, was: options.was',
+    replace: 'kind: "suspend", input: null',
+    why: "A wait that got another name is opened again, and its answer is lost, although the code gives the old name.",
+  },
+  {
+    name: "answer-swallowed-by-a-rename",
+    breaks: "law 7",
+    file: "engine/stop.ts",
+    find: "if (vanished !== undefined) return vanishedWait",
+    replace: "if (false) return vanishedWait",
+    why: "A run ends although its code never reached a wait that has an answer.",
+  },
+];
+
 export const plantedInRareCases: readonly PlantedBug[] = [
   ...forks,
   ...repeats,
@@ -166,4 +185,5 @@ export const plantedInRareCases: readonly PlantedBug[] = [
   ...foreignAwaits,
   ...clocks,
   ...strangers,
+  ...renames,
 ];

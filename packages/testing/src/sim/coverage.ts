@@ -110,6 +110,7 @@ export const toBeMet: readonly string[] = [
   "a fork with an edit",
   "a fork of an open run",
   "an id that was used again",
+  "a renamed wait that went on",
   "a run of a workflow that no worker has",
   "a due run of another workflow",
   "a lease that expired in the middle of a turn",

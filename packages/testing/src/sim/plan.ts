@@ -6,13 +6,15 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { randomTree } from "./random-tree.ts";
-import { changedTree, type Tree } from "./tree.ts";
+import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
   readonly name: string;
   readonly tree: Tree;
   /** The same workflow in a later version of the code. */
   readonly changed: Tree;
+  /** The later version differs only in the names of waits, and gives the old names. */
+  readonly compatible?: boolean;
 }
 
 export interface RunPlan {
@@ -111,7 +113,10 @@ export function planOf(seed: number): Plan {
   const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
     const size = random.between(5, random.pick([10, 20, 40]));
     const tree = randomTree(random, { calm, size, childName, foreign });
-    return { name: `flow-${i}`, tree, changed: changedTree(random, tree) };
+    const name = `flow-${i}`;
+    if (random.chance(0.75)) return { name, tree, changed: changedTree(random, tree) };
+    const compatible = random.chance(0.5);
+    return { name, tree, changed: renamedTree(tree, compatible), compatible };
   });
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
