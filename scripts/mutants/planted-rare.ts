@@ -127,10 +127,63 @@ const foreignAwaits: readonly PlantedBug[] = [
   },
 ];
 
+const clocks: readonly PlantedBug[] = [
+  {
+    name: "deadline-read-twice",
+    breaks: "law 11",
+    file: "engine/calls/sleep.ts",
+    find: "after: this.after, until, input });",
+    replace: "after: this.after, until: deadline(input, this.engine.world.now()), input });",
+    why: "The recorded deadline is later than the one that the driver waits for, if time passes in between.",
+  },
+];
+
+const strangers: readonly PlantedBug[] = [
+  {
+    name: "worker-takes-every-run",
+    breaks: "worker.1",
+    file: "worker.ts",
+    find: "this.#app.list({ dueAt: world.now(), workflow, ...from })",
+    replace: "this.#app.list({ dueAt: world.now(), ...from })",
+    why: "A worker takes runs of workflows that it does not have, and its own runs wait behind them.",
+  },
+  {
+    name: "sweep-sees-the-first-page",
+    breaks: "worker.1",
+    file: "app.ts",
+    find: "await listRuns(host, { dueAt, workflow, limit })",
+    replace:
+      "{ runs: (await listRuns(host, { dueAt, limit: unknownPage })).runs.filter((run) => host.find(run.workflow) !== null) }",
+    why: "A sweep never reaches runs that are due behind many runs of other workflows.",
+  },
+];
+
+const renames: readonly PlantedBug[] = [
+  {
+    name: "old-name-of-a-wait-ignored",
+    breaks: "law 5",
+    file: "engine/calls/suspend.ts",
+    find: 'kind: "suspend", input: null, was: options.was',
+    replace: 'kind: "suspend", input: null',
+    why: "A wait that got another name is opened again, and its answer is lost, although the code gives the old name.",
+  },
+  {
+    name: "answer-swallowed-by-a-rename",
+    breaks: "law 7",
+    file: "engine/stop.ts",
+    find: "if (vanished !== undefined) return vanishedWait",
+    replace: "if (false) return vanishedWait",
+    why: "A run ends although its code never reached a wait that has an answer.",
+  },
+];
+
 export const plantedInRareCases: readonly PlantedBug[] = [
   ...forks,
   ...repeats,
   ...streams,
   ...reuses,
   ...foreignAwaits,
+  ...clocks,
+  ...strangers,
+  ...renames,
 ];

@@ -1,4 +1,4 @@
-import { createApp, durable, type Outcome, type Storage } from "@durable/core";
+import { createApp, durable, MemoryBucket, RemoteStorage, type Outcome, type Storage } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { lab, outputOf, secret, sqliteLab, type Lab } from "./support/behaviour-lab.ts";
 import { open } from "./support/worker-lab.ts";
@@ -8,7 +8,12 @@ const foreign = 1_500;
 const own = numbered("own", 5);
 const mine = durable("mine", (ctx) => ctx.step("work", () => ctx.runId));
 
-const labs = { memory: lab, sqlite: sqliteLab };
+function remoteLab(): Lab {
+  const base = lab();
+  return { ...base, storage: new RemoteStorage(new MemoryBucket(), { world: base.world }) };
+}
+
+const labs = { memory: lab, sqlite: sqliteLab, "a bucket": remoteLab };
 
 /** Runs of a workflow that this process does not have, then its own: all are due, and its own are due last. */
 async function crowded(on: Lab): Promise<void> {

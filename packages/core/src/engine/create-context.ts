@@ -16,7 +16,8 @@ import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import { stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
-import { DurableError } from "../values/errors.ts";
+import { DurableError, show } from "../values/errors.ts";
+import { branchName } from "../values/branch-name.ts";
 import { assertOptions } from "../values/options.ts";
 import { runAs, type Owner } from "../ports/async-context.ts";
 
@@ -51,7 +52,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
-      assertOptions(options, [...groupOptions, "concurrency", "mode"], "ctx.parallel");
+      assertOptions(options, "name concurrency mode", "ctx.parallel");
       const group = groupOf("parallel", branches, options, branch);
       const { names } = group;
       const shape = (results: readonly unknown[]): unknown =>
@@ -59,22 +60,22 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       return parallel(engine, scope, { ...group, shape });
     },
     race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) => {
-      assertOptions(options, groupOptions, "ctx.race");
+      assertOptions(options, "name", "ctx.race");
       return race(engine, scope, groupOf("race", branches, options, branch));
     },
     child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
-      assertOptions(options, groupOptions, "ctx.child");
+      assertOptions(options, "name", "ctx.child");
       const { definition, name } = checkedChild(workflow);
       const where = `input of child "${name}" of run ${engine.journal.runId}`;
       const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
       return child(engine, { scope, name: options.name ?? name }, given);
     },
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
-      assertOptions(options, [...groupOptions, "key", "concurrency"], "ctx.map");
-      return parallel(engine, scope, mapOf(items, fn, options, branch));
+      assertOptions(options, "name key concurrency", "ctx.map");
+      return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
     },
     sleep: (until: Duration | Date, options: GroupOptions = {}) => {
-      assertOptions(options, groupOptions, "ctx.sleep");
+      assertOptions(options, "name", "ctx.sleep");
       return sleep(engine, scope, until, options.name ?? "sleep");
     },
     continueAs: parts.continueAs,
@@ -85,8 +86,6 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
   return context as unknown as Context;
 }
 
-const groupOptions = ["name"];
-
 type AnyChild = { readonly name: string; readonly definition: Definition };
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 
@@ -96,8 +95,8 @@ function checkedChild(workflow: AnyChild): AnyChild {
 }
 
 function mapOf(
-  items: readonly unknown[],
-  fn: MapFunction,
+  { journal }: CallEngine,
+  { items, fn }: { readonly items: readonly unknown[]; readonly fn: MapFunction },
   { key, name = "map", concurrency }: MapOptions<unknown>,
   branch: (fn: Branch) => (scope: Scope) => unknown,
 ): Group {
@@ -108,12 +107,16 @@ function mapOf(
   );
   const group = groupOf("parallel", branches, { name, concurrency }, branch);
   if (key === undefined) return group;
-  const names = items.map((item, index) => key(item, index));
-  const twice = names.find((one, index) => names.indexOf(one) !== index);
+  const keys = items.map((item, index) => key(item, index));
+  const seen = new Set<string>();
+  const twice = keys.find((one) => seen.size === seen.add(one).size);
+  // Runs of earlier formats have recorded their keys as they are. A key that is no text is refused with the group.
+  const isOld = journal.nonce === null;
+  const names = keys.map((one) => (isOld || typeof one !== "string" ? one : branchName(one)));
   if (twice === undefined) return { ...group, names };
   throw new DurableError(
     "invalid-options",
-    `Two items of ctx.map "${name}" have the key "${twice}". Use unique keys.`,
+    `Two items of ctx.map "${name}" have the key ${show(twice)}. Use unique keys.`,
   );
 }
 

@@ -232,7 +232,6 @@ export class Engine implements ReplayEnd, CallEngine {
       return this.#stop;
     } finally {
       this.#cancelLinger?.();
-      this.#cancelLinger = null;
       this.timers.clear();
       lease.stop();
       const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
@@ -331,7 +330,8 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
-    const park = parkOf(this.timers.stops());
+    const park = parkOf(this);
+    if (park instanceof DurableError) return this.block(park);
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);
   }

@@ -121,6 +121,11 @@ export class CallRegistry {
     return open.map(({ key }) => key);
   }
 
+  /** Work or time is left that lets the code continue without an answer from outside. */
+  get mayGoOn(): boolean {
+    return this.unfinished("step", "stream", "child", "sleep").length > 0;
+  }
+
   get(key: string): Call | undefined {
     return this.#byKey.get(key);
   }

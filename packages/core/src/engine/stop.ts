@@ -15,6 +15,7 @@ import type { Children } from "./child-runs.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
+import type { Timers } from "./timers.ts";
 
 /** Why a drive ended. The outcome of the run is in the journal. `continued`: the next chapter has begun. */
 export type Stop =
@@ -97,16 +98,19 @@ export interface AdvanceOptions {
   readonly alone?: boolean | undefined;
 }
 
+interface Answerable {
+  readonly journal: RunJournal;
+  readonly replay: Replay;
+  readonly calls: CallRegistry;
+}
+
 type Park = Fact<Json> & { kind: "run.suspended" };
 
-export function parkOf({
-  wakeAt,
-  recheckAt,
-}: {
-  readonly wakeAt: number | null;
-  readonly recheckAt: number | null;
-}): Park {
-  return { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) };
+/** The park of a run that only waits, or `diverged` if an answer is there that it has not reached. */
+export function parkOf(run: Answerable & { readonly timers: Pick<Timers, "stops"> }): Park | DurableError {
+  const { wakeAt, recheckAt } = run.timers.stops();
+  const park = { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) } as const;
+  return missedAnswer(run) ?? park;
 }
 
 /** True when the journal already has this park. */
@@ -115,19 +119,13 @@ export function isParked({ state }: RunJournal, { wakeAt, look }: Park): boolean
 }
 
 /** The end of the run as a fact, or `diverged` if the code did not reach an open wait. */
-export function endOf(
-  finish: Finish,
-  run: {
-    readonly journal: RunJournal;
-    readonly replay: Replay;
-    readonly calls: CallRegistry;
-    readonly world: World;
-  },
-): EndFact | DurableError {
-  const { runId, state } = run.journal;
-  const unreached = (key: string): boolean => !run.replay.isCalled(key) && !run.calls.isClosed(key);
-  const vanished = state.openWaits({ answered: true }).find(({ opened }) => unreached(opened.key));
-  if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, finish.thrown);
+export function endOf(finish: Finish, run: Answerable & { readonly world: World }): EndFact | DurableError {
+  const { runId } = run.journal;
+  const unreached = (key: string): boolean => isUnreached(run, key);
+  const vanished = run.journal.state
+    .openWaits({ answered: true })
+    .find(({ opened }) => unreached(opened.key));
+  if (vanished !== undefined) return vanishedWait(runId, vanished.opened.key, { ...finish, finished: true });
   const orphans = run.replay.orphans().filter(unreached);
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
   const unawaited = run.calls.unawaited();
@@ -138,15 +136,36 @@ export function endOf(
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));
 }
 
-/** `thrown` is the error that ended the code before it reached the wait, if there was one. */
-export function vanishedWait(runId: string, key: string, thrown?: { readonly value: unknown }): DurableError {
+/** The code has not called this key, and no lost branch explains it. */
+function isUnreached(run: Answerable, key: string): boolean {
+  return !run.replay.isCalled(key) && !run.calls.isClosed(key);
+}
+
+/**
+ * The answered wait that a run with nothing else to do has not reached: its name was changed, or its call removed.
+ * Parked, the run would keep the answer for ever.
+ */
+function missedAnswer(run: Answerable): DurableError | null {
+  const waits = run.journal.state.openWaits({ answered: true });
+  const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
+  if (missed === undefined || run.calls.mayGoOn) return null;
+  return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
+}
+
+/** The code ended, or only waits for other answers. `thrown` is the error that ended it, if there was one. */
+export function vanishedWait(
+  runId: string,
+  key: string,
+  { finished, thrown }: Pick<ReplayEnd, "finished" | "thrown">,
+): DurableError {
   const name = nameOf(key);
   const where = `error of run ${runId}`;
   const branch = key.includes("/") ? ` in ${key.slice(0, key.lastIndexOf("/"))}` : "";
-  const end = thrown === undefined ? "ended" : `failed (${describeError(thrown.value)})`;
+  const ended = thrown === undefined ? "ended" : `failed (${describeError(thrown.value)})`;
+  const end = finished ? ended : "waits";
   return new DurableError(
     "diverged",
-    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, or fork the run; then advance it again.`,
+    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, pass { was: "${name}" } if it has another name now, or fork the run; then advance it again.`,
     {
       ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
       details: { key, recorded: { kind: "suspend" }, asked: null },

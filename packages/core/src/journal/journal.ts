@@ -186,8 +186,16 @@ export class RunJournal {
 
   /** What seeds random values at a position: an ancestor in inherited history, then the run itself. */
   seedAt(delivered: number): string {
-    const inherited = this.#inherited?.seeds.find((seed) => delivered <= seed.upTo);
-    return inherited?.seed ?? this.nonce ?? this.runId;
+    return this.#ancestorAt(delivered)?.seed ?? this.nonce ?? this.runId;
+  }
+
+  /** The run that wrote the entry at a position. Before format 3 a fork named itself in what it had inherited. */
+  runAt(seq: number): string {
+    return (this.nonce === null ? null : this.#ancestorAt(seq)?.runId) ?? this.runId;
+  }
+
+  #ancestorAt(position: number): Inherited["seeds"][number] | undefined {
+    return this.#inherited?.seeds.find(({ upTo }) => position <= upTo);
   }
 
   /** Reads the batches that were added since; returns their entries. */

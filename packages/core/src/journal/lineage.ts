@@ -14,8 +14,8 @@ import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 export interface Inherited {
   readonly entries: Entry[];
   readonly input: Json;
-  /** What seeds random values, up to which position. */
-  readonly seeds: readonly { readonly seed: string; readonly upTo: number }[];
+  /** The ancestors, and what seeds their random values, up to which position. */
+  readonly seeds: readonly { readonly runId: string; readonly seed: string; readonly upTo: number }[];
   /** The time at which the history begins. */
   readonly clock: number;
 }
@@ -43,7 +43,7 @@ export function inherit(
   let view: Entry[] = [];
   let input: Json = null;
   let clock = 0;
-  const seeds: { seed: string; upTo: number }[] = [];
+  const seeds: { runId: string; seed: string; upTo: number }[] = [];
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
     const first = own.find(isBeginning);
@@ -54,7 +54,8 @@ export function inherit(
     view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
-    seeds.push({ seed: first?.nonce ?? ancestor.runId, upTo: ancestor.base + own.length });
+    const { runId, base } = ancestor;
+    seeds.push({ runId, seed: first?.nonce ?? runId, upTo: base + own.length });
   });
   if (forked.input !== undefined) input = forked.input;
   // A wait is known by its id in this run, so that a token of the fork finds what was inherited.

@@ -36,7 +36,7 @@ export interface ForkOptions<Input = unknown> extends Places {
   readonly id?: string | undefined;
 }
 
-const forkOptions = ["from", "after", "edit", "input", "label", "id", "chapter"];
+const forkOptions = "from after edit input label id chapter";
 
 type Forked = Fact<Json> & { readonly kind: "run.forked" };
 
@@ -112,7 +112,8 @@ export async function previewFork(host: Host, fact: Forked): Promise<RunJournal>
     delete: () => Promise.resolve(),
   };
   const journal = RunJournal.create(fact.runId, { ...journals, storage: nowhere });
-  await journal.append([writeFact(fact, host.world.now())]);
+  // The journal makes an entry of what it is given, and the fact itself is written later.
+  await journal.append([writeFact({ ...fact }, host.world.now())]);
   return journal;
 }
 

@@ -15,6 +15,7 @@ import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
 import { notFound, openRun } from "./lookup.ts";
+import { assertOptions } from "../values/options.ts";
 
 /**
  * What a reader of a stream gets: chunks, and a reset when a new attempt begins and earlier chunks are void.
@@ -43,6 +44,7 @@ export async function* readStream(
   name: string,
   options: ReadOptions = {},
 ): AsyncGenerator<StreamEvent, void, undefined> {
+  assertOptions(options, "from attempt chapter signal", "run.stream");
   const { from = 0, attempt = 1, signal } = options;
   if (!Number.isInteger(from) || from < 0 || !Number.isInteger(attempt) || attempt < 1) {
     throw new DurableError(

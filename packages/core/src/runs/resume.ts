@@ -17,6 +17,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import type { Keyring } from "../journal/tokens.ts";
 import type { Json } from "../values/codec/tags.ts";
+import { assertOptions } from "../values/options.ts";
 import { markOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 import { definitionOf, openJournal, openRun } from "./lookup.ts";
@@ -84,6 +85,7 @@ async function find(
   token: string,
   { value, options }: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
+  assertOptions(options, "id", "The answer to a suspend point");
   const named = await verified(host, token);
   if (named === null) return null;
   const { locator, wait } = named;
@@ -164,8 +166,8 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   // A race around the wait is decided, so its answer is no longer used.
   if (call?.scope.closed === true) return { status: "expired" };
   const { opened } = journal.state.wait(answer.wait);
-  if (call === undefined && engine.finished && opened !== null) {
-    engine.block(vanishedWait(journal.runId, opened.key, engine.thrown));
+  if (call === undefined && opened !== null && hasVanished(engine, opened.key)) {
+    engine.block(vanishedWait(journal.runId, opened.key, engine));
     return null;
   }
   const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
@@ -175,6 +177,11 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
   if (appended.kind !== "lost") engine.learn(appended.entries);
   return appended.kind === "landed" ? { status: "accepted" } : "again";
+}
+
+/** The code has no call for the wait, and will not make it: it has ended, or only waits for other answers. */
+function hasVanished({ finished, calls }: ReplayEnd, key: string): boolean {
+  return finished || !(calls.isClosed(key) || calls.mayGoOn);
 }
 
 async function checkedFact(

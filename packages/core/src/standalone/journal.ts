@@ -19,10 +19,11 @@ import { deferred, type Deferred } from "../engine/promise.ts";
 import { Replay } from "../engine/replay.ts";
 import type { CallKind, Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
-import { Host, type HostOptions } from "../runs/host.ts";
+import { Host, hostOptions, type HostOptions } from "../runs/host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { ended, otherwise, overtaken, owned } from "./errors.ts";
 import { assertKey, assertRunId, idempotencyKeyOf, locatorOf } from "../journal/keys.ts";
+import { assertOptions } from "../values/options.ts";
 import { decodeEntry, type RunEntry } from "../journal/run-entry.ts";
 import { Meter } from "../journal/usage.ts";
 import { validate, type SchemaOutput, type StandardSchema } from "../values/schema.ts";
@@ -50,6 +51,7 @@ interface Working {
 }
 
 type Kind = "step" | "stream";
+const recordOptions = "input signal schema";
 type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
 
 /**
@@ -77,6 +79,7 @@ export class Journal {
   /** Opens the journal of this id. It is created with its first record. */
   static async open(id: string, options: JournalOptions = {}): Promise<Journal> {
     assertRunId(id);
+    assertOptions(options, hostOptions, "Journal.open");
     const host = new Host(options, () => null);
     const journals = await host.journals();
     const journal = (await RunJournal.open(locatorOf(id), journals)) ?? RunJournal.create(id, journals);
@@ -193,8 +196,10 @@ export class Journal {
   }
 
   /** Compares a call with what is recorded or in progress, before anything runs. */
-  #input(key: string, kind: Kind, { input }: RecordOptions): { readonly input?: string } {
+  #input(key: string, kind: Kind, options: RecordOptions): { readonly input?: string } {
     assertKey(key);
+    assertOptions(options, recordOptions, `The record of "${key}"`);
+    const { input } = options;
     if (!this.has(key) && this.#journal.state.end !== null) throw ended(this.id);
     const known = this.#known(key);
     const asked = input === undefined ? null : fingerprint(input, `input of "${key}" of journal ${this.id}`);

@@ -305,8 +305,8 @@ describe("a fork of a fork", () => {
     ]);
     expect(input).toBe("middle");
     expect(seeds).toEqual([
-      { seed: "p", upTo: 4 },
-      { seed: "f4", upTo: 7 },
+      { runId: "p", seed: "p", upTo: 4 },
+      { runId: "f4", seed: "f4", upTo: 7 },
     ]);
     expect([at, seq, outside]).toEqual([5_000, 5, false]);
   });

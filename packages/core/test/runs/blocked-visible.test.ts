@@ -118,9 +118,9 @@ describe.each(Object.entries(cases))("a run that is blocked as %s", (_, make) =>
       runId: "r",
       recorded: false,
       status: "blocked",
-      waiting: expect.any(Array) as unknown,
       error: expect.objectContaining(error) as Error,
       since,
+      waiting: [],
     });
     expect(await listed(app)).toMatchObject({ status: "blocked", blocked: { ...error, since } });
     expect(await ids(app, "blocked")).toEqual(["r"]);
@@ -220,6 +220,10 @@ describe("a blocked run that waits for an answer", () => {
     const { on, app, token } = await waiting(durable("ask", (ctx) => ctx.sleep("1s", { name: "a" })));
     expect(await on.world.run(app.advance("r"))).toMatchObject({ status: "blocked" });
     expect(await listed(app)).toMatchObject({ status: "blocked", blocked: { code: "diverged" } });
+    expect(await app.get("r").outcome()).toMatchObject({
+      status: "blocked",
+      waiting: [{ key: "ok", token }],
+    });
     expect((await app.deliver(token, "yes")).status).toBe("accepted");
     expect(await listed(app)).toEqual({ status: "running", blocked: undefined });
     const right = createApp({ ...on, workflows: [good], patience });

@@ -35,6 +35,7 @@ const cases = [
   { place: "here", length: "as long", steps: 1 },
   { place: "here", length: "shorter", steps: 0 },
   { place: "here", length: "longer", steps: 3 },
+  { place: "elsewhere", length: "as long", steps: 1 },
   { place: "elsewhere", length: "shorter", steps: 0 },
   { place: "elsewhere", length: "longer", steps: 3 },
 ] as const;

@@ -32,6 +32,24 @@ export const readChecks: Checks = {
       });
   },
 
+  "read gives the head of the latest batch, or none": async (subject) => {
+    const { storage } = subject;
+    const head = await subject.create({ label: "x" });
+    const next = { ...head, status: "suspended", wakeAt: 7, steps: 3, chapter: 1 } as const;
+    const heads = async (): Promise<unknown[]> => {
+      const replies = [await storage.read(head.locator), await storage.read(head.locator, 9)];
+      const chapter = await storage.readChapter?.(head.locator);
+      return [...replies, ...(chapter === undefined ? [] : [chapter])].map((reply) => reply.head ?? null);
+    };
+    for (const [position, expected] of [head, next].entries()) {
+      if (position > 0) await storage.append(request(next, position));
+      for (const found of await heads()) if (found !== null) expect(found).toEqual(expected);
+    }
+    await subject.create({ ancestors: [head.locator] });
+    await storage.delete(head.locator);
+    expect(await heads(), "a hidden run").toEqual((await heads()).map(() => null));
+  },
+
   "read gives more than a thousand batches": async (subject) => {
     const head = await subject.createLong(1_005);
     const { batches, length } = await subject.storage.read(head.locator);

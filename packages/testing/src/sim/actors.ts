@@ -5,15 +5,19 @@
 
 import { createWorker, type Outcome } from "@durable/core";
 import { answerer } from "./answerer.ts";
+import { forkRun } from "./fork-requests.ts";
 import { inputFor } from "./input-checks.ts";
 import { judgeFailure, judgeOutcome, noteWarning } from "./outcome-checks.ts";
 import type { RunPlan } from "./plan.ts";
 import { reader } from "./readers.ts";
 import { recorder } from "./recorders.ts";
+import { isStrange } from "./stranger-checks.ts";
+import { stranger } from "./strangers.ts";
 import { forever, startOfTime, type Actor, type ProcessLife, type Cluster } from "./cluster.ts";
 
 export function actorsOf(cluster: Cluster): Actor[] {
-  const { workers, readers = 0, records = 0 } = cluster.plan;
+  const { workers, readers = 0, records = 0, strangers = 0 } = cluster.plan;
+  cluster.onFork = (life, runId, id) => forkRun(cluster, life, runId, { id });
   cluster.onWarning = (message) => noteWarning(cluster, message);
   return [
     ...Array.from({ length: workers }, (_, i) => worker(cluster, `worker-${i + 1}`)),
@@ -21,6 +25,7 @@ export function actorsOf(cluster: Cluster): Actor[] {
     answerer(cluster),
     ...Array.from({ length: readers }, (_, i) => reader(cluster, `reader-${i + 1}`)),
     ...(records === 0 ? [] : ["recorder-1", "recorder-2"].map((name) => recorder(cluster, name, records))),
+    ...(strangers === 0 ? [] : [stranger(cluster, strangers)]),
     // Always the last: operator.ts picks it by position.
     operator(),
   ];
@@ -37,7 +42,9 @@ function worker(cluster: Cluster, name: string): Actor {
     boot: ({ process, app }) => {
       if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs, maxStarts: 6, onStop });
       void forever(process, intervalMs, async () => {
-        const { failed, outcomes } = await app.sweep({ concurrency });
+        const { failed, outcomes, unknown } = await app.sweep({ concurrency });
+        if (unknown.some((id) => isStrange(cluster.history.run(id))))
+          cluster.history.meet("a due run of another workflow");
         outcomes.forEach(onStop);
         for (const { error } of failed) judgeFailure(cluster, process.name, error);
       });

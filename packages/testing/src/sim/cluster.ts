@@ -18,9 +18,9 @@ import {
   type Workflow,
 } from "@durable/core";
 import { never } from "../faulty-storage.ts";
+import type { Random } from "../random.ts";
 import { observed } from "../kit/observer.ts";
 import type { Disk } from "./disk.ts";
-import { forkRun } from "./fork-requests.ts";
 import type { History } from "./history.ts";
 import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
@@ -95,6 +95,8 @@ export class Cluster {
   readonly marks = new Set<string>();
   /** Called for each mailed token. */
   onMail: (token: string) => void = () => {};
+  /** Called when a step forks its own run; returns the id of the fork. */
+  onFork: (life: ProcessLife, runId: string, id: string) => Promise<string> = () => never();
   /** Called for each warning of the library, in any process. */
   onWarning: (message: string) => void = () => {};
   /** Another version of the code is deployed; new processes run it. */
@@ -152,6 +154,7 @@ export class Cluster {
       random,
       faults: streamOf(seed, `${stream} faults`),
       skewMs: skews[index % Math.max(1, skews.length)] ?? 0,
+      ...(this.plan.busy === true ? { passing: this.#passing(streamOf(seed, `${stream} clock`)) } : {}),
       priority: schedule === "priorities" ? random.between(0, 9) : 0,
       warned: (message) => {
         this.#pairs.warned(name, message);
@@ -166,6 +169,17 @@ export class Cluster {
     this.lives[index] = life;
     if (count > 1) this.history.meet("a process began again");
     actor.boot(life);
+  }
+
+  /** Most reads of a clock take no time, some a few milliseconds, and while faults last a few outlive a lease. */
+  #passing(random: Random): () => number {
+    return () => {
+      const drawn = random.next();
+      if (drawn < 0.6) return 0;
+      if (drawn < 0.9995 || this.network.healed) return drawn < 0.8 ? 1 : 3;
+      this.history.meet("a lease that expired in the middle of a turn");
+      return 1.2 * this.plan.leaseMs;
+    };
   }
 
   #life(process: Process): ProcessLife {
@@ -279,7 +293,7 @@ export class Cluster {
         process.kill("killed by its own work");
         return never();
       },
-      fork: (runId, id) => forkRun(this, life, runId, { id }),
+      fork: (runId, id) => this.onFork(life, runId, id),
       workflow: (name) => life.flows.find((flow) => flow.name === name) as Workflow<unknown, unknown>,
       effect: (runId, info, value) => judgeEffect(this.history, this.history.run(runId), info, value),
       lookUp: (uncertain) => this.#lookUp(process, uncertain),

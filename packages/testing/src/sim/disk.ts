@@ -76,7 +76,7 @@ export class Disk {
   }
 
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
-    this.#history.leases.appended(process, request.locator, !this.full);
+    this.#history.leases.appended(process.name, request.locator, !this.full);
     if (this.full) {
       this.#history.meet("fault disk full");
       throw new DurableError("storage-full", "The disk is full.");
@@ -90,7 +90,7 @@ export class Disk {
     }
     const { locator, lease } = request;
     if (lease === null) this.#history.leases.released(locator, driverOf(JSON.parse(request.batch)));
-    else if (lease !== undefined) this.#history.leases.granted(process, locator, lease);
+    else if (lease !== undefined) this.#history.leases.granted(process.name, locator, lease);
     const landed = this.#history.applied(process.name, request);
     this.#blobs.landed(landed.run, request.blobs);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
@@ -149,7 +149,7 @@ export class Disk {
 
   async lease(process: Process, locator: string, claim: Claim): Promise<Lease | null> {
     const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs);
-    if (granted !== null) this.#history.leases.granted(process, locator, claim);
+    if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
     return granted;
   }
 

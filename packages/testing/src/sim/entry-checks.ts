@@ -37,7 +37,8 @@ export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): v
     const wrong =
       run.workflow === ""
         ? wrongRecord(entry, batch, earlier)
-        : (wrongSender(entry, batch) ??
+        : (strayField(entry) ??
+          wrongSender(entry, batch) ??
           wrongAttempt(entry, before) ??
           wrongStream(entry, earlier) ??
           (batch.outside ? null : wrongGroup(entry, seq, lineage)) ??
@@ -45,6 +46,12 @@ export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): v
     if (wrong !== null) history.violate("I8", `${where}: ${entry.kind} ${entry.key ?? ""} ${wrong}`);
   }
   if (!history.codeChanges) judgeOrder(history, where, entries, before.length);
+}
+
+/** Fields that an entry has only in memory. */
+function strayField(entry: WrittenEntry): string | null {
+  const found = ["seq", "outside"].find((field) => field in entry);
+  return found === undefined ? null : `has the field ${found}, which is not part of the format`;
 }
 
 function entryOf({ entry }: Placed): WrittenEntry {

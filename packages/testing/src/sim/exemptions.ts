@@ -4,6 +4,7 @@
  */
 
 import type { History } from "./history.ts";
+import { isStrange } from "./stranger-checks.ts";
 import { isOpen, type RunLog } from "./run-log.ts";
 
 /**
@@ -12,7 +13,7 @@ import { isOpen, type RunLog } from "./run-log.ts";
  * exempt once its parent has no driver.
  */
 export function isExempt(history: History, run: RunLog): boolean {
-  if (isStuck(history, run)) return true;
+  if (isStrange(run) || isStuck(history, run)) return true;
   const { above } = run;
   const lonely = !history.known.has(run.workflow) && above !== undefined;
   return lonely && (!isOpen(above) || isExempt(history, above));

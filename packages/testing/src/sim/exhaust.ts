@@ -31,7 +31,16 @@ export async function exhaust(
   faults: readonly NetworkFault[] = singleFaults,
 ): Promise<Exhausted> {
   // Readers and recorders send requests for as long as the simulation runs: too many to try each.
-  const quiet: Plan = { ...plan, rates: {}, actions: [], skews: [], only: [], readers: 0, records: 0 };
+  const quiet: Plan = {
+    ...plan,
+    rates: {},
+    actions: [],
+    skews: [],
+    only: [],
+    readers: 0,
+    records: 0,
+    strangers: 0,
+  };
   const calm = await simulate({ plan: quiet });
   const points = calm.requests;
   let cases = 0;

@@ -20,6 +20,7 @@ import { judgeFork } from "./fork-checks.ts";
 import type { AnswerAttempt, History } from "./history.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import { areOneStart, isEnd, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { judgeSwallowed } from "./rename-checks.ts";
 import { judgeRecords } from "./recorders.ts";
 import { judgeStreams } from "./stream-checks.ts";
 import type { Cluster } from "./cluster.ts";
@@ -39,6 +40,7 @@ export async function judge(cluster: Cluster): Promise<void> {
     judgeChildren(history, run);
     judgeAnswers(history, run, entries);
     judgeInheritance(history, run, entries);
+    if (history.codeChanges) judgeSwallowed(history, run);
     judgeFork(history, run);
     judgeOutput(cluster, run, await coldStart(cluster, run));
   }

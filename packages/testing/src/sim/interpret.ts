@@ -142,6 +142,7 @@ async function ask(
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.fallback ? { fallback: "no answer" } : {}),
     ...(node.checked ? { schema: answerSchema(environment, node.slowMs) } : {}),
+    ...(node.was === undefined ? {} : { was: node.was }),
     note: node.checked ? "checked" : "free",
   });
   if (node.mailed) await ctx.step(`mail ${node.name}`, () => environment.mail(wait.token));

@@ -3,8 +3,6 @@
  * write. Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import type { Process } from "./process.ts";
-
 /** A driver tries an append to a full disk a few times before it stops. */
 const refusalsInARow = 4;
 
@@ -26,10 +24,10 @@ export class LeaseNotes {
   }
 
   /** The storage has granted or extended a lease. */
-  granted(process: Process, locator: string, { owner, ttlMs }: { owner: string; ttlMs: number }): void {
+  granted(process: string, locator: string, { owner, ttlMs }: { owner: string; ttlMs: number }): void {
     const before = this.#leases.get(locator);
     if (before !== undefined && (before.until <= this.#now() || before.owner !== owner)) this.lost(locator);
-    this.#leases.set(locator, { owner, process: process.name, until: this.#now() + ttlMs });
+    this.#leases.set(locator, { owner, process, until: this.#now() + ttlMs });
   }
 
   /** The driver has released its lease, as it meant to. */
@@ -46,8 +44,8 @@ export class LeaseNotes {
   }
 
   /** Notes whether the disk accepted an append of this process. */
-  appended(process: Process, locator: string, accepted: boolean): void {
-    const name = `${process.name} ${locator}`;
+  appended(process: string, locator: string, accepted: boolean): void {
+    const name = `${process} ${locator}`;
     const refused = accepted ? 0 : (this.#refused.get(name) ?? 0) + 1;
     this.#refused.set(name, refused);
     if (refused >= refusalsInARow) this.#gaveUpAt.set(name, this.#now());

@@ -10,6 +10,7 @@ import { seeded } from "../random.ts";
 import type { Disk } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
+import { judgeTaken } from "./stranger-checks.ts";
 import type { RunLog } from "./run-log.ts";
 
 export interface NetworkOptions {
@@ -54,6 +55,7 @@ export class Network {
         }),
       lease: (locator, owner, ttlMs) => {
         process.leases(locator, ttlMs);
+        judgeTaken(process.history, process, process.history.latest(locator));
         return line.call("lease", () => disk.lease(process, locator, { owner, ttlMs }));
       },
       release: (locator, owner, quietMs) => {

@@ -10,6 +10,7 @@ import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
 import { inputFor } from "./input-checks.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import type { RunLog } from "./run-log.ts";
+import { isStrange } from "./stranger-checks.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
 
 /** Performs one action of the plan. */
@@ -50,7 +51,7 @@ export function performAction(cluster: Cluster, action: Action): void {
 async function interfere(cluster: Cluster, { kind, target }: Action): Promise<void> {
   const { history, lives } = cluster;
   const life = lives.at(-1) as ProcessLife;
-  const { runs } = history;
+  const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];
   if (run === undefined || !life.process.alive) return;
   const { app } = life;

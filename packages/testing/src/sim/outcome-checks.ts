@@ -6,6 +6,7 @@
 import { DurableError, type Outcome } from "@durable/core";
 import type { History } from "./history.ts";
 import { hasNewInput } from "./input-checks.ts";
+import { isMigrated } from "./rename-checks.ts";
 import { topOf, type RunLog } from "./run-log.ts";
 import type { Cluster } from "./cluster.ts";
 
@@ -21,8 +22,16 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
   const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
   if (error.code === "foreign-await") history.meet("a run blocked by a foreign await");
   if (error.code === "diverged" && !history.codeChanges) history.meet("a fork that does not fit its input");
+  if (isMisfit(cluster, run, error)) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
   if (!expected && !lied && !gone) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
   noteBlocked(cluster, runId, error);
+}
+
+/** Code that gives the old names of its waits fits the runs of the first version. */
+function isMisfit({ history, programs }: Cluster, run: RunLog | undefined, error: DurableError): boolean {
+  if (run === undefined || error.code !== "diverged" || run.tainted || run.deleted) return false;
+  const { compatible = false } = programs.find(({ name }) => name === run.workflow) ?? {};
+  return compatible && run.parent === null && isMigrated(history, run);
 }
 
 /**

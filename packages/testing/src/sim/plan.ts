@@ -6,13 +6,15 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { randomTree } from "./random-tree.ts";
-import { changedTree, type Tree } from "./tree.ts";
+import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
   readonly name: string;
   readonly tree: Tree;
   /** The same workflow in a later version of the code. */
   readonly changed: Tree;
+  /** The later version differs only in the names of waits, and gives the old names. */
+  readonly compatible?: boolean;
 }
 
 export interface RunPlan {
@@ -74,6 +76,8 @@ export interface Plan {
   readonly latencyMs: number;
   /** By how much the clock of each process is wrong. */
   readonly skews: readonly number[];
+  /** Time passes while processes compute, and sometimes more than a lease lasts; if missing, it stands still. */
+  readonly busy?: boolean;
   readonly rates: Rates;
   readonly actions: readonly Action[];
   readonly healAt: number;
@@ -87,6 +91,8 @@ export interface Plan {
   readonly readers?: number;
   /** Keys of a journal without a workflow, into which two processes record; no such journal if missing. */
   readonly records?: number;
+  /** Runs of a workflow that no worker has; none if missing. */
+  readonly strangers?: number;
   /**
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
@@ -107,7 +113,10 @@ export function planOf(seed: number): Plan {
   const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
     const size = random.between(5, random.pick([10, 20, 40]));
     const tree = randomTree(random, { calm, size, childName, foreign });
-    return { name: `flow-${i}`, tree, changed: changedTree(random, tree) };
+    const name = `flow-${i}`;
+    if (random.chance(0.75)) return { name, tree, changed: changedTree(random, tree) };
+    const compatible = random.chance(0.5);
+    return { name, tree, changed: renamedTree(tree, compatible), compatible };
   });
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
@@ -147,6 +156,8 @@ export function planOf(seed: number): Plan {
     readers: random.pick([0, 1]),
     records: random.chance(0.2) ? random.between(2, 5) : 0,
     privateChildren: random.chance(0.3),
+    busy: random.chance(0.15),
+    strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
 }
 

@@ -19,6 +19,8 @@ export interface ProcessParts {
   readonly skewMs: number;
   readonly priority: number;
   readonly died: () => void;
+  /** How much time passes when the process reads its clock; none if missing. */
+  readonly passing?: () => number;
   /** Called for each warning of the library. */
   readonly warned: (message: string) => void;
 }
@@ -57,7 +59,10 @@ export class Process implements Owner {
     this.#died = parts.died;
     const { scheduler } = parts;
     this.world = {
-      now: () => this.clock,
+      now: () => {
+        if (this.alive) scheduler.pass(parts.passing?.() ?? 0);
+        return this.clock;
+      },
       id: () => this.#id(),
       random: () => this.random.next(),
       timer: (ms, fire) => scheduler.after(ms, this, fire),
@@ -98,6 +103,11 @@ export class Process implements Owner {
   /** The time by its own clock. */
   get clock(): number {
     return Math.floor(this.scheduler.now + this.skewMs);
+  }
+
+  /** Its time when the event that runs now began. */
+  get clockAtTurn(): number {
+    return Math.floor(this.scheduler.turnAt + this.skewMs);
   }
 
   /** Notes that the process requests or extends a lease. */

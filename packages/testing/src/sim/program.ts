@@ -37,6 +37,8 @@ export interface Program {
   readonly rubbish?: unknown;
   /** Apps do not have it; the drivers of its parents run it. */
   readonly isPrivate?: boolean;
+  /** Runs of the first version fit the changed one. */
+  readonly compatible?: boolean;
   /** True when a run may end in failure. */
   readonly mayFail: boolean;
   /** What is wrong with this output of unchanged code, or null. */
@@ -52,7 +54,9 @@ export function treePrograms(flow: FlowPlan, { calm, privateChildren = false }: 
     // A version that no longer calls a child still has its code.
     const [one, other] = [tree ?? changed, changed ?? tree];
     if (one === undefined || other === undefined) return [];
-    return [{ ...treeProgram({ name, tree: one, changed: other }, calm), isPrivate: privateChildren }];
+    const { compatible = false } = flow;
+    const program = treeProgram({ name, tree: one, changed: other, compatible }, calm);
+    return [{ ...program, isPrivate: privateChildren }];
   });
   return [treeProgram(flow, calm), ...children];
 }
@@ -67,13 +71,14 @@ function collect(tree: Tree, found: (name: string, tree: Tree) => void): void {
   for (const inner of childrenOf(tree)) collect(inner, found);
 }
 
-function treeProgram({ name, tree, changed }: FlowPlan, calm: boolean): Program {
+function treeProgram({ name, tree, changed, compatible = false }: FlowPlan, calm: boolean): Program {
   const expected = calm ? JSON.stringify(calmOutput(tree)) : null;
   return {
     name,
     body: (code, environment) => bodyOf(code === "changed" ? changed : tree, environment),
     answer: (wait, count) => ({ value: answerTo(wait, count, calm) }),
     rubbish: "rubbish",
+    compatible,
     mayFail: !calm,
     judge: (output) =>
       expected === null || expected === JSON.stringify(output) ? null : `instead of ${expected}`,

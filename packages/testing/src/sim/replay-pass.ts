@@ -25,6 +25,8 @@ export class ReplayPass {
   readonly seen: string[] = [];
   /** The keys of those values. */
   readonly keys = new Set<string>();
+  /** The keys of all its calls. */
+  readonly called = new Set<string>();
   /** Branches that have not returned, by key prefix. */
   readonly #open = new Set<string>();
   readonly #lost = new Set<string>();

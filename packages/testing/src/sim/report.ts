@@ -61,6 +61,7 @@ function describeNode(tree: Tree): string {
     case "suspend": {
       const fallback = tree.fallback ? ", with a fallback" : "";
       const how = [
+        tree.was === undefined ? "" : `was "${tree.was}"`,
         tree.mailed ? "token mailed first" : "",
         tree.checked ? "with a schema" : "",
         tree.timeoutMs === null ? "" : `at most ${tree.timeoutMs} ms${fallback}`,

@@ -1,6 +1,6 @@
 /**
- * One heap of events for every process of a simulation. Time stands still while an event runs, and events of
- * the same moment fire in an order drawn from the seed.
+ * One heap of events for every process of a simulation. Time stands still while an event runs, unless the
+ * plan says otherwise, and events of the same moment fire in an order drawn from the seed.
  *
  * V1. One event at a time; everything it starts in this turn ends before the next one fires.
  * V2. Events of a dead process never fire; those of a paused one fire when it resumes.
@@ -40,6 +40,8 @@ export interface SchedulerOptions {
 
 export class Scheduler {
   now: number;
+  /** When the event that runs now began; `now` may have moved on since. */
+  turnAt: number;
   /** Events fired so far. */
   fired = 0;
   readonly #random: Random;
@@ -48,7 +50,7 @@ export class Scheduler {
   readonly #heap: Event[] = [];
 
   constructor(options: SchedulerOptions) {
-    this.now = options.start;
+    this.now = this.turnAt = options.start;
     this.#random = options.random;
     this.#changePoints = new Set(options.changePoints);
     this.#settled = options.settled;
@@ -85,7 +87,7 @@ export class Scheduler {
         this.#push(event);
         continue;
       }
-      this.now = Math.max(this.now, event.at);
+      this.now = this.turnAt = Math.max(this.now, event.at);
       fired += 1;
       this.fired += 1;
       if (owner !== null && this.#changePoints.has(this.fired)) owner.priority += 10;
@@ -95,6 +97,11 @@ export class Scheduler {
       await systemWorld.turn();
       if (this.#settled !== undefined) await this.#settled();
     }
+  }
+
+  /** Time passes while an event runs: work takes time, and a process may stall in the middle of it. */
+  pass(ms: number): void {
+    this.now += ms;
   }
 
   /** Skips time in which nothing happens; events due meanwhile fire late. */

@@ -150,6 +150,8 @@ function simplerSettings(plan: Plan): Partial<Plan>[] {
   if ((plan.warm ?? 0) > 0) simpler.push({ warm: 0 });
   if ((plan.readers ?? 0) > 0) simpler.push({ readers: 0 });
   if ((plan.records ?? 0) > 0) simpler.push({ records: 0 });
+  if ((plan.strangers ?? 0) > 0) simpler.push({ strangers: 0 });
+  if (plan.busy === true) simpler.push({ busy: false });
   if (plan.privateChildren === true) simpler.push({ privateChildren: false });
   if (plan.runs.some(({ starters }) => starters > 1))
     simpler.push({ runs: plan.runs.map((run) => ({ ...run, starters: 1 })) });

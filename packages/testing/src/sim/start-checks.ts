@@ -28,7 +28,8 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
     history.violate("I3", `${where} again after it read the outcome`);
   judgeEnds(history, process, pass, where);
   if (pass.isLost(key)) history.violate("I9", `${where}in a group that is already decided`);
-  if (process.clock >= process.leasedUntil(run.locator))
+  // The driver has checked its lease in this turn, in the middle of which the lease may expire.
+  if (process.clockAtTurn >= process.leasedUntil(run.locator))
     history.violate("I12", `${where} without a valid lease`);
   judgeAttempt(history, run, { process, where, body: { ...body, key, attempt, at } });
 }

@@ -51,6 +51,8 @@ export type Tree =
       readonly slowMs: number;
       /** A step mails the token before the workflow waits. */
       readonly mailed: boolean;
+      /** The name that it had in the first version of the code. */
+      readonly was?: string;
     }
   /** Awaits a bare timer, which is not from `ctx`, and then makes a step. */
   | { readonly kind: "foreign"; readonly name: string; readonly ms: number }
@@ -129,6 +131,16 @@ export function changedTree(random: Random, tree: Tree): Tree {
   if ((tree.kind === "parallel" || tree.kind === "race") && random.chance(0.15))
     return { ...tree, nodes: [...tree.nodes, extra] };
   return withChild(tree, at, changedTree(random, childrenOf(tree)[at] as Tree));
+}
+
+/** The tree in a later version of the code in which every wait has another name; `was` gives the old one. */
+export function renamedTree(tree: Tree, was: boolean): Tree {
+  if (tree.kind === "suspend")
+    return { ...tree, name: `new ${tree.name}`, ...(was ? { was: tree.name } : {}) };
+  return childrenOf(tree).reduce(
+    (renamed, child, at) => withChild(renamed, at, renamedTree(child, was)),
+    tree,
+  );
 }
 
 function changedLeaf(random: Random, tree: Tree, extra: Tree): Tree {

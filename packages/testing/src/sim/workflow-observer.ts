@@ -47,14 +47,18 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
     return { body, over };
   };
   return {
-    made: (ctx, key, result, method) => {
+    made: (ctx, counted, result, method) => {
       if (!(result instanceof Promise)) return;
+      // A renamed wait has its old key.
+      const { key = counted } = result as { key?: string };
+      pass.called.add(key);
       if (method === "stream") noteStream(history, run, key);
       const { token } = result as { token?: string };
       if (token !== undefined && token !== "") history.noteWait(namedBy(token), { runId, key, run });
       noteGiven(result, (what) => {
         if (!process.alive) return;
         pass.keys.add(key);
+        if (key !== counted) history.meet("a renamed wait that went on");
         pass.seen.push(`${key} = ${what} at ${ctx.now()}, ${ctx.random("seen").toFixed(4)}`);
         if (/^(parallel|race|map)$/.test(method)) pass.close(key);
         // A caller that only replays may read a record of changed code; it starts nothing and writes no step.

@@ -87,6 +87,23 @@ export const journalFaults: readonly Planted[] = [
     }),
   ],
   [
+    "read gives the head of the latest batch, or none",
+    "gives the first head",
+    (good) => {
+      const first = new Map<string, RunHead>();
+      return {
+        append: async (request) => {
+          await good.append(request);
+          if (request.position === 0) first.set(request.locator, request.head);
+        },
+        read: async (locator, from) => {
+          const head = first.get(locator);
+          return { ...(await good.read(locator, from)), ...(head && { head }) };
+        },
+      };
+    },
+  ],
+  [
     "read gives more than a thousand batches",
     "stops at a thousand",
     (good) => ({

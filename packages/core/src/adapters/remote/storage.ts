@@ -189,6 +189,7 @@ export class RemoteStorage implements Storage {
     return {
       length: state.length,
       deleted: state.deleted,
+      ...(!state.deleted && { head: state.head }),
       ...(note !== null && { blocked: note }),
       ...(bodies.length > 0 && { blobs: Object.fromEntries(await Promise.all(bodies)) }),
     };

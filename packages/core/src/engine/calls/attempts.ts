@@ -175,8 +175,8 @@ export class Attempts {
     return this.#engine.replay.record(this.#call.key)?.failures ?? 0;
   }
 
-  /** The recorded failure, as the workflow gets it. */
-  failure(error: Json): DurableError {
+  /** The recorded failure, as the workflow gets it. It names the run that failed, so that forks get the same error. */
+  failure({ error, seq }: { readonly error: Json; readonly seq: number }): DurableError {
     const { key, kind, where } = this.#call;
     const cause = decode(error, `error of ${where}`);
     const attempts = this.#failures + 1;
@@ -184,7 +184,7 @@ export class Attempts {
     const tries = attempts === 1 ? "" : ` after ${attempts} attempts`;
     return recordedError(
       "step-failed",
-      `${what} "${key}" of run ${this.#engine.journal.runId} failed${tries}: ${describeError(cause)}`,
+      `${what} "${key}" of run ${this.#engine.journal.runAt(seq)} failed${tries}: ${describeError(cause)}`,
       { cause, details: { key, attempts } },
     );
   }

@@ -20,7 +20,7 @@ import type { Closing, Scope } from "../scope.ts";
 /** Everything a call may ask of the engine that drives its run. A call keeps no state that the engine has. */
 export interface CallEngine {
   readonly world: World;
-  readonly journal: Pick<RunJournal, "runId" | "locator" | "nonce" | "state" | "seedAt">;
+  readonly journal: Pick<RunJournal, "runId" | "locator" | "nonce" | "state" | "seedAt" | "runAt">;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;

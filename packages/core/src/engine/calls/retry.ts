@@ -3,6 +3,7 @@
 import { toMs, type Duration } from "../../values/duration.ts";
 import { DurableError, FatalError, RetryError, show } from "../../values/errors.ts";
 import { limits } from "../../values/limits.ts";
+import { assertOptions } from "../../values/options.ts";
 
 /**
  * How often and when a failed attempt is repeated: 3 attempts, delays of 1 s doubling up to 60 s, full jitter
@@ -30,12 +31,14 @@ export interface RetryPolicy {
   readonly jitter: boolean;
 }
 
+const known = "attempts delay factor maxDelay jitter";
 let usual: RetryPolicy | undefined;
 
 /** Checks retry options and fills in the defaults. `where` is used in the error message. */
 export function retryPolicy(options: RetryOptions | false | undefined, where: string): RetryPolicy {
   // Made once, because most steps have no policy of their own.
   if (options === undefined) return (usual ??= retryPolicy({}, where));
+  assertOptions(options || {}, known, `${where}: its retry`);
   const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
   const count = options === false ? 1 : attempts;
   const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;

@@ -48,7 +48,7 @@ export interface StepOptions {
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = ["retry", "timeout", "input", "schema", "was", "onUncertain"];
+const known = "retry timeout input schema was onUncertain";
 
 export function step(
   engine: CallEngine,
@@ -97,7 +97,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
     } else if (settlement.kind === "step.failed") {
-      this.reject(this.#attempts.failure(settlement.error));
+      this.reject(this.#attempts.failure(settlement));
     }
   }
 

@@ -37,7 +37,7 @@ export interface StreamOptions {
   readonly was?: string | undefined;
 }
 
-const known = ["retry", "timeout", "input", "was"];
+const known = "retry timeout input was";
 
 export function stream(
   engine: CallEngine,
@@ -71,7 +71,7 @@ class StreamCall extends KeyedCall<StreamParts, unknown[]> {
   }
 
   protected answer(settlement: Settlement): void {
-    if (settlement.kind === "stream.failed") this.reject(this.#attempts.failure(settlement.error));
+    if (settlement.kind === "stream.failed") this.reject(this.#attempts.failure(settlement));
     if (settlement.kind === "stream.completed") this.outcome.resolve(this.#recorded(settlement));
   }
 

@@ -45,7 +45,7 @@ interface SuspendPlace {
   readonly own?: true;
 }
 
-const known = ["schema", "timeout", "fallback", "note", "was"];
+const known = "schema timeout fallback note was";
 
 export function suspend(
   engine: CallEngine,
@@ -116,7 +116,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
       this.outcome.resolve(decode(settlement.value, `fallback of ${this.where}`));
     } else {
-      this.reject(this.#expired());
+      this.reject(this.#expired(settlement.seq));
     }
   }
 
@@ -203,10 +203,10 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     this.engine.write({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
   }
 
-  #expired(): DurableError {
+  #expired(seq: number): DurableError {
     return recordedError(
       "suspend-expired",
-      `The ${this.where} expired without an answer. Catch this error, or give ctx.suspend a fallback.`,
+      `The suspend point "${this.key}" of run ${this.engine.journal.runAt(seq)} expired without an answer. Catch this error, or give ctx.suspend a fallback.`,
       { details: { key: this.key } },
     );
   }

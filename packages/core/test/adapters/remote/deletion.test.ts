@@ -53,6 +53,7 @@ describe("deletion", () => {
         batches: ["reborn", "reborn 1"],
         length: 2,
         deleted: false,
+        head: reborn,
       });
       await remote(bucket, { now: 65_000 }).rebuild();
       const old = await keysOf(bucket, `runs/${head.locator}/0/`);

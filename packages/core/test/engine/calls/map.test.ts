@@ -81,9 +81,7 @@ describe("ctx.map", () => {
       const note = (error: DurableError): void => void codes.push(`${error.code}: ${error.message}`);
       const tries: (() => Promise<unknown>)[] = [
         () => ctx.map(["a", "b", "a"], (_, item) => item, { key: (item) => item }),
-        ...["a/b", "a#2", "a[1]", "", "x".repeat(129), 7 as unknown as string].map(
-          (name) => () => ctx.map([1], (_, item) => item, { key: () => name }),
-        ),
+        () => ctx.map([1], (_, item) => item, { key: () => 7 as unknown as string }),
         () => ctx.map([1], (_, item) => item, { name: "a/b" }),
         () => ctx.map([1], (_, item) => item, { concurrency: 0 }),
       ];
@@ -93,7 +91,8 @@ describe("ctx.map", () => {
     const codes = outputOf(await runOf(on, flow)) as string[];
     expect(codes.map((text) => text.split(":")[0])).toEqual([
       "invalid-options",
-      ...Array.from({ length: 7 }, () => "invalid-name"),
+      "invalid-name",
+      "invalid-name",
       "invalid-options",
     ]);
     expect(codes[0]).toBe('invalid-options: Two items of ctx.map "map" have the key "a". Use unique keys.');

@@ -178,7 +178,8 @@ class Fuzz {
       blobs: blobsOf(names.slice(first)),
       from: first,
     };
-    const found = { ...reply, blobs: { ...reply.blobs }, from: reply.from ?? 0 };
+    const { head: _, ...rest } = reply;
+    const found = { ...rest, blobs: { ...reply.blobs }, from: reply.from ?? 0 };
     if (isDeepStrictEqual(found, expected)) return [];
     return [`${who} read ${JSON.stringify(found)}, expected ${JSON.stringify(expected)}`];
   }

@@ -1,0 +1,45 @@
+/**
+ * Checks on waits whose name differs between two versions of the code.
+ *
+ * I6. No answer is swallowed: the value of an answered wait reached a pass, or the run did not end.
+ * I8. A run fits code that gives the old names of its waits.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { History } from "./history.ts";
+import type { RunLog } from "./run-log.ts";
+
+/** Runs after the end of the simulation. */
+export function judgeSwallowed(history: History, run: RunLog): void {
+  if (run.status !== "completed" && run.status !== "failed") return;
+  const passes = history.passes.filter((pass) => pass.run === run);
+  const entries = history.entries(run);
+  for (const { kind, key = "", wait } of entries) {
+    // The engine asks about uncertain attempts itself.
+    if (kind !== "suspend.opened" || key.includes("/uncertain")) continue;
+    const answered = entries.some(
+      (entry) => entry.wait === wait && /^suspend\.(answered|resolved)$/.test(entry.kind),
+    );
+    const over = entries.some(
+      (entry) => entry.wait === wait && /^suspend\.(rejected|expired|closed)$/.test(entry.kind),
+    );
+    const got = passes.some((pass) => pass.keys.has(key) || pass.isLost(key));
+    if (answered && !over && !got && !isLastCalled(history, run, key))
+      history.violate("I6", `run ${run.runId} ended although its code never got the answer to ${key}`);
+  }
+}
+
+/** True when the pass that ended the run called the wait, and only did not wait for it. */
+function isLastCalled(history: History, run: RunLog, key: string): boolean {
+  const process = run.batches.at(-1)?.process;
+  const last = history.passes.findLast((pass) => pass.run === run && pass.process === process);
+  return last === undefined || last.called.has(key);
+}
+
+/** True when a run has been driven by the first version, then by the changed one, and not by turns. */
+export function isMigrated(history: History, run: RunLog): boolean {
+  const codes = history.passes.filter((pass) => pass.run === run).map(({ code }) => code);
+  const changed = codes.indexOf("changed");
+  return changed !== -1 && !codes.includes("first", changed);
+}
