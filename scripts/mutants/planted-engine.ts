@@ -40,20 +40,20 @@ const loop: readonly PlantedBug[] = [
     name: "parks-with-work-under-way",
     breaks: "engine.4",
     file: "engine/engine.ts",
-    find: "if (this.inFlight.idle && !this.#outbox.appending) return this.#rest();",
+    find: "if (this.#idleWork && !this.#outbox.appending) return this.#rest();",
     replace: "if (!this.#outbox.appending) return this.#rest();",
     why: "The loop parks the run while work is still running.",
   },
   {
     name: "blocked-run-writes",
-    breaks: "engine.5",
+    breaks: "engine.6",
     file: "engine/engine.ts",
     find: "    this.#outbox.keepAttempts();\n",
     replace: "",
     also: [
       {
         file: "engine/engine.ts",
-        find: "if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
+        find: "if (this.#stop !== null || this.#abandoned || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
         replace: "if (this.#stop !== null) return;",
       },
     ],
@@ -137,8 +137,8 @@ const outbox: readonly PlantedBug[] = [
     name: "riders-go-last",
     breaks: "outbox.2",
     file: "engine/outbox.ts",
-    find: "const facts = [...this.#withNext, ...this.#take()];",
-    replace: "const facts = [...this.#take(), ...this.#withNext];",
+    find: "const ready = [...this.#withNext, ...this.#ready()];",
+    replace: "const ready = [...this.#ready(), ...this.#withNext];",
     why: "The opening entry of a group comes after the entries of its branches.",
   },
   {
@@ -154,8 +154,8 @@ const outbox: readonly PlantedBug[] = [
     name: "timers-overtake-verdicts",
     breaks: "outbox.3",
     file: "engine/outbox.ts",
-    find: "this.#inFlight.judging",
-    replace: "false",
+    find: "!(pending && settles && !isVerdict(fact))",
+    replace: "true",
     why: "A timer is written before the check of an earlier answer is recorded.",
   },
   {
@@ -181,9 +181,9 @@ const hold: readonly PlantedBug[] = [
     name: "lease-decides",
     breaks: "lease.1",
     file: "adapters/memory.ts",
-    find: "if (gone || (kept?.batches.length ?? 0) !== position)",
+    find: "if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     replace:
-      "if (gone || ((kept?.batches.length ?? 0) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
+      "if (gone || ((kept === undefined ? 0 : lengthOf(kept)) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
     why: "A driver with the lease may append at any position.",
   },
   {

@@ -6,9 +6,9 @@ const journal: readonly PlantedBug[] = [
     name: "look-not-taken-in",
     breaks: "journal.1",
     file: "journal/journal.ts",
-    find: "return this.#alone(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
+    find: "return this.#turns.take(async () => (await this.#tail()).flatMap(({ entries }) => entries));",
     replace:
-      "return this.#alone(async () => { if (this.position > 0) { await this.#storage.read(this.locator, this.position); return []; } return (await this.#tail()).flatMap(({ entries }) => entries); });",
+      "return this.#turns.take(async () => { if (this.position > 0) { await this.#storage.read(this.locator, this.position); return []; } return (await this.#tail()).flatMap(({ entries }) => entries); });",
     why: "After a wake-up the new entries are read, but not added to the journal in memory.",
   },
   {
@@ -27,7 +27,7 @@ const journal: readonly PlantedBug[] = [
   {
     name: "two-appends-in-flight",
     breaks: "journal.2",
-    file: "journal/journal.ts",
+    file: "values/turns.ts",
     find: "const result = this.#last === null ? work() : this.#last.then(work);",
     replace: "const result = work();",
     why: "Reads and appends of one journal overlap, so its own batch may be added to it twice.",
@@ -96,8 +96,8 @@ const journal: readonly PlantedBug[] = [
     name: "shrunken-journal-taken",
     breaks: "journal.6",
     file: "journal/journal.ts",
-    find: "if (length < this.position) throw regressed(this.runId, this.position);\n    if (this.position + batches.length !== length)",
-    replace: "if (length >= this.position && this.position + batches.length !== length)",
+    find: "if (length < this.position) throw regressed(this.runId, this.position);",
+    replace: "if (length < this.position) return [];",
     why: "A journal that lost acknowledged batches is driven as if nothing had happened.",
   },
 ];
@@ -173,15 +173,15 @@ const lineage: readonly PlantedBug[] = [
   {
     name: "fork-reads-all-of-its-parent",
     breaks: "lineage.1",
-    file: "journal/journal.ts",
-    find: "batches: batches.slice(0, length),",
+    file: "journal/ancestors.ts",
+    find: "batches: batches.slice(0, length - from),",
     replace: "batches,",
     why: "A fork sees entries that its parent wrote after the fork was made.",
   },
   {
     name: "ancestors-on-two-lines",
     breaks: "lineage.2",
-    file: "journal/journal.ts",
+    file: "journal/ancestors.ts",
     find: "let seq = base;",
     replace: "let seq = 0;",
     why: "The entries of an ancestor that is itself a fork are numbered from 1 again.",
@@ -201,9 +201,9 @@ const memory: readonly PlantedBug[] = [
     name: "refused-append-changes-head",
     breaks: "memory.1",
     file: "adapters/memory.ts",
-    find: "    if (gone || (kept?.batches.length ?? 0) !== position)",
+    find: "    if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     replace:
-      "    if (kept !== undefined) kept.head = head;\n    if (gone || (kept?.batches.length ?? 0) !== position)",
+      "    if (kept !== undefined) kept.head = head;\n    if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     why: "A refused append has already replaced the head.",
   },
   {
@@ -218,8 +218,8 @@ const memory: readonly PlantedBug[] = [
     name: "blobs-of-nobody",
     breaks: "memory.3",
     file: "adapters/memory.ts",
-    find: "if (--blob.runs === 0) this.#blobs.delete(name);",
-    replace: "blob.runs -= 1;",
+    find: "if (blob !== undefined && --blob.runs === 0) this.#blobs.delete(name);",
+    replace: "if (blob !== undefined) blob.runs -= 1;",
     why: "A blob stays although no run names it.",
     seenBy: {
       test: "packages/core/test/adapters/memory.test.ts",
@@ -230,7 +230,7 @@ const memory: readonly PlantedBug[] = [
     name: "blobs-go-with-their-first-run",
     breaks: "memory.3",
     file: "adapters/memory.ts",
-    find: "if (--blob.runs === 0) this.#blobs.delete(name);",
+    find: "if (blob !== undefined && --blob.runs === 0) this.#blobs.delete(name);",
     replace: "this.#blobs.delete(name);",
     why: "A blob is deleted with the first of the runs that name it.",
     seenBy: {

@@ -86,7 +86,7 @@ export interface App {
  * of them.
  */
 export function createApp(options: AppOptions): App {
-  assertOptions(options, [...hostOptions, "workflows"], "createApp");
+  assertOptions(options, `${hostOptions} workflows`, "createApp");
   const definitions = new Map<string, Definition>();
   for (const { name, definition } of options.workflows) {
     if (definitions.has(name)) {
@@ -122,7 +122,7 @@ const unknownPage = 100;
 const sweepStarts = 50;
 
 async function sweep(host: Host, workflow: readonly string[], options: SweepOptions): Promise<Sweep> {
-  assertOptions(options, ["limit", "concurrency"], "app.sweep");
+  assertOptions(options, "limit concurrency", "app.sweep");
   const { limit = 1_000, concurrency = 16 } = options;
   const dueAt = host.world.now();
   const { runs } = await listRuns(host, { dueAt, workflow, limit });

@@ -73,7 +73,7 @@ export class Run<Output = unknown, Input = unknown> {
    * only an answer from outside can help, rejects with code `suspended`, or waits on with `{ wait: true }`.
    */
   async result(options: { readonly wait?: boolean | undefined } = {}): Promise<Output> {
-    assertOptions(options, ["wait"], "run.result");
+    assertOptions(options, "wait", "run.result");
     for (let known: RunJournal | null = null, looks = 0; ; looks++) {
       const { outcome, journal }: Driven = await this.#next(known);
       known = journal;
@@ -105,7 +105,7 @@ export class Run<Output = unknown, Input = unknown> {
 
   /** All entries of a chapter that the run can see, inherited ones included, with decoded values. */
   async entries(options: ChapterOptions = {}): Promise<RunEntry[]> {
-    assertOptions(options, ["chapter"], "run.entries");
+    assertOptions(options, "chapter", "run.entries");
     const journal = await openRun(this.#host, this.id, options.chapter);
     return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
   }
@@ -208,7 +208,7 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, ["id", "drive"], `The start of "${definition.name}"`);
+  assertOptions(given, "id drive", `The start of "${definition.name}"`);
   const { id, drive = true } = given;
   if (!drive) {
     const { journal, created } = await create(host, definition, input, { id, takeLease: false });

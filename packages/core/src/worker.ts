@@ -54,7 +54,7 @@ const restMs = 60_000;
 /** After this time a suspect no longer keeps other runs from being taken. */
 const aloneMs = 60_000;
 
-const workerOptions = ["concurrency", "interval", "maxStarts", "drain", "onStop", "onDrive"];
+const workerOptions = "concurrency interval maxStarts drain onStop onDrive";
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {

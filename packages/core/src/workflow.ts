@@ -83,7 +83,7 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, [...workflowOptions, "input"], `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input`, `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
@@ -93,7 +93,7 @@ export function durable(
   return bind(definition, options);
 }
 
-const workflowOptions = [...hostOptions, "version"];
+const workflowOptions = `${hostOptions} version`;
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
   const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
@@ -102,7 +102,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, ["id"], `The run of "${definition.name}"`);
+      assertOptions(given, "id", `The run of "${definition.name}"`);
       return advance(
         host,
         definition,

@@ -202,13 +202,13 @@ describe("replayGolden: a run that is parked", () => {
 describe("replayGolden: what cannot be replayed", () => {
   test("a missing workflow, a newer journal, a newer file, and a file that is not a journal", async () => {
     const journal = await recorded(reviewed);
-    const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 3 })) };
+    const newer = { ...journal, batches: journal.batches.map((batch) => ({ ...(batch as object), v: 4 })) };
     const damaged = { ...journal, batches: [...journal.batches, "{"] };
     const { journals } = await replayGolden(
       [
         { ...journal, workflow: "another name" },
         newer,
-        { ...journal, format: 3 },
+        { ...journal, format: 4 },
         damaged,
         { ...journal, batches: [] },
         { ...journal, runId: "another" },
@@ -226,7 +226,7 @@ describe("replayGolden: what cannot be replayed", () => {
       "corrupt",
     ]);
     expect(journals[0]?.message).toMatch(/belongs to workflow "article", which is not known here/);
-    expect(journals[1]?.message).toMatch(/Batch 0 of run .* has format 3, but this build reads only up to 2/);
+    expect(journals[1]?.message).toMatch(/Batch 0 of run .* has format 4, but this build reads only up to 3/);
     expect(journals[3]?.message).toMatch(/Batch 4 of run a-1 was not written by this library/);
   });
 });

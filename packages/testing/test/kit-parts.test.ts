@@ -40,6 +40,27 @@ describe("checks", () => {
       [/"s" has 2/, /"c" has 2/],
     ],
     [
+      "a key settled once in each chapter",
+      sound.toSpliced(
+        7,
+        0,
+        batch("c.1", { kind: "run.continued" }),
+        batch("c.2", { kind: "step.failed", key: "x" }),
+      ),
+      [],
+    ],
+    [
+      "a key settled twice in the second chapter",
+      sound.toSpliced(
+        7,
+        0,
+        batch("c.1", { kind: "run.continued" }),
+        batch("c.2", { kind: "step.failed", key: "x" }),
+        batch("c.3", { kind: "step.completed", key: "x" }),
+      ),
+      [/"x" has 2/],
+    ],
+    [
       "one write id twice",
       sound.toSpliced(7, 0, batch("a.3", { kind: "step.failed", key: "y" })),
       [/one write id/],

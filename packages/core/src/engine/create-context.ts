@@ -52,7 +52,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
-      assertOptions(options, [...groupOptions, "concurrency", "mode"], "ctx.parallel");
+      assertOptions(options, "name concurrency mode", "ctx.parallel");
       const group = groupOf("parallel", branches, options, branch);
       const { names } = group;
       const shape = (results: readonly unknown[]): unknown =>
@@ -60,22 +60,22 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       return parallel(engine, scope, { ...group, shape });
     },
     race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) => {
-      assertOptions(options, groupOptions, "ctx.race");
+      assertOptions(options, "name", "ctx.race");
       return race(engine, scope, groupOf("race", branches, options, branch));
     },
     child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
-      assertOptions(options, groupOptions, "ctx.child");
+      assertOptions(options, "name", "ctx.child");
       const { definition, name } = checkedChild(workflow);
       const where = `input of child "${name}" of run ${engine.journal.runId}`;
       const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
       return child(engine, { scope, name: options.name ?? name }, given);
     },
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
-      assertOptions(options, [...groupOptions, "key", "concurrency"], "ctx.map");
+      assertOptions(options, "name key concurrency", "ctx.map");
       return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
     },
     sleep: (until: Duration | Date, options: GroupOptions = {}) => {
-      assertOptions(options, groupOptions, "ctx.sleep");
+      assertOptions(options, "name", "ctx.sleep");
       return sleep(engine, scope, until, options.name ?? "sleep");
     },
     continueAs: parts.continueAs,
@@ -85,8 +85,6 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
   };
   return context as unknown as Context;
 }
-
-const groupOptions = ["name"];
 
 type AnyChild = { readonly name: string; readonly definition: Definition };
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;

@@ -25,7 +25,6 @@ import {
   abortReason,
   endOf,
   isParked,
-  missedAnswer,
   parkOf,
   type Driving,
   type ReplayEnd,
@@ -331,9 +330,8 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** A run that is already parked until the same time needs no second entry. */
   async #park(alone: boolean): Promise<void> {
-    const missed = missedAnswer(this);
-    if (missed !== null) return this.block(missed);
-    const park = parkOf(this.timers.stops());
+    const park = parkOf(this);
+    if (park instanceof DurableError) return this.block(park);
     if (alone && isParked(this.journal, park)) return this.#end({ kind: "suspended" });
     await this.#outbox.append(park);
   }

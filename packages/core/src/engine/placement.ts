@@ -36,7 +36,7 @@ export class Placement {
     if (owner === undefined || owner.step === null || owner.runId !== this.#runId) return;
     throw new DurableError(
       "wrong-context",
-      `${what} was called inside "${owner.step}" of run ${this.#runId}. A step's work does not run on replay, so it must not use ctx: call a plain function there, or move this call out of the step.`,
+      `${what} was called inside "${owner.step}" of run ${this.#runId}. On replay that work does not run: move the call out of the step.`,
       { details: { step: owner.step } },
     );
   }

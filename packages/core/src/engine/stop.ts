@@ -15,6 +15,7 @@ import type { Children } from "./child-runs.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
+import type { Timers } from "./timers.ts";
 
 /** Why a drive ended. The outcome of the run is in the journal. `continued`: the next chapter has begun. */
 export type Stop =
@@ -97,16 +98,19 @@ export interface AdvanceOptions {
   readonly alone?: boolean | undefined;
 }
 
+interface Answerable {
+  readonly journal: RunJournal;
+  readonly replay: Replay;
+  readonly calls: CallRegistry;
+}
+
 type Park = Fact<Json> & { kind: "run.suspended" };
 
-export function parkOf({
-  wakeAt,
-  recheckAt,
-}: {
-  readonly wakeAt: number | null;
-  readonly recheckAt: number | null;
-}): Park {
-  return { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) };
+/** The park of a run that only waits, or `diverged` if an answer is there that it has not reached. */
+export function parkOf(run: Answerable & { readonly timers: Pick<Timers, "stops"> }): Park | DurableError {
+  const { wakeAt, recheckAt } = run.timers.stops();
+  const park = { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) } as const;
+  return missedAnswer(run) ?? park;
 }
 
 /** True when the journal already has this park. */
@@ -115,15 +119,7 @@ export function isParked({ state }: RunJournal, { wakeAt, look }: Park): boolean
 }
 
 /** The end of the run as a fact, or `diverged` if the code did not reach an open wait. */
-export function endOf(
-  finish: Finish,
-  run: {
-    readonly journal: RunJournal;
-    readonly replay: Replay;
-    readonly calls: CallRegistry;
-    readonly world: World;
-  },
-): EndFact | DurableError {
+export function endOf(finish: Finish, run: Answerable & { readonly world: World }): EndFact | DurableError {
   const { runId } = run.journal;
   const unreached = (key: string): boolean => isUnreached(run, key);
   const vanished = run.journal.state
@@ -141,7 +137,7 @@ export function endOf(
 }
 
 /** The code has not called this key, and no lost branch explains it. */
-function isUnreached(run: { readonly replay: Replay; readonly calls: CallRegistry }, key: string): boolean {
+function isUnreached(run: Answerable, key: string): boolean {
   return !run.replay.isCalled(key) && !run.calls.isClosed(key);
 }
 
@@ -149,11 +145,7 @@ function isUnreached(run: { readonly replay: Replay; readonly calls: CallRegistr
  * The answered wait that a run with nothing else to do has not reached: its name was changed, or its call removed.
  * Parked, the run would keep the answer for ever.
  */
-export function missedAnswer(run: {
-  readonly journal: RunJournal;
-  readonly replay: Replay;
-  readonly calls: CallRegistry;
-}): DurableError | null {
+function missedAnswer(run: Answerable): DurableError | null {
   const waits = run.journal.state.openWaits({ answered: true });
   const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
   if (missed === undefined || run.calls.mayGoOn) return null;

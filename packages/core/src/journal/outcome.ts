@@ -2,6 +2,7 @@
 
 import { decode } from "../values/codec/decode.ts";
 import { DurableError, describeError, type ErrorCode } from "../values/errors.ts";
+import { defined } from "../values/defined.ts";
 import type { Leftovers } from "./entry.ts";
 import type { RunJournal } from "./journal.ts";
 import { nameOf } from "./keys.ts";
@@ -109,11 +110,7 @@ function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): Su
 
 /** The fields are absent where nothing was left. */
 function leftoversOf({ orphans, abandoned, unawaited }: Leftovers): Leftovers {
-  return {
-    ...(orphans === undefined ? {} : { orphans }),
-    ...(abandoned === undefined ? {} : { abandoned }),
-    ...(unawaited === undefined ? {} : { unawaited }),
-  };
+  return defined({ orphans, abandoned, unawaited }) as Leftovers;
 }
 
 function runError(runId: string, error: unknown): DurableError {

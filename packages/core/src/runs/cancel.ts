@@ -15,8 +15,7 @@ import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
-import type { ListPage } from "../ports/storage.ts";
-import { listRuns, newNonce, openJournal } from "./lookup.ts";
+import { headsBelow, newNonce, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
@@ -59,16 +58,9 @@ export async function deleteRun(host: Host, { runId, locator }: RunJournal): Pro
 
 /** All children of a run, also those of earlier chapters. Its forks have the same parent, and are none of them. */
 async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
-  const children: RunJournal[] = [];
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: ListPage = await listRuns(host, { parent: runId, cursor });
-    for (const { locator } of page.runs) {
-      const journal = await openJournal(host, locator);
-      if (journal?.childOf?.runId === runId) children.push(journal);
-    }
-    cursor = page.next;
-  }
-  return children;
+  const heads = [...(await headsBelow(host, runId)).values()];
+  const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
+  return journals.filter((journal) => journal !== null).filter(({ childOf }) => childOf?.runId === runId);
 }
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */

@@ -10,6 +10,7 @@ import type { Definition } from "../engine/definition.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Finish } from "../engine/stop.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import { decode } from "../values/codec/decode.ts";
 import { encode, encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
@@ -24,13 +25,13 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   if (child !== undefined) {
     throw new DurableError(
       "open-child",
-      `Run ${runId} cannot continue as a new chapter while its child "${child}" has not ended. Await the child first, or start it in a ctx.race that it loses.`,
+      `Run ${runId} cannot begin a chapter before its child "${child}" has ended. Await the child first.`,
       { details: { key: child } },
     );
   }
-  // Encoded at once, so that later changes to the value have no effect, and a value that cannot be kept throws here.
-  encode(input, `input of the next chapter of run ${runId}`);
-  return encodeInput(definition, input).then(
+  // Copied at once, so that later changes to the value have no effect, and a value that cannot be kept throws here.
+  const where = `input of the next chapter of run ${runId}`;
+  return encodeInput(definition, decode(encode(input, where), where)).then(
     (json) =>
       beginning(journal, definition, {
         input: json,

@@ -167,7 +167,7 @@ export async function advanceRun(
   runId: string,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, ["patience", "signal", "maxStarts", "alone"], "app.advance");
+  assertOptions(options, "patience signal maxStarts alone", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
   if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);

@@ -17,9 +17,8 @@ import { DurableError, describeError } from "../values/errors.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
-import type { ListPage, RunHead } from "../ports/storage.ts";
-import { limits } from "../values/limits.ts";
-import { listRuns } from "./lookup.ts";
+import type { RunHead } from "../ports/storage.ts";
+import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
@@ -143,7 +142,7 @@ export class Execution implements Parked {
   /** From one list of all children, made once per drive. */
   async #headOf(child: string): Promise<RunHead | undefined> {
     if (this.journal.state.openChildren().length <= fewChildren) return undefined;
-    this.#heads ??= childHeads(this.#host, this.journal.runId);
+    this.#heads ??= headsBelow(this.#host, this.journal.runId);
     return (await this.#heads).get(child);
   }
 
@@ -193,16 +192,6 @@ export class Execution implements Parked {
   }
 }
 
-async function childHeads(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
-  const heads = new Map<string, RunHead>();
-  for (let cursor: string | null | undefined; cursor !== null;) {
-    const page: ListPage = await listRuns(host, { parent, cursor, limit: limits.listPage });
-    for (const head of page.runs) heads.set(head.runId, head);
-    cursor = page.next;
-  }
-  return heads;
-}
-
 /** Calls the function. Its result is encoded at once, so that later changes to the value have no effect. */
 async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
   const where = `of run ${ctx.runId}`;
@@ -225,7 +214,7 @@ function unhandled(runId: string, error: unknown): DurableError {
   const what = step === null ? "its code" : `"${step}"`;
   return new DurableError(
     "unhandled-rejection",
-    `Run ${runId} cannot continue: an error in ${what} was not caught: ${describeError(error)}. Await the promise where it is made, or catch its error; then advance the run again.`,
+    `Run ${runId} cannot continue: an error in ${what} was not caught: ${describeError(error)}. Await or catch it; then advance the run again.`,
     { cause: error, details: { step } },
   );
 }

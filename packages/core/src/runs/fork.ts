@@ -36,7 +36,7 @@ export interface ForkOptions<Input = unknown> extends Places {
   readonly id?: string | undefined;
 }
 
-const forkOptions = ["from", "after", "edit", "input", "label", "id", "chapter"];
+const forkOptions = "from after edit input label id chapter";
 
 type Forked = Fact<Json> & { readonly kind: "run.forked" };
 

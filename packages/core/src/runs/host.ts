@@ -45,17 +45,7 @@ export interface HostOptions {
 }
 
 /** The names of the options that workflows and apps share. */
-export const hostOptions = [
-  "storage",
-  "secret",
-  "encryption",
-  "patience",
-  "linger",
-  "lease",
-  "waitUntil",
-  "warm",
-  "world",
-];
+export const hostOptions = "storage secret encryption patience linger lease waitUntil warm world";
 
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;

@@ -7,7 +7,8 @@ import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
-import type { ListPage, ListQuery } from "../ports/storage.ts";
+import { limits } from "../values/limits.ts";
+import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
 import { assertOptions } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
 import { fits } from "../values/schema.ts";
@@ -40,11 +41,22 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-const queryOptions = ["workflow", "status", "parent", "dueAt", "limit", "cursor"];
+const queryOptions = "workflow status parent dueAt limit cursor";
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");
   return (await host.storage()).list(query);
+}
+
+/** The heads of all children and forks of a run, by id. */
+export async function headsBelow(host: Host, parent: string): Promise<ReadonlyMap<string, RunHead>> {
+  const heads = new Map<string, RunHead>();
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page: ListPage = await listRuns(host, { parent, cursor, limit: limits.listPage });
+    for (const head of page.runs) heads.set(head.runId, head);
+    cursor = page.next;
+  }
+  return heads;
 }
 
 export function definitionOf(host: Host, journal: RunJournal): Definition {

@@ -44,7 +44,7 @@ export async function* readStream(
   name: string,
   options: ReadOptions = {},
 ): AsyncGenerator<StreamEvent, void, undefined> {
-  assertOptions(options, ["from", "attempt", "signal"], "run.stream");
+  assertOptions(options, "from attempt chapter signal", "run.stream");
   const { from = 0, attempt = 1, signal } = options;
   if (!Number.isInteger(from) || from < 0 || !Number.isInteger(attempt) || attempt < 1) {
     throw new DurableError(

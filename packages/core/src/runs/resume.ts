@@ -85,7 +85,7 @@ async function find(
   token: string,
   { value, options }: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
-  assertOptions(options, ["id"], "The answer to a suspend point");
+  assertOptions(options, "id", "The answer to a suspend point");
   const named = await verified(host, token);
   if (named === null) return null;
   const { locator, wait } = named;

@@ -51,7 +51,7 @@ interface Working {
 }
 
 type Kind = "step" | "stream";
-const recordOptions = ["input", "signal", "schema"];
+const recordOptions = "input signal schema";
 type Settled = Extract<Entry, { kind: "step.completed" | "stream.completed" }>;
 
 /**

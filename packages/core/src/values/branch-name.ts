@@ -17,10 +17,8 @@ export function branchName(text: string): string {
   const name = text.replaceAll(/[%#/[\]\p{Cc}\p{Cs}]/gu, escaped);
   if (name === "") return "%";
   if (name.length <= limits.nameLength) return name;
-  // Without an escape or a surrogate pair that the cut would leave incomplete.
-  const start = name
-    .slice(0, limits.nameLength - digestLength - 2)
-    .replace(/(%[\dA-F]?|%u[\dA-F]{0,3}|\p{Cs})$/u, "");
+  // Whole characters up to the first escape: 48 of them take 96 places at most.
+  const [start] = /^[^%]{0,48}/u.exec(name) ?? [""];
   // Of the escaped text, because in UTF-8 all halves of surrogate pairs are the same character.
   return `${start}%~${digest(digestLength, "branch", name)}`;
 }

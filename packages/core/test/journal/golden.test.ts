@@ -1,26 +1,17 @@
-import { copyFileSync, globSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
-import { createApp, durable, Journal, MemoryStorage, type FactKind } from "@durable/core";
+import { Journal, MemoryStorage, type FactKind } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
-import { SqliteStorage } from "@durable/core/sqlite";
-import {
-  recordGolden,
-  replayGolden,
-  virtualWorld,
-  type GoldenJournal,
-  type GoldenOptions,
-} from "@durable/testing";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { replayGolden, virtualWorld, type GoldenJournal, type GoldenOptions } from "@durable/testing";
+import { describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/journal/batch.ts";
 import type { Tag } from "../../src/values/codec/tags.ts";
-import { migrations } from "../../src/adapters/sqlite/schema.ts";
 import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
+import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
 import { sumOf } from "./support/golden-sums.ts";
-import { tempFolder } from "../support/sqlite-temp.ts";
 
 const folder = fileURLToPath(new URL("./golden/", import.meta.url));
 const files = globSync(`${folder}*.json`).toSorted();
@@ -28,7 +19,7 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2];
+const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,
@@ -97,16 +88,17 @@ describe("H54 journals of every format", () => {
     const text = JSON.stringify([...all.values()]);
     const first = ["orphans", "edits", "answerId", "ancestors", "took", "attempt", "outside", "label"];
     const second = ["blobs", "children", "childOf", "look", "chunks", "stream"];
-    const fields = [...first, ...second];
+    const third = ["nonce", "chapter", "first", "head", "above", "from", "abandoned", "unawaited"];
+    const fields = [...first, ...second, ...third];
     const missing = [
-      ...[1, 2].filter((format) => !text.includes(`{"v":${format},`)),
+      ...[1, 2, 3].filter((format) => !text.includes(`{"v":${format},`)),
       ...["sealed", "+"].filter((tag) => !text.includes(`"$":"${tag}"`)),
       ...["@", "*"].filter((tag) => !text.includes(`"$":"${tag}`)),
       ...Object.keys(kinds).filter((kind) => !text.includes(`"kind":"${kind}"`)),
       ...Object.keys(tags).filter((tag) => !text.includes(`"$":"${tag}"`)),
     ];
     expect([...missing, ...fields.filter((field) => !text.includes(`"${field}":`))]).toEqual([]);
-    expect(files.length).toBeGreaterThanOrEqual(32);
+    expect(files.length).toBeGreaterThanOrEqual(48);
   });
 
   test("are as they were when they were made: what another build wrote cannot be made again", () => {
@@ -201,70 +193,5 @@ describe("H54 journals of every format", () => {
     const { ancestors: _, ...orphaned } = journals.get("forked-of-forked")!;
     const report = await replayGolden([headless, orphaned], { against: goldenFlows, report: true });
     expect(report.journals.map(({ verdict }) => verdict)).toEqual(["corrupt", "corrupt"]);
-  });
-});
-
-const versions = migrations.map((_, n) => n + 1);
-
-test("H54 there is a file of every schema: golden-make.ts makes the newest", () => {
-  const found = globSync(`${folder}schema-*.db`).map((file) => basename(file));
-  expect(found.toSorted()).toEqual(versions.map((version) => `schema-${version}.db`));
-});
-
-describe.each(versions)("H54 a file of schema %i", (version) => {
-  /** A copy: opening a file may bring it up to date. */
-  function opened(): SqliteStorage {
-    const temp = tempFolder();
-    copyFileSync(`${folder}schema-${version}.db`, temp.path);
-    const database = new DatabaseSync(temp.path, { readOnly: true });
-    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
-    database.close();
-    const storage = new SqliteStorage(temp.path);
-    onTestFinished(async () => {
-      await storage.close();
-      temp.remove();
-    });
-    return storage;
-  }
-
-  test("opens, lists its runs, and its journals replay", async () => {
-    const storage = opened();
-    const { runs } = await storage.list();
-    expect(runs.map(({ runId, status }) => `${runId} ${status}`).toSorted()).toEqual([
-      ...(version < 3 ? [] : ["sqlite-blobs suspended"]),
-      "sqlite-failed failed",
-      "sqlite-fork suspended",
-      "sqlite-parked suspended",
-    ]);
-    const recorded = await Promise.all(runs.map(({ runId }) => recordGolden(storage, runId)));
-    const { ok } = await replayGolden(recorded, { against: goldenFlows });
-    expect(ok).toBe(true);
-    expect(recorded.filter(({ blobs }) => blobs !== undefined)).toHaveLength(version < 3 ? 0 : 1);
-  });
-
-  test("takes a run whose values are cut into blobs, and gives them back", async () => {
-    const storage = opened();
-    const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
-    const pages = Array.from({ length: 40 }, (_, n) => `page ${n} `.repeat(400));
-    const book = durable("book", (ctx) => ctx.step("write", () => pages));
-    const host = { storage, world, secret: "any" };
-    await world.run(book.with(host).run(undefined, { id: "book" }));
-    const { locator } = (await storage.list({ workflow: "book" })).runs[0]!;
-    expect(Object.keys((await storage.read(locator)).blobs ?? {}).length).toBeGreaterThan(1);
-    expect(await book.with(host).get("book").outcome()).toMatchObject({ status: "completed", output: pages });
-    await storage.delete(locator);
-    expect(await storage.read(locator)).toEqual({ batches: [], length: 0, deleted: false });
-  });
-
-  test("takes an answer to a run that was parked in it, and the run ends", async () => {
-    const storage = opened();
-    const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
-    const app = createApp({ storage, world, secret: "any", workflows: goldenFlows });
-    const parked = await app.get("sqlite-parked").outcome();
-    const token = parked.status === "suspended" ? parked.waiting[0]!.token : "";
-    expect(await world.run(app.resume(token, 42))).toMatchObject({
-      status: "accepted",
-      outcome: { status: "completed", output: { late: "nobody", never: "suspend-expired", mailed: 42 } },
-    });
   });
 });

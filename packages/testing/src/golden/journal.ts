@@ -13,8 +13,11 @@ import {
 } from "@durable/core";
 import { loadJournal } from "../journal-loader.ts";
 
-/** The format of the frame; batches have their own format version. Format 2 added blobs and children. */
-export const goldenFormat = 2;
+/**
+ * The format of the frame; batches have their own format version. Format 2 added blobs and children, format 3
+ * added `from`.
+ */
+export const goldenFormat = 3;
 
 /** One batch as a readable object; a text that is not plain JSON is kept as it is. */
 export type GoldenBatch = string | { readonly [field: string]: unknown };
@@ -23,6 +26,8 @@ export type GoldenBatch = string | { readonly [field: string]: unknown };
 export interface GoldenAncestor {
   readonly runId: string;
   readonly batches: readonly GoldenBatch[];
+  /** The position of the first of these batches; 0 when it is missing. */
+  readonly from?: number;
   /** The blobs that the batches refer to, by name. */
   readonly blobs?: Readonly<Record<string, string>>;
 }
@@ -46,8 +51,14 @@ export interface RecordGoldenOptions {
 interface RawEntry {
   readonly kind?: string;
   readonly at?: number;
+  readonly head?: { readonly createdAt?: number };
+  readonly abandoned?: readonly string[];
   readonly workflow?: string;
-  readonly ancestry?: readonly { readonly runId: string; readonly length: number }[];
+  readonly ancestry?: readonly {
+    readonly runId: string;
+    readonly length: number;
+    readonly above?: boolean;
+  }[];
   readonly [field: string]: unknown;
 }
 
@@ -64,13 +75,15 @@ export async function recordGolden(
   const children: GoldenAncestor[] = [];
   for (const child of open) children.push(...(await family(storage, child, options)));
   const [first] = entriesOf(own.batches.slice(0, 1));
-  const plain = children.length === 0 && [own, ...ancestors].every(({ blobs }) => blobs === undefined);
+  const parts = [own, ...ancestors, ...children];
+  const plain = children.length === 0 && parts.every(({ blobs }) => blobs === undefined);
+  const whole = parts.every(({ from }) => from === undefined);
+  const { runId: _, ...rest } = own;
   return {
-    format: plain ? 1 : goldenFormat,
+    format: whole ? (plain ? 1 : 2) : goldenFormat,
     runId,
     workflow: first?.workflow ?? "",
-    batches: own.batches,
-    ...(own.blobs === undefined ? {} : { blobs: own.blobs }),
+    ...rest,
     ...(ancestors.length === 0 ? {} : { ancestors }),
     ...(children.length === 0 ? {} : { children }),
   };
@@ -102,34 +115,46 @@ async function recorded(
   runId: string,
   { encryption }: RecordGoldenOptions,
 ): Promise<Recorded> {
-  const reads: Promise<ReadReply>[] = [];
+  const reads: Promise<ReadReply & { readonly from: number }>[] = [];
   const watched: Storage = {
     ...refusing,
-    read: (locator, from) => {
+    read: (locator, from = 0) => {
       const reply = storage.read(locator, from);
-      reads.push(reply);
+      reads.push(reply.then((found) => ({ from, ...found })));
       return reply;
     },
   };
-  // Opening the run reads its own journal first, then those of its ancestors, oldest first.
+  // Opening the run reads its own journal first, then those that it names, then those that the first of them names.
   const app = createApp({
     storage: watched,
     workflows: [],
     ...(encryption === undefined ? {} : { encryption }),
   });
   const entries = await app.get(runId).entries();
-  const [own, ...others] = await Promise.all(reads);
-  const forked = entries.findLast((entry) => entry.kind === "run.forked");
-  const ancestors = (forked?.ancestry ?? []).map((ancestor, index) =>
-    part(ancestor.runId, others[index], ancestor.length),
-  );
-  return { own: part(runId, own), ancestors, open: openChildren(entries) };
+  const [first, ...others] = await Promise.all(reads);
+  const own = part(runId, first);
+  return { own, ancestors: ancestorsOf(own, others), open: openChildren(entries) };
 }
 
-function part(runId: string, reply: ReadReply | undefined, length?: number): GoldenAncestor {
-  const { batches = [], blobs = {} } = reply ?? {};
+/** The ancestors that a journal names, and those above them, oldest first. */
+function ancestorsOf({ batches }: GoldenAncestor, reads: readonly ReadReply[]): GoldenAncestor[] {
+  const [first] = entriesOf(batches.slice(0, 1));
+  const named = first?.ancestry ?? [];
+  const parts = named.map(({ runId, length }, index) => part(runId, reads[index], length));
+  const [anchor] = parts;
+  if (named[0]?.above !== true || anchor === undefined) return parts;
+  return [...ancestorsOf(anchor, reads.slice(named.length)), ...parts];
+}
+
+function part(runId: string, reply: ReadReply | undefined, length = Infinity): GoldenAncestor {
+  const { batches = [], blobs = {}, from = 0 } = reply ?? {};
   const named = Object.keys(blobs).length === 0 ? {} : { blobs };
-  return { runId, batches: batches.slice(0, length).map(readable), ...named };
+  return {
+    runId,
+    batches: batches.slice(0, length - from).map(readable),
+    ...(from === 0 ? {} : { from }),
+    ...named,
+  };
 }
 
 function openChildren(entries: readonly Entry[]): string[] {
@@ -167,6 +192,15 @@ export function entriesOf(batches: readonly GoldenBatch[]): readonly RawEntry[] 
 
 const isEnd = ({ kind }: RawEntry): boolean => /^run\.(completed|failed|cancelled)$/.test(kind ?? "");
 
+/** Keys of work that was still running when the run ended. */
+export function abandonedBy(batches: readonly GoldenBatch[]): ReadonlySet<string> {
+  return new Set(
+    entriesOf(batches)
+      .filter(isEnd)
+      .flatMap(({ abandoned = [] }) => abandoned),
+  );
+}
+
 /** The journal as it was just before the run's end. */
 export function withoutEnd(batches: readonly GoldenBatch[]): readonly GoldenBatch[] {
   const last = batches.findIndex((batch) => entriesOf([batch]).some(isEnd));
@@ -181,11 +215,12 @@ export function withoutEnd(batches: readonly GoldenBatch[]): readonly GoldenBatc
 /** A fresh storage that holds these journals and nothing else. */
 export async function load(journals: readonly GoldenAncestor[], now: () => number): Promise<MemoryStorage> {
   const storage = new MemoryStorage({ now });
-  for (const { runId, batches, blobs = {} } of journals) {
+  for (const { runId, batches, blobs = {}, from = 0 } of journals) {
     const { locator } = await readOf(storage, runId);
-    // A storage distinguishes runs of one id by the time they began.
-    const createdAt = Number(entriesOf(batches.slice(0, 1))[0]?.at ?? 0);
-    await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf), blobs });
+    const [first] = entriesOf(batches.slice(0, 1));
+    // A storage distinguishes runs of one id by the time they began. A chapter that begins repeats it.
+    const createdAt = Number(first?.head?.createdAt ?? first?.at ?? 0);
+    await loadJournal(storage, { locator, runId, createdAt, batches: batches.map(textOf), blobs, from });
   }
   return storage;
 }

@@ -22,6 +22,7 @@ import { virtualWorld, type VirtualWorld } from "../virtual-world.ts";
 import { trackedCipher } from "./tracked-cipher.ts";
 import { guarded } from "./guarded-workflow.ts";
 import {
+  abandonedBy,
   entriesOf,
   goldenFormat,
   load,
@@ -73,8 +74,7 @@ export async function judge(journal: GoldenJournal, given: ReplayParts): Promise
     checkFrame(journal);
     const recorded = await recordedOutcome(journal, parts, world);
     checkStart(journal);
-    const batches = withoutEnd(journal.batches);
-    return judged(...verdictOn(recorded, await replay({ ...journal, batches }, parts, world)));
+    return judged(...verdictOn(recorded, await replay(journal, parts, world)));
   } catch (error) {
     if (!(error instanceof Error)) throw error;
     return judged(verdictFor(error, DurableError.is(error) ? "corrupt" : "diverged"), error.message);
@@ -105,7 +105,7 @@ function checkFrame({ format, runId, batches, ancestors = [], children = [] }: G
     );
   }
   const lists = [batches, ancestors, children].every((list) => Array.isArray(list));
-  if ((format === 1 || format === goldenFormat) && typeof runId === "string" && lists && batches.length > 0)
+  if (Number.isInteger(format) && format >= 1 && typeof runId === "string" && lists && batches.length > 0)
     return;
   throw new DurableError(
     "corrupt",
@@ -114,9 +114,10 @@ function checkFrame({ format, runId, batches, ancestors = [], children = [] }: G
 }
 
 /** Runs after the library has read the whole journal, because its errors are more exact. */
-function checkStart({ runId, batches }: GoldenJournal): void {
+function checkStart({ runId, batches, from = 0 }: GoldenJournal): void {
   const [first] = entriesOf(batches.slice(0, 1));
-  if (/^run\.(started|forked)$/.test(first?.kind ?? "") && first?.["runId"] === runId) return;
+  const begins = from === 0 ? ["run.started", "run.forked"] : ["run.continued"];
+  if (begins.includes(first?.kind ?? "") && first?.["runId"] === runId) return;
   throw new DurableError("corrupt", `The journal does not begin with the start of run ${runId}.`);
 }
 
@@ -143,10 +144,15 @@ async function hosted(
   return { storage, world, secret, patience: 0, ...(encryption === undefined ? {} : { encryption }) };
 }
 
-async function replay(journal: GoldenJournal, parts: ReplayParts, world: VirtualWorld): Promise<Stopped> {
+async function replay(ended: GoldenJournal, parts: ReplayParts, world: VirtualWorld): Promise<Stopped> {
+  const journal = { ...ended, batches: withoutEnd(ended.batches) };
   const asked = Promise.withResolvers<Stopped>();
+  // Work that the recorded run left behind has no result, and runs again. It is not waited for.
+  const left = abandonedBy(ended.batches);
   const workflows = parts.against.map((workflow) =>
-    guarded(workflow, (key, kind) => asked.resolve({ status: "would run", kind, key })),
+    guarded(workflow, (key, kind) => {
+      if (!left.has(key)) asked.resolve({ status: "would run", kind, key });
+    }),
   );
   const app = createApp({ ...(await hosted(journal, parts, world)), workflows });
   return world.run(Promise.race([app.advance(journal.runId), asked.promise]));

@@ -2,7 +2,7 @@
  * Checks on every history of a crash test.
  *
  * C1. It ends like the calm one, with an equal output.
- * C2. Every key settles once, every batch has its own write id, and nothing follows the end.
+ * C2. Every key of a chapter settles once, every batch has its own write id, and nothing follows the end.
  * C3. A fresh process with all but the end of the journal reaches the same end, runs no body, and resolves no
  *     uncertain step.
  * C4. All passes over one journal make the same calls in the same order, as far as they get.
@@ -84,9 +84,30 @@ function show(value: unknown): string {
   return text.length > 300 ? `${text.slice(0, 297)}...` : text;
 }
 
+interface Entry {
+  readonly kind: string;
+  readonly key?: string;
+}
+
 interface Batch {
   readonly by: string;
-  readonly entries: readonly { readonly kind: string; readonly key?: string }[];
+  readonly entries: readonly Entry[];
+}
+
+function settles({ kind }: Entry): boolean {
+  return /^(?:step|stream|child)\.(?:completed|failed)$|^sleep\.fired$|^suspend\.(?:resolved|expired)$/.test(
+    kind,
+  );
+}
+
+/** Each chapter has keys of its own. */
+function chaptersOf(entries: readonly Entry[]): Entry[][] {
+  const chapters: Entry[][] = [[]];
+  for (const entry of entries) {
+    if (entry.kind === "run.continued") chapters.push([]);
+    chapters.at(-1)?.push(entry);
+  }
+  return chapters;
 }
 
 function problem(text: string): Problem {
@@ -104,10 +125,9 @@ function checkJournals({ batches, others }: History<unknown>): Problem[] {
 export function checkJournal(texts: readonly string[]): Problem[] {
   const batches = texts.map((text) => JSON.parse(text) as Batch);
   const entries = batches.flatMap((batch) => batch.entries);
-  const settled = entries.filter(({ kind }) =>
-    /^(?:step|stream|child)\.(?:completed|failed)$|^sleep\.fired$|^suspend\.(?:resolved|expired)$/.test(kind),
+  const twice = chaptersOf(entries).flatMap((chapter) =>
+    [...Map.groupBy(chapter.filter(settles), ({ key }) => key)].filter(([, list]) => list.length > 1),
   );
-  const twice = [...Map.groupBy(settled, ({ key }) => key)].filter(([, list]) => list.length > 1);
   const writers = new Set(batches.map(({ by }) => by));
   const end = entries.findIndex(({ kind }) => /^run\.(completed|failed|cancelled)$/.test(kind));
   const late = end === -1 ? [] : entries.slice(end + 1);

@@ -29,7 +29,7 @@ export type Pass = readonly Asked[];
 
 /** What all processes of a history record together. */
 export interface Notes {
-  /** By run, because a child is a run of its own. */
+  /** By run and chapter: a child is a run of its own, and each chapter has calls of its own. */
   readonly passes: Map<string, Pass[]>;
   /** How often each body was called: of steps, of streams, and of children, below the key of the child. */
   readonly ran: Map<string, number>;
@@ -107,7 +107,9 @@ export class ObservedLife {
   ): unknown {
     const { notes, world } = this.#parts;
     const asked: Asked[] = [];
-    if (!this.#over) notes.passes.set(ctx.runId, [...(notes.passes.get(ctx.runId) ?? []), asked]);
+    // A draw is equal in all passes over a chapter, and in no other chapter.
+    const chapter = `${ctx.runId} ${ctx.uuid("chapter of a crash test")}`;
+    if (!this.#over) notes.passes.set(chapter, [...(notes.passes.get(chapter) ?? []), asked]);
     const here: Place = {
       now: () => Math.floor(world.now()),
       read: (name, from) => {

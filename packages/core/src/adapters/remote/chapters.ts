@@ -1,13 +1,13 @@
 /**
  * Chapters of a log before its current one: reading and dropping them.
  *
- * chapters.1. A chapter needs nothing of an earlier one: its records have the content of every blob that it names.
- * chapters.2. Batches are dropped by a record of the log, which names the slot that the log begins with from then on.
+ * remote-chapters.1. A chapter needs nothing of an earlier one: its records have the content of every blob that it names.
+ * remote-chapters.2. Batches are dropped by a record of the log, which names the slot that the log begins with from then on.
  *     What is before is removed after that. If a process is interrupted meanwhile, the next drop, a deletion or
  *     `rebuild` continues.
- * chapters.3. Every slot with which the log began before forwards to a later one, before anything after it is removed
+ * remote-chapters.3. Every slot with which the log began before forwards to a later one, before anything after it is removed
  *     and before the next drop is recorded. So whoever begins at any of them reaches the present beginning (logs.5).
- * chapters.4. The slot of a position never changes, so it may be searched for before the record is written.
+ * remote-chapters.4. The slot of a position never changes, so it may be searched for before the record is written.
  */
 
 import type { Bucket } from "../../ports/bucket.ts";

@@ -1,11 +1,11 @@
 /**
  * Chapters in the tables.
  *
- * chapters.1. Positions in the file count from the first batch that is kept (schema.ts). Callers count from the first
+ * sqlite-chapters.1. Positions in the file count from the first batch that is kept (schema.ts). Callers count from the first
  *     batch that ever was: `dropped` is the difference.
- * chapters.2. Batches are dropped up to the beginning of a chapter, and only if no fork reads them. So a batch that is
+ * sqlite-chapters.2. Batches are dropped up to the beginning of a chapter, and only if no fork reads them. So a batch that is
  *     kept never refers to a blob that was dropped.
- * chapters.3. What is kept is checked before its checksums are written anew, so that damage is not covered up.
+ * sqlite-chapters.3. What is kept is checked before its checksums are written anew, so that damage is not covered up.
  */
 
 import { noChapter, readsFrom, stillRead } from "../../ports/storage-kit.ts";

@@ -31,7 +31,7 @@ export interface RetryPolicy {
   readonly jitter: boolean;
 }
 
-const known = ["attempts", "delay", "factor", "maxDelay", "jitter"];
+const known = "attempts delay factor maxDelay jitter";
 let usual: RetryPolicy | undefined;
 
 /** Checks retry options and fills in the defaults. `where` is used in the error message. */

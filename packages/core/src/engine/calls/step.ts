@@ -48,7 +48,7 @@ export interface StepOptions {
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = ["retry", "timeout", "input", "schema", "was", "onUncertain"];
+const known = "retry timeout input schema was onUncertain";
 
 export function step(
   engine: CallEngine,

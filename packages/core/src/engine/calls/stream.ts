@@ -37,7 +37,7 @@ export interface StreamOptions {
   readonly was?: string | undefined;
 }
 
-const known = ["retry", "timeout", "input", "was"];
+const known = "retry timeout input was";
 
 export function stream(
   engine: CallEngine,

@@ -45,7 +45,7 @@ interface SuspendPlace {
   readonly own?: true;
 }
 
-const known = ["schema", "timeout", "fallback", "note", "was"];
+const known = "schema timeout fallback note was";
 
 export function suspend(
   engine: CallEngine,

@@ -8,13 +8,15 @@
 import { appendFileSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createApp, type Outcome } from "@durable/core";
+import { createApp, durable, type Outcome } from "@durable/core";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { faultyStorage, recordGolden, virtualWorld } from "@durable/testing";
-import { migrations } from "../../../src/adapters/sqlite/schema.ts";
+import { additions, migrations } from "../../../src/adapters/sqlite/schema.ts";
 import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./golden-flows-format-1.ts";
 import { book } from "./golden-flows-format-2.ts";
+import { rounds } from "./golden-flows-format-3.ts";
 import { makers2 } from "./golden-make-format-2.ts";
+import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
 import { sumOf } from "./golden-sums.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
@@ -129,6 +131,7 @@ const makers: Makers = {
   },
   ...forks(),
   ...makers2,
+  ...makers3,
 };
 
 /** A fork, a fork of it, and one with edits, another input and a label. */
@@ -178,7 +181,7 @@ function forks(): Makers {
   };
 }
 
-/** One file with a run that is parked and one that is over, checkpointed, so that it is one file. */
+/** One file with runs that are parked, over, forked, in chapters and blocked, checkpointed, so that it is one file. */
 async function makeDatabase(path: string): Promise<void> {
   const world = virtualWorld();
   const storage = new SqliteStorage({ path, now: () => world.now() });
@@ -190,6 +193,11 @@ async function makeDatabase(path: string): Promise<void> {
     .with({ ...at, secret })
     .fork("sqlite-parked", { after: "parallel", id: "sqlite-fork" });
   await world.run(fork.result().catch(() => null));
+  await written(at, "sqlite-chapters", 3);
+  await dropEarlier(at, "sqlite-chapters");
+  await world.run(rounds.with({ ...at, secret }).run(undefined, { id: "sqlite-blocked" }));
+  const changed = durable("rounds", (ctx) => ctx.step("more", () => "not asked"));
+  await world.run(createApp({ ...at, secret, workflows: [changed] }).advance("sqlite-blocked"));
   await storage.close();
   for (const more of ["-wal", "-shm"]) rmSync(`${path}${more}`, { force: true });
 }
@@ -207,8 +215,8 @@ for (const [name, make] of Object.entries(makers)) {
   writeFileSync(file, `${JSON.stringify(golden, null, 2)}\n`);
   made.push(file);
 }
-// A file of an older schema can only be made by the build of its day.
-const database = join(folder, `schema-${migrations.length}.db`);
+// A file of an older schema, or with fewer additions, can only be made by the build of its day.
+const database = join(folder, `schema-${migrations.length}-additions-${additions.length}.db`);
 if (!existsSync(database)) {
   await makeDatabase(database);
   made.push(database);

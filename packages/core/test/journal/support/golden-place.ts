@@ -11,6 +11,7 @@ import {
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { goldenFlows, pace } from "./golden-flows-format-1.ts";
 import { goldenFlows2 } from "./golden-flows-format-2.ts";
+import { goldenFlows3 } from "./golden-flows-format-3.ts";
 
 export interface Place {
   readonly world: VirtualWorld;
@@ -29,8 +30,9 @@ export const place = (): Place => {
   return { world, storage: new MemoryStorage({ now: () => world.now() }) };
 };
 
-export const appOf = (at: Place, workflows: readonly AnyWorkflow[] = [...goldenFlows, ...goldenFlows2]) =>
-  createApp({ ...at, secret, workflows });
+const all: readonly AnyWorkflow[] = [...goldenFlows, ...goldenFlows2, ...goldenFlows3];
+
+export const appOf = (at: Place, workflows = all) => createApp({ ...at, secret, workflows });
 
 export function tokenOf(outcome: Outcome<unknown> | undefined, name: string): string {
   const points = outcome?.status === "suspended" ? outcome.waiting : [];
