@@ -32,6 +32,7 @@ import type { Code, Program } from "./program.ts";
 import { simCipher } from "./cipher.ts";
 import type { Environment } from "./environment.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { rejectUnawaited } from "./stray-checks.ts";
 import { inProcess, judgeBodyContext, judgeWorkContext } from "./surroundings.ts";
 import { observeWorkflow } from "./workflow-observer.ts";
 
@@ -287,6 +288,7 @@ export class Cluster {
     return {
       pause: (ms) => process.pause(ms),
       foreign: (ms) => process.pause(ms),
+      stray: (runId) => rejectUnawaited(process, runId),
       begins: (runId, place) => judgeWorkContext(this.history, runId, { process: process.name, place }),
       pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,
       nonce: () => (this.plan.calm ? null : `nonce ${++this.#nonces}`),

@@ -80,7 +80,14 @@ function replaying(program: Program, code: Code, ran: string[]): ReturnType<type
     begins: refuse,
     pairs: null,
   };
-  const body = program.body(code, { ...work, foreign: refuse, effect: refuse, lookUp: refuse, workflow });
+  const body = program.body(code, {
+    ...work,
+    foreign: refuse,
+    stray: () => {},
+    effect: refuse,
+    lookUp: refuse,
+    workflow,
+  });
   const watched = (ctx: Context, input: unknown): unknown =>
     body(
       observed(ctx, {

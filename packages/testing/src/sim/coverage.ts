@@ -116,6 +116,7 @@ export const toBeMet: readonly string[] = [
   "a lease that expired in the middle of a turn",
   "a foreign await",
   "a run blocked by a foreign await",
+  "a run blocked by its own rejection",
   "an answer to a run that is gone",
   "work reused by a fork",
   ...cuts,

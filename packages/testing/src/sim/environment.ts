@@ -18,6 +18,8 @@ export interface Environment {
   pause(ms: number): Promise<void>;
   /** Called when the work of a call at this place begins. */
   begins(runId: string, place: string): void;
+  /** Rejects a promise that no code awaits. */
+  stray(runId: string): void;
   /** Waits like `pause`, but in the workflow function, where only `ctx` should be awaited. */
   foreign(ms: number): Promise<void>;
   /** Notes which place in the tree made a value, and judges which place gets it. */

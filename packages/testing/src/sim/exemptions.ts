@@ -21,8 +21,9 @@ export function isExempt(history: History, run: RunLog): boolean {
 
 function isStuck(history: History, run: RunLog): boolean {
   if (run.tainted || history.blocked.has(run.runId)) return true;
-  // The driver of a parent does not report that changed code or a foreign await blocked a child.
-  if (!history.known.has(run.workflow) && (history.codeChanges || history.foreign)) return true;
+  // The driver of a parent does not report that a child is blocked.
+  const mayBeBlocked = history.codeChanges || history.foreign || history.strayed.has(run.runId);
+  if (!history.known.has(run.workflow) && mayBeBlocked) return true;
   const below = history.runs.filter((child) => child.above === run && isOpen(child));
   return below.some((child) => isStuck(history, child));
 }

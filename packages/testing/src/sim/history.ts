@@ -128,6 +128,8 @@ export class History {
   readonly observed = new Set<string>();
   readonly known = new Set<string>();
   readonly writeIds = new Set<string>();
+  /** Runs whose code has left a rejection behind. */
+  readonly strayed = new Set<string>();
   /** Runs that their drivers report as blocked since faults ended. */
   readonly blocked = new Set<string>();
   /** Lives of processes that are over. */

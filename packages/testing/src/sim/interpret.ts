@@ -51,6 +51,8 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       return overItems(node, ctx, frame);
     case "foreign":
       return afterForeign(node, ctx, frame);
+    case "stray":
+      return besideStray(node, ctx, frame);
     case "sleep":
       await ctx.sleep(node.ms, { name: node.name });
       return node.ms;
@@ -108,6 +110,18 @@ async function paired(name: string, given: Promise<unknown>, frame: Frame): Prom
   const value = await given;
   environment.pairs?.got(runId, place, { name, value });
   return value;
+}
+
+/** While the second step runs, the run is blocked, so the third one does not start. */
+async function besideStray(
+  { name, ms }: Tree & { kind: "stray" },
+  ctx: Context,
+  { environment, runId }: Frame,
+): Promise<unknown> {
+  const before = await ctx.step(name, () => environment.nonce());
+  environment.stray(runId);
+  const beside = await ctx.step(name, () => environment.pause(ms).then(() => environment.nonce()));
+  return [before, beside, await ctx.step(name, () => environment.nonce())];
 }
 
 async function afterForeign(

@@ -21,6 +21,7 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
   const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
   // A driver of a deleted run finds no journal.
   const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
+  if (error.code === "unhandled-rejection") history.meet("a run blocked by its own rejection");
   if (error.code === "foreign-await") history.meet("a run blocked by a foreign await");
   if (error.code === "diverged" && !history.codeChanges) history.meet("a fork that does not fit its input");
   if (isMisfit(cluster, run, error)) history.violate("I8", `run ${runId} is blocked: ${error.message}`);
@@ -41,6 +42,7 @@ function isMisfit({ history, programs }: Cluster, run: RunLog | undefined, error
  */
 function isFinal(history: History, run: RunLog | undefined, error: unknown): boolean {
   if (DurableError.is(error, "foreign-await")) return history.foreign;
+  if (DurableError.is(error, "unhandled-rejection")) return history.strayed.has(run?.runId ?? "");
   if (!DurableError.is(error, "diverged")) return false;
   return history.codeChanges || (run !== undefined && hasNewInput(history, run));
 }

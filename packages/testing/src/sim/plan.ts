@@ -108,11 +108,12 @@ export function planOf(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
+  const strays = !calm && random.chance(0.08);
   let children = 0;
   const childName = (): string => `helper-${++children}`;
   const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
     const size = random.between(5, random.pick([10, 20, 40]));
-    const tree = randomTree(random, { calm, size, childName, foreign });
+    const tree = randomTree(random, { calm, size, childName, foreign, strays });
     const name = `flow-${i}`;
     if (random.chance(0.75)) return { name, tree, changed: changedTree(random, tree) };
     const compatible = random.chance(0.5);

@@ -129,6 +129,7 @@ function calmOutput(node: Tree, place = "0"): unknown {
     case "killer":
       return undefined;
     case "foreign":
+    case "stray":
     case "fork":
     case "race":
       throw new Error(`A ${node.kind} is not calm.`);

@@ -21,6 +21,8 @@ export interface TreeOptions {
   readonly depth?: number;
   /** Some leaves await a timer that is not from `ctx`. */
   readonly foreign?: boolean;
+  /** Some leaves leave a rejected promise behind. */
+  readonly strays?: boolean;
 }
 
 /** A tree with at least one stream, child, map or effect. */
@@ -87,8 +89,10 @@ function group(random: Random, kind: "parallel" | "race", calm: boolean, nodes: 
   return { kind, name, plain, settled: random.chance(0.3), concurrency, shares, nodes };
 }
 
-function leaf(random: Random, { calm, depth = 0, foreign = false }: TreeOptions): Tree {
+function leaf(random: Random, { calm, depth = 0, foreign = false, strays = false }: TreeOptions): Tree {
   const name = random.pick(names);
+  if (strays && random.chance(0.1))
+    return { kind: "stray", name: `stray ${name}`, ms: random.pick([5, 60, 2_000]) };
   if (foreign && random.chance(0.25)) return foreignAwait(random, name);
   switch (random.between(0, 11)) {
     case 0:

@@ -27,6 +27,8 @@ export class ReplayPass {
   readonly keys = new Set<string>();
   /** The keys of all its calls. */
   readonly called = new Set<string>();
+  /** The event in which its code left a rejection behind. */
+  strayAt: number | null = null;
   /** Branches that have not returned, by key prefix. */
   readonly #open = new Set<string>();
   readonly #lost = new Set<string>();

@@ -58,6 +58,8 @@ function describeNode(tree: Tree): string {
       return `sleep ${tree.ms} ms`;
     case "foreign":
       return `await of a timer, ${tree.ms} ms, then step "${tree.name}"`;
+    case "stray":
+      return `steps "${tree.name}" around a promise that rejects and is not awaited`;
     case "suspend": {
       const fallback = tree.fallback ? ", with a fallback" : "";
       const how = [

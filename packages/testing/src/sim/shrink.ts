@@ -125,6 +125,8 @@ function simplerLeaf(tree: Tree): Tree[] {
         (simpler) => JSON.stringify(simpler) !== JSON.stringify(tree),
       );
     }
+    case "stray":
+      return [{ kind: "sequence", nodes: [] }];
     case "foreign":
       return tree.ms > 0 ? [{ ...tree, ms: 0 }] : [];
     case "suspend":

@@ -17,6 +17,7 @@ import { planOf, type Plan } from "./plan.ts";
 import { treePrograms, type Program } from "./program.ts";
 import { areRecorded } from "./recorders.ts";
 import { Scheduler } from "./scheduler.ts";
+import { isStray } from "./stray-checks.ts";
 import { startOfTime, Cluster } from "./cluster.ts";
 
 /** Options of `simulate`. */
@@ -88,7 +89,9 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     if (isPrivate !== true) history.known.add(name);
   }
   const cluster = new Cluster({ plan, scheduler, history, disk, network, programs, slackMs });
-  const unhandled = (error: unknown): void => history.violate("I11", `unhandled rejection: ${String(error)}`);
+  const unhandled = (error: unknown): void => {
+    if (!isStray(error)) history.violate("I11", `unhandled rejection: ${String(error)}`);
+  };
   process.on("unhandledRejection", unhandled);
   const restore = guardChance(history);
   try {

@@ -56,6 +56,8 @@ export type Tree =
     }
   /** Awaits a bare timer, which is not from `ctx`, and then makes a step. */
   | { readonly kind: "foreign"; readonly name: string; readonly ms: number }
+  /** Leaves a rejected promise behind between two steps. */
+  | { readonly kind: "stray"; readonly name: string; readonly ms: number }
   /** A step that forks its own run. */
   | { readonly kind: "fork"; readonly name: string }
   | { readonly kind: "sequence"; readonly nodes: readonly Tree[] }

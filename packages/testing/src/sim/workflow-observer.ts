@@ -14,6 +14,7 @@ import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
 import { namedBy, topOf, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRepeat } from "./repeat-checks.ts";
+import { judgeStrayed } from "./stray-checks.ts";
 import { judgeStart } from "./start-checks.ts";
 
 /** The workflow of a run, and the process it runs in. */
@@ -213,6 +214,7 @@ function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Pro
   history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
   judgeStart(history, process, pass, body);
   judgeRepeat(history, body);
+  judgeStrayed(process, pass, body);
   return body;
 }
 
