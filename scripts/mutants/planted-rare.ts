@@ -199,23 +199,11 @@ const contexts: readonly PlantedBug[] = [
 const rejections: readonly PlantedBug[] = [
   {
     name: "rejection-of-a-run-ignored",
-    breaks: "uncaught.1",
+    breaks: "engine.6",
     file: "ports/uncaught.ts",
     find: "if (owner !== undefined) return owner.blame(error);",
     replace: "if (owner !== undefined) return;",
     why: "A run goes on after an error in its code that nothing caught.",
-  },
-  {
-    name: "process-ends-with-its-leases",
-    breaks: "uncaught.2",
-    file: "ports/uncaught.ts",
-    find: "const releases = [...drives].map((release) => release());",
-    replace: "const releases: Promise<void>[] = [];",
-    why: "A process that ends by an error of another part keeps the leases of its runs, which then wait for them to expire.",
-    seenBy: {
-      test: "packages/core/test/ports/uncaught.test.ts",
-      because: "a simulated process dies without the errors of a real one",
-    },
   },
 ];
 
