@@ -177,6 +177,25 @@ const renames: readonly PlantedBug[] = [
   },
 ];
 
+const contexts: readonly PlantedBug[] = [
+  {
+    name: "work-in-the-context-of-the-loop",
+    breaks: "law 11",
+    file: "engine/calls/attempts.ts",
+    find: "return this.#inContext === null ? named() : this.#inContext(named);",
+    replace: "return named();",
+    why: "The work of a step sees the async context of the engine's loop, not the one in which ctx.step was called.",
+  },
+  {
+    name: "replayed-call-without-context",
+    breaks: "law 11",
+    file: "engine/calls/attempts.ts",
+    find: "engine.replay.record(call.key)?.settled === true ? null : snapshot()",
+    replace: "engine.replay.record(call.key) !== undefined ? null : snapshot()",
+    why: "After a crash, further attempts of a step do not see the async context in which ctx.step was called.",
+  },
+];
+
 export const plantedInRareCases: readonly PlantedBug[] = [
   ...forks,
   ...repeats,
@@ -186,4 +205,5 @@ export const plantedInRareCases: readonly PlantedBug[] = [
   ...clocks,
   ...strangers,
   ...renames,
+  ...contexts,
 ];

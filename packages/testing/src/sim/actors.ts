@@ -12,6 +12,7 @@ import type { RunPlan } from "./plan.ts";
 import { reader } from "./readers.ts";
 import { recorder } from "./recorders.ts";
 import { isStrange } from "./stranger-checks.ts";
+import { surroundings } from "./surroundings.ts";
 import { stranger } from "./strangers.ts";
 import { forever, startOfTime, type Actor, type ProcessLife, type Cluster } from "./cluster.ts";
 
@@ -40,7 +41,10 @@ function worker(cluster: Cluster, name: string): Actor {
   return {
     name,
     boot: ({ process, app }) => {
-      if (!sweeps) return void createWorker(app, { concurrency, interval: intervalMs, maxStarts: 6, onStop });
+      const onDrive = (runId: string, drive: () => Promise<void>): Promise<void> =>
+        surroundings.run({ process: process.name, drive: runId }, drive);
+      const options = { concurrency, interval: intervalMs, maxStarts: 6, onStop, onDrive };
+      if (!sweeps) return void createWorker(app, options);
       void forever(process, intervalMs, async () => {
         const { failed, outcomes, unknown } = await app.sweep({ concurrency });
         if (unknown.some((id) => isStrange(cluster.history.run(id))))

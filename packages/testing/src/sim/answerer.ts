@@ -7,6 +7,7 @@ import type { Process } from "./process.ts";
 import type { Program } from "./program.ts";
 import { namedBy } from "./run-log.ts";
 import { judgeReply } from "./reply-checks.ts";
+import { inProcess } from "./surroundings.ts";
 import { forever, type Actor, type Cluster } from "./cluster.ts";
 
 /**
@@ -21,7 +22,9 @@ export function answerer(cluster: Cluster): Actor {
       cluster.onMail = (token) => {
         // A quick answer arrives before the workflow waits for it.
         if (process.random.chance(0.3))
-          void process.pause(process.random.between(0, 30)).then(() => answer(cluster, process, app, token));
+          void process
+            .pause(process.random.between(0, 30))
+            .then(() => inProcess(process.name, () => answer(cluster, process, app, token)));
       };
       void forever(process, 700, async () => {
         const { network, mailbox, history } = cluster;

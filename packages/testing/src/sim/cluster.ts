@@ -32,6 +32,7 @@ import type { Code, Program } from "./program.ts";
 import { simCipher } from "./cipher.ts";
 import type { Environment } from "./environment.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { inProcess, judgeBodyContext, judgeWorkContext } from "./surroundings.ts";
 import { observeWorkflow } from "./workflow-observer.ts";
 
 export interface ClusterParts {
@@ -168,7 +169,7 @@ export class Cluster {
     const life = this.#life(process);
     this.lives[index] = life;
     if (count > 1) this.history.meet("a process began again");
-    actor.boot(life);
+    inProcess(name, () => actor.boot(life));
   }
 
   /** Most reads of a clock take no time, some a few milliseconds, and while faults last a few outlive a lease. */
@@ -256,6 +257,9 @@ export class Cluster {
         createdAt: ctx.now(),
         observeChild,
       });
+      const run = this.history.runCreatedAt(runId, ctx.now());
+      const driven = !plan.sweeps && process.name.startsWith("worker");
+      judgeBodyContext(this.history, run, { process: process.name, driven });
       if (program.perform === undefined) judgeInput(this.history, runId, ctx.now(), input);
       return call(observed(ctx, observer), input as never);
     };
@@ -283,6 +287,7 @@ export class Cluster {
     return {
       pause: (ms) => process.pause(ms),
       foreign: (ms) => process.pause(ms),
+      begins: (runId, place) => judgeWorkContext(this.history, runId, { process: process.name, place }),
       pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,
       nonce: () => (this.plan.calm ? null : `nonce ${++this.#nonces}`),
       mail: (token) => {

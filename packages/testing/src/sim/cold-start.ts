@@ -71,7 +71,15 @@ async function lastEntry(storage: MemoryStorage, run: RunLog): Promise<WrittenEn
 /** The same workflow, with steps that only record that they were called. */
 function replaying(program: Program, code: Code, ran: string[]): ReturnType<typeof durable> {
   const workflow = (name: string): AnyWorkflow => durable(name, refuse);
-  const work = { pause: refuse, nonce: refuse, mail: refuse, fork: refuse, die: refuse, pairs: null };
+  const work = {
+    pause: refuse,
+    nonce: refuse,
+    mail: refuse,
+    fork: refuse,
+    die: refuse,
+    begins: refuse,
+    pairs: null,
+  };
   const body = program.body(code, { ...work, foreign: refuse, effect: refuse, lookUp: refuse, workflow });
   const watched = (ctx: Context, input: unknown): unknown =>
     body(

@@ -16,6 +16,8 @@ export interface Pairs {
 export interface Environment {
   /** Waits in the process that does the work. */
   pause(ms: number): Promise<void>;
+  /** Called when the work of a call at this place begins. */
+  begins(runId: string, place: string): void;
   /** Waits like `pause`, but in the workflow function, where only `ctx` should be awaited. */
   foreign(ms: number): Promise<void>;
   /** Notes which place in the tree made a value, and judges which place gets it. */

@@ -10,6 +10,7 @@ import {
 import { attempts, type Tree } from "./tree.ts";
 import type { Environment, Frame } from "./environment.ts";
 import { chunksOf, work } from "./step-bodies.ts";
+import { atPlace } from "./surroundings.ts";
 
 /** Answers to a checked wait are objects with a text in `ok`; validation may take time. */
 function answerSchema(environment: Environment, slowMs: number): StandardSchema<{ ok: string }> {
@@ -38,10 +39,12 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
     case "step":
       return inStep(node, ctx, frame);
     case "stream":
-      return ctx.stream(node.name, (info) => chunksOf(node, info, frame), {
-        retry,
-        ...(node.timeoutMs === undefined ? {} : { timeout: node.timeoutMs }),
-      });
+      return atPlace(frame.place, () =>
+        ctx.stream(node.name, (info) => chunksOf(node, info, frame), {
+          retry,
+          ...(node.timeoutMs === undefined ? {} : { timeout: node.timeoutMs }),
+        }),
+      );
     case "child":
       return ctx.child(frame.environment.workflow(node.name), node.name);
     case "map":
@@ -90,12 +93,13 @@ function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Prom
     node.onUncertain === "reconcile"
       ? (uncertain: Uncertain) => frame.environment.lookUp(uncertain)
       : node.onUncertain;
-  const value = ctx.step(node.name, (info) => work(node, info, frame), {
+  const options = {
     retry,
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.declares === true ? { input: frame.given } : {}),
     ...(onUncertain === undefined ? {} : { onUncertain }),
-  });
+  };
+  const value = atPlace(frame.place, () => ctx.step(node.name, (info) => work(node, info, frame), options));
   return frame.environment.pairs === null ? value : paired(node.name, value, frame);
 }
 

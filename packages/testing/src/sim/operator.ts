@@ -11,6 +11,7 @@ import { inputFor } from "./input-checks.ts";
 import type { Action, RunPlan } from "./plan.ts";
 import type { RunLog } from "./run-log.ts";
 import { isStrange } from "./stranger-checks.ts";
+import { inProcess } from "./surroundings.ts";
 import type { ProcessLife, Cluster } from "./cluster.ts";
 
 /** Performs one action of the plan. */
@@ -18,6 +19,7 @@ export function performAction(cluster: Cluster, action: Action): void {
   const { history, lives, scheduler } = cluster;
   const { kind, target, ms } = action;
   const life = lives[target % lives.length] as ProcessLife;
+  const operator = lives.at(-1) as ProcessLife;
   history.say("plan", `${kind} ${target}`);
   history.meet(`action ${kind}`);
   switch (kind) {
@@ -44,13 +46,14 @@ export function performAction(cluster: Cluster, action: Action): void {
         cluster.disk.full = false;
       });
     default:
-      void interfere(cluster, action).catch((error: unknown) => judgeFailure(cluster, "operator", error));
+      void inProcess(operator.process.name, () => interfere(cluster, operator, action)).catch(
+        (error: unknown) => judgeFailure(cluster, "operator", error),
+      );
   }
 }
 
-async function interfere(cluster: Cluster, { kind, target }: Action): Promise<void> {
-  const { history, lives } = cluster;
-  const life = lives.at(-1) as ProcessLife;
+async function interfere(cluster: Cluster, life: ProcessLife, { kind, target }: Action): Promise<void> {
+  const { history } = cluster;
   const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];
   if (run === undefined || !life.process.alive) return;

@@ -6,6 +6,7 @@
 import { DurableError, type Outcome } from "@durable/core";
 import type { History } from "./history.ts";
 import { hasNewInput } from "./input-checks.ts";
+import { inProcess } from "./surroundings.ts";
 import { isMigrated } from "./rename-checks.ts";
 import { topOf, type RunLog } from "./run-log.ts";
 import type { Cluster } from "./cluster.ts";
@@ -67,9 +68,9 @@ export function retryBlocked(cluster: Cluster, runId: string): void {
 }
 
 function advanceAsOperator(cluster: Cluster, runId: string): void {
-  void cluster.lives
-    .at(-1)
-    ?.app.advance(runId)
+  const operator = cluster.lives.at(-1);
+  if (operator === undefined) return;
+  void inProcess(operator.process.name, () => operator.app.advance(runId))
     .then((outcome) => judgeOutcome(cluster, outcome))
     .catch((failure: unknown) => judgeFailure(cluster, "operator", failure));
 }

@@ -8,6 +8,7 @@
  * Proven in test/sim.test.ts.
  */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { systemWorld } from "@durable/core";
 import type { Random } from "../random.ts";
 
@@ -59,7 +60,15 @@ export class Scheduler {
   /** Calls `fire` after `ms`; returns a function that cancels it. */
   after(ms: number, owner: Owner | null, fire: () => void): () => void {
     const at = this.now + Math.max(0, ms);
-    const event: Event = { at, priority: owner?.priority ?? 0, tie: this.#random.next(), owner, fire };
+    // Like a timer of the runtime, an event keeps the context in which it was made.
+    const inContext = AsyncLocalStorage.snapshot();
+    const event: Event = {
+      at,
+      priority: owner?.priority ?? 0,
+      tie: this.#random.next(),
+      owner,
+      fire: () => inContext(fire),
+    };
     this.#push(event);
     return () => {
       event.fire = null;

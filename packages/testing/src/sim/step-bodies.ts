@@ -14,6 +14,7 @@ export async function work(
   info: StepInfo,
   { environment, place, runId }: Frame,
 ): Promise<unknown> {
+  environment.begins(runId, place);
   const nonce = environment.nonce();
   const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
   environment.pairs?.made(place, nonce);
@@ -33,8 +34,9 @@ export async function work(
 export async function* chunksOf(
   node: Stream,
   info: StepInfo,
-  { environment, place }: Frame,
+  { environment, place, runId }: Frame,
 ): AsyncGenerator<unknown, void, undefined> {
+  environment.begins(runId, place);
   const fails = info.attempt <= node.fails;
   const count = fails ? node.chunks >> 1 : node.chunks;
   for (let i = 0; i < count; i++) {

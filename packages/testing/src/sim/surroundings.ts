@@ -1,0 +1,55 @@
+/**
+ * The async context of simulated code. Each process has one, a drive of a worker adds its run, and each call
+ * of a generated workflow its place.
+ *
+ * I14. A workflow sees the context of its drive, and work the context in which its call was made.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import { AsyncLocalStorage } from "node:async_hooks";
+import type { History } from "./history.ts";
+import type { RunLog } from "./run-log.ts";
+
+export interface Surroundings {
+  readonly process: string;
+  /** The run that a worker drives. */
+  readonly drive?: string;
+  /** The place in the tree of a call. */
+  readonly place?: string;
+}
+
+export const surroundings = new AsyncLocalStorage<Surroundings>();
+
+/** Runs code of a process as if nothing of another process had led to it. */
+export function inProcess<R>(process: string, work: () => R): R {
+  return surroundings.run({ process }, work);
+}
+
+/** Makes a call with its place in its context. */
+export function atPlace<R>(place: string, call: () => R): R {
+  return surroundings.run({ process: "none", ...surroundings.getStore(), place }, call);
+}
+
+/** Runs when a workflow function is called. */
+export function judgeBodyContext(
+  history: History,
+  run: RunLog | undefined,
+  { process, driven }: { readonly process: string; readonly driven: boolean },
+): void {
+  const seen = surroundings.getStore();
+  // A fork is driven where it was made, and a child with its parent.
+  const own = driven && run !== undefined && run.parent === null && run.above === undefined;
+  if (seen?.process === process && (!own || seen.drive === run.runId)) return;
+  history.violate("I14", `run ${run?.runId}: its code in ${process} sees ${JSON.stringify(seen)}`);
+}
+
+/** Runs when work starts. */
+export function judgeWorkContext(history: History, runId: string, expected: Surroundings): void {
+  const seen = surroundings.getStore();
+  if (seen?.process === expected.process && seen.place === expected.place) return;
+  history.violate(
+    "I14",
+    `run ${runId}: the work at ${expected.place} in ${expected.process} sees ${JSON.stringify(seen)}`,
+  );
+}
