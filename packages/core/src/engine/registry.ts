@@ -121,9 +121,16 @@ export class CallRegistry {
     return open.map(({ key }) => key);
   }
 
-  /** Work or time is left that lets the code continue without an answer from outside. */
+  /**
+   * The code may still reach a wait that it has not called: work or time is left, or it awaits something other than ctx.
+   * Only a suspend point that the journal has never seen shows that the code was changed and waits elsewhere.
+   */
   get mayGoOn(): boolean {
-    return this.unfinished("step", "stream", "child", "sleep").length > 0;
+    const isKnown = (key: string): boolean => this.#replay.record(key)?.opened === true;
+    return (
+      this.unfinished("step", "stream", "child", "sleep").length > 0 ||
+      this.unfinished("suspend").every(isKnown)
+    );
   }
 
   get(key: string): Call | undefined {

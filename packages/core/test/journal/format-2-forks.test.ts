@@ -76,7 +76,7 @@ function changedApp(site: Site) {
   return present.core.createApp({ ...processOf(site, present).host, workflows: [changed] });
 }
 
-describe.each(siteKinds)("in %s", (kind) => {
+describe.each(siteKinds)("H54 in %s", (kind) => {
   test("forks of format 2 go the same way, whichever builds drive them", async () => {
     const alone = await family(kind, () => false);
     expect(alone.outcomes.map(({ status }) => status)).toEqual(["completed", "completed", "completed"]);

@@ -83,7 +83,7 @@ const refusal = {
   ),
 };
 
-describe.each(siteKinds)("a build of format 2 in %s", (kind) => {
+describe.each(siteKinds)("H54 a build of format 2 in %s", (kind) => {
   test("lists runs of format 3, refuses everything else, and changes nothing", async () => {
     const site = siteOf(kind);
     const { world } = site;

@@ -68,7 +68,7 @@ const crashes = inject("full")
 /** Which appends a process dies at: in the sample, every fourth of each act. */
 const stride = inject("full") ? 1 : 4;
 
-describe.each(siteKinds)("a run of format 2 in %s", (kind) => {
+describe.each(siteKinds)("H54 a run of format 2 in %s", (kind) => {
   test("goes the same way, whichever builds drive it", async () => {
     const alone = await journey(kind, () => false);
     expect(alone.runs.map(({ workflow }) => workflow).toSorted()).toEqual([
@@ -110,7 +110,7 @@ describe.each(siteKinds)("a run of format 2 in %s", (kind) => {
   });
 });
 
-describe.each(crashes)("a run of format 2 in %s whose process dies at an append (%s)", (kind, fault) => {
+describe.each(crashes)("H54 a run of format 2 in %s whose process dies at an append (%s)", (kind, fault) => {
   test.each([
     ["the build of format 2", "the present build"],
     ["the present build", "the build of format 2"],
