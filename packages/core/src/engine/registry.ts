@@ -48,6 +48,8 @@ export interface Entered {
   readonly key: string;
   readonly after: number;
   readonly record: KeyRecord | undefined;
+  /** Made after the code awaited something other than ctx. */
+  readonly foreign: boolean;
 }
 
 export class CallRegistry {
@@ -86,7 +88,7 @@ export class CallRegistry {
       this.#world.warn(foreignWarning(this.#runId, key));
     }
     this.#replay.call(key);
-    return { key, after: this.#replay.delivered, record };
+    return { key, after: this.#replay.delivered, record, foreign: !inTurn };
   }
 
   add(call: Call, name: string): void {
@@ -122,14 +124,17 @@ export class CallRegistry {
   }
 
   /**
-   * The code may still reach a wait that it has not called: work or time is left, or it awaits something other than ctx.
-   * Only a suspend point that the journal has never seen shows that the code was changed and waits elsewhere.
+   * The code may still call this open wait: work or time is left, or it awaits something other than ctx. Signs of that are
+   * a wait that was opened after such an await, a code that waits for nothing of ctx, and results that nobody has
+   * asked for yet; but a suspend point that the journal has never seen says that the code was changed.
    */
-  get mayGoOn(): boolean {
-    const isKnown = (key: string): boolean => this.#replay.record(key)?.opened === true;
+  mayReach({ foreign }: { readonly foreign?: true }): boolean {
+    const waits = this.unfinished("suspend");
     return (
+      foreign === true ||
       this.unfinished("step", "stream", "child", "sleep").length > 0 ||
-      this.unfinished("suspend").every(isKnown)
+      waits.length === 0 ||
+      (this.#replay.orphans().length > 0 && waits.every((key) => this.#replay.record(key)?.opened === true))
     );
   }
 

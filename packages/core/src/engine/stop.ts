@@ -148,7 +148,7 @@ function isUnreached(run: Answerable, key: string): boolean {
 function missedAnswer(run: Answerable): DurableError | null {
   const waits = run.journal.state.openWaits({ answered: true });
   const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
-  if (missed === undefined || run.calls.mayGoOn) return null;
+  if (missed === undefined || run.calls.mayReach(missed.opened)) return null;
   return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
 }
 

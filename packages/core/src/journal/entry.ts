@@ -167,6 +167,8 @@ export type Fact<V> =
       readonly note: V;
       readonly schema: unknown;
       readonly expiresAt: number | null;
+      /** The call came after the code awaited something other than ctx, so replay may need time to reach it. */
+      readonly foreign?: true;
     } & Called)
   | {
       readonly kind: "suspend.answered";

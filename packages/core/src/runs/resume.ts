@@ -11,7 +11,7 @@ import { acquire, advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/fact-text.ts";
-import type { Fact } from "../journal/entry.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -166,7 +166,7 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   // A race around the wait is decided, so its answer is no longer used.
   if (call?.scope.closed === true) return { status: "expired" };
   const { opened } = journal.state.wait(answer.wait);
-  if (call === undefined && opened !== null && hasVanished(engine, opened.key)) {
+  if (call === undefined && opened !== null && hasVanished(engine, opened)) {
     engine.block(vanishedWait(journal.runId, opened.key, engine));
     return null;
   }
@@ -180,8 +180,8 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
 }
 
 /** The code has no call for the wait, and will not make it: it has ended, or only waits for other answers. */
-function hasVanished({ finished, calls }: ReplayEnd, key: string): boolean {
-  return finished || !(calls.isClosed(key) || calls.mayGoOn);
+function hasVanished({ finished, calls }: ReplayEnd, opened: Entry & { kind: "suspend.opened" }): boolean {
+  return finished || !(calls.isClosed(opened.key) || calls.mayReach(opened));
 }
 
 async function checkedFact(

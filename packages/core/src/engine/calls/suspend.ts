@@ -149,7 +149,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     }
     const expiresAt = timeoutMs === null ? null : this.engine.world.now() + timeoutMs;
     const schema = toJsonSchema(this.schema);
-    this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt });
+    const foreign = this.parts.entered.foreign ? { foreign: true as const } : {};
+    this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt, ...foreign });
     return expiresAt;
   }
 
