@@ -346,7 +346,7 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   async #settleBlocked(error: DurableError): Promise<void> {
-    this.#outbox.keepAttempts();
+    this.#outbox.keepPaid();
     await this.#settleWork({ kind: "blocked", error });
   }
 

@@ -74,9 +74,9 @@ export class Outbox {
     return this.#queue.some(({ fact }) => traitsOf(fact).quiet !== true && !this.#wait(fact).settled);
   }
 
-  /** The run is blocked: only outcomes of attempts, which are already paid for, are still recorded. */
-  keepAttempts(): void {
-    this.#withNext = [];
+  /** The run is blocked: only what is already paid for is still recorded, with the openings of the groups around it. */
+  keepPaid(): void {
+    this.#withNext.push(...this.#queue.filter(isGroup));
     this.#queue = this.#queue.filter(({ fact }) => traitsOf(fact).paid);
   }
 
@@ -160,7 +160,12 @@ function turnsPage({ kind }: Fact<Json>): boolean {
 
 /** A group is opened before what happens in it; then come verdicts, and timers after all else. */
 function rank({ fact }: WrittenFact): number {
-  return "branches" in fact ? 0 : isVerdict(fact) ? 1 : traitsOf(fact).timer ? 3 : 2;
+  return isGroup({ fact }) ? 0 : isVerdict(fact) ? 1 : traitsOf(fact).timer ? 3 : 2;
+}
+
+/** The opening of a group of branches. */
+function isGroup({ fact }: Pick<WrittenFact, "fact">): boolean {
+  return "branches" in fact;
 }
 
 /** The verdict on a recorded answer. */

@@ -115,7 +115,8 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   const { attempt, took } = raw;
   const at = raw["at"] as number;
   const fact = raw as unknown as Fact<Json>;
-  if (traitsOf(fact).paid) {
+  const { paid, call } = traitsOf(fact);
+  if (paid && call !== "child") {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;
     if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
   }

@@ -14,7 +14,7 @@ interface Traits {
   readonly optional?: true;
   /** It gives the workflow the outcome of its call. */
   readonly settles?: true;
-  /** It is the result of an attempt: work that was paid for, and is recorded even when the run is blocked. */
+  /** It is the result of an attempt or a child: work that was paid for, and is recorded even when the run is blocked. */
   readonly paid?: true;
   /** It ends the run. */
   readonly ends?: true;
@@ -58,8 +58,8 @@ const kinds = {
   },
   "stream.failed": { call: "stream", value: "error", paid: true, settles: true, format: 2 },
   "child.opened": { call: "child", inherited: "settled", format: 2 },
-  "child.completed": { call: "child", value: "value", settles: true, format: 2 },
-  "child.failed": { call: "child", value: "error", settles: true, format: 2 },
+  "child.completed": { call: "child", value: "value", paid: true, settles: true, format: 2 },
+  "child.failed": { call: "child", value: "error", paid: true, settles: true, format: 2 },
   "child.closed": { call: "child", quiet: true, format: 2 },
   "sleep.opened": { call: "sleep", quiet: true, inherited: "always" },
   "sleep.fired": { call: "sleep", settles: true, timer: true },

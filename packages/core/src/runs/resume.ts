@@ -125,13 +125,15 @@ async function resumeFound(
   }
   const leased = await acquire(host, journal);
   const placed: { result: Placed | null } = { result: null };
+  // A journal that has seen another driver writes nothing more, so the run is opened anew.
+  const drives = (): boolean => leased.owned && !journal.lost;
   const onReplayEnd: OnReplayEnd = async (engine) => {
     const result = await place(engine, answer, host);
     if (result === "again") return result;
     placed.result = result;
     // A parked run goes on even without a new answer: it parks again as it was, and its lease is released.
     const parked = journal.state.summary.status === "suspended";
-    return leased.owned && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
+    return drives() && (parked || isDue(journal, placed.result)) ? "go on" : "leave";
   };
   const stop = await toNextStop(host, definition, leased, { onReplayEnd });
   if (placed.result === null) {
@@ -140,8 +142,7 @@ async function resumeFound(
     return deliver(host, token, answered);
   }
   // The driver with the lease may have released it just before the answer was appended. Then this process drives.
-  if (stop.kind === "left" && !leased.owned && isDue(journal, placed.result)) {
-    // A journal that has seen another driver writes nothing more, so it is opened anew.
+  if (stop.kind === "left" && !drives() && isDue(journal, placed.result)) {
     const current = journal.lost ? await openRun(host, journal.runId) : journal;
     return { ...placed.result, outcome: await advance(host, definition, current) };
   }
