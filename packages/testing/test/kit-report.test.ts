@@ -30,7 +30,7 @@ approved: all 35 cases end as in calm (completed)
   append  1  run.started                            ok           ok          ok          ok          ok
   append  2  step.completed draft                   ok           ok          ok          ok          ok
   append  3  suspend.opened approve, run.suspended  ok           ok          ok          ok          ok
-  read    1  whole journal                          ok           ok          ok          ok          ok
+  read    1  chapter                                ok           ok          ok          ok          ok
   lease   1  take or extend                         ok           ok          ok          ok          ok
   append  4  suspend.resolved approve               ok           ok          ok          ok          ok
   append  5  run.completed                          ok           ok          ok          ok          ok

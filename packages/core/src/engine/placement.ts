@@ -25,7 +25,7 @@ export class Placement {
     // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.
     const below = scope.path === "" || isWithin(owner?.path ?? "", scope.path);
     if (owner === undefined || owner.runId !== this.#runId || below) return;
-    const message = `run ${this.#runId} called ctx.${kind}("${name}") with the ctx of branch "${scope.path}" from ${owner.path === "" ? "the workflow" : `branch "${owner.path}"`}. Use the ctx that the function at hand was given.`;
+    const message = `Run ${this.#runId} called ctx.${kind}("${name}") with the ctx of branch "${scope.path}" from ${owner.path === "" ? "the workflow" : `branch "${owner.path}"`}. Use the ctx that the function at hand was given.`;
     if (scope.closed) throw new DurableError("wrong-context", message, { details: { name } });
     this.#warn(message);
   }

@@ -110,7 +110,7 @@ function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): Su
 
 /** The fields are absent where nothing was left. */
 function leftoversOf({ orphans, abandoned, unawaited }: Leftovers): Leftovers {
-  return defined({ orphans, abandoned, unawaited }) as Leftovers;
+  return defined({ orphans, abandoned, unawaited });
 }
 
 function runError(runId: string, error: unknown): DurableError {

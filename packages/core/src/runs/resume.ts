@@ -74,7 +74,8 @@ function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number)
 type Named = NonNullable<ReturnType<Keyring["verify"]>>;
 
 /** The run and the wait that a token names; `null` for one that was not signed here. */
-async function verified(host: Host, token: string): Promise<Named | null> {
+async function verified(host: Host, token: string, options: ResumeOptions): Promise<Named | null> {
+  assertOptions(options, "id", "The answer to a suspend point");
   const keyring = await host.keyring();
   if (keyring instanceof DurableError) throw keyring;
   return keyring.verify(token);
@@ -85,8 +86,7 @@ async function find(
   token: string,
   { value, options }: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
-  assertOptions(options, "id", "The answer to a suspend point");
-  const named = await verified(host, token);
+  const named = await verified(host, token, options);
   if (named === null) return null;
   const { locator, wait } = named;
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
@@ -217,7 +217,7 @@ function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<J
 
 /** Only appends the answer, without running code. The wait checks it when it is reached. */
 export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
-  const named = await verified(host, token);
+  const named = await verified(host, token, answered.options);
   if (named === null) return { status: "unknown" };
   return host.inTurn(named.locator, async () => {
     const skimmed = await deliverToOpenWait(host, named, answered);

@@ -205,10 +205,12 @@ describe("a batch", () => {
     expect(batchOf(samples["step.completed"][0]!)).toContain("\\ud800");
   });
 
-  it("paid: what an attempt of a step or a stream gave, and nothing else", () => {
+  it("paid: what an attempt of a step or a stream gave, or a child, and nothing else", () => {
     const attempts = facts.filter((fact) => traitsOf(fact).paid).map(({ kind }) => kind);
     expect([...new Set(attempts)].toSorted()).toEqual([
       "attempt.failed",
+      "child.completed",
+      "child.failed",
       "step.completed",
       "step.failed",
       "stream.chunks",

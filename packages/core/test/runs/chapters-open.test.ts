@@ -53,8 +53,7 @@ describe("children", () => {
     expect(codes).toMatchObject([
       {
         code: "open-child",
-        message:
-          'Run r cannot continue as a new chapter while its child "child" has not ended. Await the child first, or start it in a ctx.race that it loses.',
+        message: 'Run r cannot begin a chapter before its child "child" has ended. Await the child first.',
         details: { key: "child" },
       },
     ]);
