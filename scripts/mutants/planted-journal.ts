@@ -57,7 +57,7 @@ const journal: readonly PlantedBug[] = [
     also: [
       {
         file: "journal/journal.ts",
-        find: "this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;",
+        find: "this.lost ||= this.driven && !batch.outside && batch.driver !== this.driver;",
         replace: "",
       },
       {
@@ -72,7 +72,7 @@ const journal: readonly PlantedBug[] = [
     name: "lost-driver-writes",
     breaks: "journal.5",
     file: "journal/journal.ts",
-    find: 'if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };',
+    find: 'if (!outside && (this.lost || this.state.end !== null)) return { kind: "lost" };',
     replace: "",
     why: "A driver that has seen another driver's batch, or the end, still appends.",
     seenBy: {

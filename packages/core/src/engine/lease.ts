@@ -37,7 +37,7 @@ export class DriverLease {
   #locator = "";
   #owner = "";
   #until = 0;
-  #owned = false;
+  owned = false;
   #driving: Driving | null = null;
   #watching = false;
   #cancelPulse: () => void = () => {};
@@ -56,7 +56,7 @@ export class DriverLease {
     this.#owner = journal.driver;
     const asked = this.#world.now();
     const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
-    this.#owned = lease !== null;
+    this.owned = lease !== null;
     this.#voided = lease?.blocked ?? this.#voided;
     if (lease === null) return null;
     this.#until = asked + this.#ttlMs;
@@ -66,7 +66,7 @@ export class DriverLease {
 
   /** A stop was appended, and that append released the lease. */
   released(): void {
-    this.#owned = false;
+    this.owned = false;
     this.#until = 0;
   }
 
@@ -80,12 +80,8 @@ export class DriverLease {
   leaseForNewRun(journal: RunJournal): AppendRequest["lease"] {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
-    this.#owned = true;
+    this.owned = true;
     return this.extend(false);
-  }
-
-  get owned(): boolean {
-    return this.#owned;
   }
 
   get valid(): boolean {
@@ -138,7 +134,7 @@ export class DriverLease {
   }
 
   async release(quietMs?: number): Promise<void> {
-    if (!this.#owned) return;
+    if (!this.owned) return;
     this.released();
     try {
       await this.#storage.release(this.#locator, this.#owner, quietMs);
@@ -149,7 +145,7 @@ export class DriverLease {
 
   start(journal: RunJournal, events: LeaseEvents): void {
     // Without the lease there is nothing to keep alive: a resumer only replays, to place its answer.
-    if (!this.#owned) return;
+    if (!this.owned) return;
     journal.driven = true;
     this.#driving = { journal, events, abort: new AbortController() };
     this.#pulse(Math.min(firstLookMs, this.#ttlMs / 3));

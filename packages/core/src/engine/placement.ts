@@ -44,7 +44,7 @@ export class Placement {
   /** A call that nothing can answer any more, of code that its run did not wait for. */
   afterEnd({ kind, name }: Asked): void {
     this.#warn(
-      `run ${this.#runId} called ctx.${kind}("${name}") after its end, so nothing happens. Await everything before the workflow returns.`,
+      `run ${this.#runId} called ctx.${kind}("${name}") after its end, so nothing happens. Await it before the workflow returns.`,
     );
   }
 

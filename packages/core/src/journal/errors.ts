@@ -14,6 +14,11 @@ export function isFinal(error: unknown): boolean {
   return DurableError.is(error) && error.code !== "conflict" && !isTransient(error);
 }
 
+/** The run was deleted, and nothing can be appended to it. */
+export function isGone(error: unknown): boolean {
+  return DurableError.is(error, "conflict") && error.details["deleted"] === true;
+}
+
 export function unsettled(runId: string, tries: number, cause: unknown): DurableError {
   if (DurableError.is(cause) && isTransient(cause)) return cause;
   return new DurableError(

@@ -19,8 +19,7 @@ import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
-import { incomplete, isFinal, regressed, unsettled } from "./errors.ts";
-import { locatorOf } from "./keys.ts";
+import { isGone, incomplete, isFinal, regressed, unsettled } from "./errors.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { readLine } from "./ancestors.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
@@ -85,7 +84,8 @@ export class RunJournal {
   blocked: BlockedNote | null = null;
   /** Set by the driver. From then on a batch of another driver means that this one has lost the run. */
   driven = false;
-  #lost = false;
+  /** Another driver has the run, so this one must not go on. */
+  lost = false;
 
   private constructor(locator: string, { storage, world, cipher, chapter }: JournalOptions) {
     this.locator = locator;
@@ -99,11 +99,6 @@ export class RunJournal {
   /** A journal that is not read yet. */
   static at(locator: string, options: JournalOptions): RunJournal {
     return new RunJournal(locator, options);
-  }
-
-  /** A journal that has no batch yet. */
-  static create(runId: string, options: JournalOptions): RunJournal {
-    return new RunJournal(locatorOf(runId), options);
   }
 
   /** Reads the current chapter of a run; `null` when the storage does not have it. */
@@ -133,12 +128,7 @@ export class RunJournal {
 
   /** True when it holds an earlier chapter, which has ended. */
   get past(): boolean {
-    return this.#chapter !== undefined && this.#lost;
-  }
-
-  /** Another driver has the run, so this one must not go on. */
-  get lost(): boolean {
-    return this.#lost;
+    return this.#chapter !== undefined && this.lost;
   }
 
   /** The first entry of the chapter. */
@@ -213,6 +203,11 @@ export class RunJournal {
     });
   }
 
+  /** Begins with a fact that is not written, to see what follows from it. */
+  imagine(fact: Fact<Json>, at: number): Promise<readonly Entry[]> {
+    return this.#learn({ driver: this.driver, writeId: "", outside: false, facts: [{ fact, at }] });
+  }
+
   /** Resolves when no read and no append is in progress. */
   settled(): Promise<void> {
     return this.#turns.settled();
@@ -220,7 +215,7 @@ export class RunJournal {
 
   async #append(facts: readonly WrittenFact[], options: AppendOptions): Promise<Appended> {
     const outside = options.outside === true;
-    if (!outside && (this.#lost || this.state.end !== null)) return { kind: "lost" };
+    if (!outside && (this.lost || this.state.end !== null)) return { kind: "lost" };
     const writeId = `${this.driver}.${++this.#writes}`;
     const summary = { ...this.state.summary };
     const { locator, position } = this;
@@ -255,7 +250,7 @@ export class RunJournal {
 
   /** Reads from the position of an uncertain append; `null` when the position is free, or the read failed as well. */
   async #settle(writeId: string, outside: boolean, error: unknown): Promise<Appended | null> {
-    if (DurableError.is(error, "conflict") && error.details["deleted"] === true) throw error;
+    if (isGone(error)) throw error;
     let tail: TailBatch[];
     try {
       tail = await this.#tail();
@@ -302,13 +297,13 @@ export class RunJournal {
         const spot = { runId: this.runId || runIdOf(read), position };
         const [begins] = read.facts;
         if (begins?.fact.kind === "run.continued" && begins.fact.chapter > (this.#chapter ?? Infinity)) {
-          this.#lost = true;
+          this.lost = true;
           return learned;
         }
         // Most batches need nothing that has to be awaited, and a turn for each would be most of a long replay.
         const opened = this.#envelope.unwrap(read, text, spot);
         const batch = opened instanceof Promise ? await opened : opened;
-        this.#lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
+        this.lost ||= this.driven && !batch.outside && batch.driver !== this.driver;
         const entries = this.position === 0 ? await this.#learn(batch) : this.#add(batch);
         learned.push({ batch, entries });
       } catch (error) {

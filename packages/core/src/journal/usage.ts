@@ -54,7 +54,7 @@ export class Meter {
     if (!fits) {
       throw new DurableError(
         "invalid-options",
-        `The usage of ${this.#where} is invalid. Pass meter() what the provider reported: whole numbers of tokens, for at most ${mostModels} models with names of 1 to ${longestName} characters.`,
+        `The usage of ${this.#where} is invalid. Pass meter() whole numbers of tokens, for at most ${mostModels} models with names of 1 to ${longestName} characters.`,
       );
     }
     this.#used = used;

@@ -23,6 +23,7 @@ import { Execution } from "./execution.ts";
 import { definitionOf, encodeInput, newNonce, notFound, openJournal } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import { pending } from "../engine/promise.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** An open run, and whether this process may drive it. */
@@ -60,7 +61,7 @@ export async function create(
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
-  const journal = RunJournal.create(runId, await host.journals());
+  const journal = RunJournal.at(locatorOf(runId), await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
   const started = {
@@ -74,12 +75,11 @@ export async function create(
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
-  if (appended.kind === "landed")
-    return { journal, lease, owned: takeLease, starts: 1, length: 1, created: true };
-  assertSame(journal, definition, encoded);
-  return takeLease
-    ? acquire(host, journal)
-    : { journal, lease, owned: false, starts: 1, length: 0, created: false };
+  const created = appended.kind === "landed";
+  if (!created) assertSame(journal, definition, encoded);
+  return created || !takeLease
+    ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
+    : acquire(host, journal);
 }
 
 function assertSame(journal: RunJournal, definition: Definition, input: Json): void {
@@ -274,18 +274,13 @@ export async function replay(
   inspect: (replayEnd: ReplayEnd) => void | Promise<void>,
 ): Promise<Stop> {
   const lease = await host.newLease();
-  const execution = await Execution.begin(host, definition, { journal, lease }, () =>
-    Promise.reject(notLeased(journal)),
-  );
+  // Without a lease no child begins.
+  const execution = await Execution.begin(host, definition, { journal, lease }, pending);
   const onReplayEnd: OnReplayEnd = async (replayEnd) => {
     await inspect(replayEnd);
     return "leave";
   };
   return execution.drive({ onReplayEnd, options: {} });
-}
-
-function notLeased({ runId }: RunJournal): DurableError {
-  return new DurableError("conflict", `Run ${runId} is only replayed here.`);
 }
 
 /**

@@ -12,13 +12,12 @@ import { DurableError, show } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
-import { assertRunId } from "../journal/keys.ts";
+import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
-import type { Storage } from "../ports/storage.ts";
 
 /** Options of `fork`: where to go back to, and what to change. */
 export interface ForkOptions<Input = unknown> extends Places {
@@ -49,7 +48,7 @@ export async function createFork(
 ): Promise<string> {
   const fact = await forkOf(host, definition, parent, options);
   const { runId, parent: parentId } = fact;
-  const journal = RunJournal.create(runId, await host.journals());
+  const journal = RunJournal.at(locatorOf(runId), await host.journals());
   const appended = await journal.append([writeFact(fact, host.world.now())], { learn: false });
   if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
     throw new DurableError(
@@ -101,19 +100,9 @@ export async function forkOf(
 
 /** The journal that a fork would have. It is not written. */
 export async function previewFork(host: Host, fact: Forked): Promise<RunJournal> {
-  const journals = await host.journals();
-  const { storage } = journals;
-  const nowhere: Storage = {
-    append: () => Promise.resolve(),
-    read: (locator, from) => storage.read(locator, from),
-    list: (query) => storage.list(query),
-    lease: () => Promise.resolve(null),
-    release: () => Promise.resolve(),
-    delete: () => Promise.resolve(),
-  };
-  const journal = RunJournal.create(fact.runId, { ...journals, storage: nowhere });
+  const journal = RunJournal.at(locatorOf(fact.runId), await host.journals());
   // The journal makes an entry of what it is given, and the fact itself is written later.
-  await journal.append([writeFact({ ...fact }, host.world.now())]);
+  await journal.imagine({ ...fact }, host.world.now());
   return journal;
 }
 
@@ -160,7 +149,7 @@ function checkedLabel(label: string | undefined): string | null {
   if (text.length <= limits.labelLength && !/\p{Cc}/u.test(text)) return text;
   throw new DurableError(
     "invalid-options",
-    `${show(label)} is not a valid label of a fork. Use one line of at most ${limits.labelLength} characters.`,
+    `${show(label)} is not a valid label. Use one line of at most ${limits.labelLength} characters.`,
   );
 }
 

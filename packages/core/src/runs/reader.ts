@@ -155,7 +155,9 @@ function endedWithout(journal: RunJournal, name: string, begun = false): Durable
       `Run ${runId} ${begun ? "began its next chapter" : "ended"} before its stream "${name}" was complete. Fork the run to produce the stream again.`,
     );
   }
-  const known =
-    keys.length === 0 ? "It recorded no streams." : `It has these streams: ${keys.slice(0, 5).join(", ")}.`;
-  return new DurableError("unknown-step", `Run ${runId} has ended and has no stream "${name}". ${known}`);
+  const known = keys.slice(0, 5).join(", ") || "none";
+  return new DurableError(
+    "unknown-step",
+    `Run ${runId} has ended and has no stream "${name}". Its streams: ${known}.`,
+  );
 }

@@ -82,7 +82,8 @@ export class Journal {
     assertOptions(options, hostOptions, "Journal.open");
     const host = new Host(options, () => null);
     const journals = await host.journals();
-    const journal = (await RunJournal.open(locatorOf(id), journals)) ?? RunJournal.create(id, journals);
+    const journal =
+      (await RunJournal.open(locatorOf(id), journals)) ?? RunJournal.at(locatorOf(id), journals);
     const direct = new Journal(id, host, journal);
     if (direct.#foreign !== null) throw direct.#foreign;
     return direct;

@@ -7,7 +7,9 @@ import { nearest } from "./near.ts";
 export function assertOptions(options: object | undefined, known: string, where: string): void {
   // What is no object has no option either. Most calls have none, and each step of a long replay comes here.
   const none = options === undefined || Object(options) === options;
-  const given = (none ? options : { [String(options)]: options }) as Readonly<Record<string, unknown>>;
+  const given = (none ? options : { [JSON.stringify(options)]: options }) as Readonly<
+    Record<string, unknown>
+  >;
   for (const name in given) {
     const names = known.split(" ");
     if (given[name] === undefined || names.includes(name)) continue;

@@ -26,7 +26,7 @@ describe("ctx after the end of its run", () => {
     await on.world.advance(10_000);
     expect([settled, ran]).toEqual([0, []]);
     expect(on.world.warnings).toEqual([
-      'run r called ctx.step("late") after its end, so nothing happens. Await everything before the workflow returns.',
+      'run r called ctx.step("late") after its end, so nothing happens. Await it before the workflow returns.',
     ]);
   });
 

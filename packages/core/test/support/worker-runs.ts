@@ -4,6 +4,7 @@ import type { RunHead, Storage, World } from "@durable/core";
 import { encode } from "../../src/values/codec/encode.ts";
 import { writeFact } from "../../src/journal/fact-text.ts";
 import { RunJournal } from "../../src/journal/journal.ts";
+import { locatorOf } from "../../src/journal/keys.ts";
 
 export interface Recorded {
   readonly workflow: string;
@@ -16,7 +17,7 @@ export async function record(
   runId: string,
   { workflow, input = null }: Recorded,
 ): Promise<string> {
-  const journal = RunJournal.create(runId, { storage, world });
+  const journal = RunJournal.at(locatorOf(runId), { storage, world });
   const started = { runId, workflow, version: null, input: encode(input, "input") } as const;
   await journal.append([writeFact({ kind: "run.started", ...started }, world.now())], { lease: null });
   return journal.locator;

@@ -11,6 +11,7 @@ import { decode } from "../../values/codec/decode.ts";
 import { encode, encodeThrown } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Definition } from "../definition.ts";
+import { isGone } from "../../journal/errors.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
 import { childIdOf } from "../../journal/keys.ts";
 import { backOff, pause } from "../../ports/world.ts";
@@ -133,8 +134,6 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     if (status === "suspended" && (wakeAt ?? Infinity) > this.engine.world.now())
       return this.#await(wakeAt, lookMs);
     const outcome = await this.engine.options.children.drive(this.#child);
-    const { key, after } = this;
-    const called = { key, after };
     if (!this.#settled) await this.engine.options.lease.pollNow();
     if (this.#settled || this.scope.closed) return;
     switch (outcome.status) {
@@ -142,18 +141,15 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       case "completed":
         return this.engine.write({
           kind: "child.completed",
-          ...called,
-          value: this.#encoded(outcome.output),
+          key: this.key,
+          after: this.after,
+          value: encode(outcome.output, `output of ${this.where}`),
         });
       case "failed":
-        return this.engine.write({ kind: "child.failed", ...called, error: this.#thrown(outcome.error) });
+        return this.#fail(outcome.error);
       case "cancelled":
         if (await this.#endsToo()) return;
-        return this.engine.write({
-          kind: "child.failed",
-          ...called,
-          error: this.#thrown(cancelled(this.where)),
-        });
+        return this.#fail(new DurableError("cancelled", `The ${this.where} was cancelled.`));
       case "running":
         return this.#await(null, driverMs);
       case "suspended":
@@ -181,20 +177,16 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   /** A storage error is retried. A refused input, another workflow under its id, or a deletion fails the child. */
   #failed(error: unknown): void {
-    const gone = DurableError.is(error, "conflict") && error.details["deleted"] === true;
+    const gone = isGone(error);
     if (!gone && !DurableError.is(error, "invalid-input") && !DurableError.is(error, "workflow-mismatch"))
       return this.engine.timers.wait(this, this.engine.world.now() + 1_000);
+    this.#fail(gone ? new DurableError("not-found", `The run of ${this.where} was deleted.`) : error);
+  }
+
+  #fail(thrown: unknown): void {
     const { key, after } = this;
-    const reason = gone ? deleted(this.where) : error;
-    this.engine.write({ kind: "child.failed", key, after, error: this.#thrown(reason) });
-  }
-
-  #encoded(output: unknown): Json {
-    return encode(output, `output of ${this.where}`);
-  }
-
-  #thrown(error: unknown): Json {
-    return encodeThrown(error, `error of ${this.where}`);
+    const error = encodeThrown(thrown, `error of ${this.where}`);
+    this.engine.write({ kind: "child.failed", key, after, error });
   }
 
   #await(wakeAt: number | null, least: number): void {
@@ -237,12 +229,4 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       }
     }
   }
-}
-
-function deleted(where: string): DurableError {
-  return new DurableError("not-found", `The run of ${where} was deleted.`);
-}
-
-function cancelled(where: string): DurableError {
-  return new DurableError("cancelled", `The ${where} was cancelled.`);
 }

@@ -102,10 +102,6 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   /** Its timeout is queued; it takes effect if no earlier answer is valid. */
   #late = false;
 
-  get schema(): StandardSchema | undefined {
-    return this.parts.schema;
-  }
-
   get #called(): { key: string; after: number; wait: string } {
     return { key: this.key, after: this.after, wait: this.wait };
   }
@@ -148,7 +144,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
       return null;
     }
     const expiresAt = timeoutMs === null ? null : this.engine.world.now() + timeoutMs;
-    const schema = toJsonSchema(this.schema);
+    const schema = toJsonSchema(this.parts.schema);
     const foreign = this.parts.entered.foreign ? { foreign: true as const } : {};
     this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt, ...foreign });
     return expiresAt;
@@ -169,7 +165,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   /** The fields of the entry that accepts an answer, or why it is refused. */
   async #verdictOn(value: Json): Promise<{ readonly value?: Json } | string> {
-    return this.schema === undefined ? {} : this.check(decode(value, `answer to ${this.where}`));
+    return this.parts.schema === undefined ? {} : this.check(decode(value, `answer to ${this.where}`));
   }
 
   #conclude(answer: number, verdict: { readonly value?: Json } | string): void {
@@ -181,7 +177,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
-    const result = await fits(this.schema, value);
+    const result = await fits(this.parts.schema, value);
     if (!result.ok) return result.issues;
     return { value: encode(result.value, `answer to ${this.where}`) };
   }
