@@ -1,7 +1,7 @@
 /**
  * Checks on waits whose name differs between two versions of the code.
  *
- * I6. No answer is swallowed: the value of an answered wait reached a pass, or the run did not end.
+ * I6. No answer is swallowed: the code reached the answered wait, or the run did not end.
  * I8. A run fits code that gives the old names of its waits.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
@@ -18,12 +18,11 @@ export function judgeSwallowed(history: History, run: RunLog): void {
   for (const { kind, key = "", wait } of entries) {
     // The engine asks about uncertain attempts itself.
     if (kind !== "suspend.opened" || key.includes("/uncertain")) continue;
-    const answered = entries.some(
-      (entry) => entry.wait === wait && /^suspend\.(answered|resolved)$/.test(entry.kind),
-    );
-    const over = entries.some(
-      (entry) => entry.wait === wait && /^suspend\.(rejected|expired|closed)$/.test(entry.kind),
-    );
+    const said = (what: RegExp): boolean =>
+      entries.some((entry) => entry.wait === wait && what.test(entry.kind));
+    // An answer with a verdict was reached by code; if later code does not use it, the run ends with a warning.
+    const answered = said(/^suspend\.answered$/);
+    const over = said(/^suspend\.(resolved|rejected|expired|closed)$/);
     const got = passes.some((pass) => pass.keys.has(key) || pass.isLost(key));
     if (answered && !over && !got && !isLastCalled(history, run, key))
       history.violate("I6", `run ${run.runId} ended although its code never got the answer to ${key}`);
