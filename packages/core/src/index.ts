@@ -63,7 +63,7 @@ export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Definition } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
-export type { Cipher, Place } from "./ports/cipher.ts";
+export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
 export type { World } from "./ports/world.ts";
 export type {

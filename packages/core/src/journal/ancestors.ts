@@ -1,10 +1,10 @@
 /** Reads the runs that a fork continues. */
 
-import { readBatch } from "./batch.ts";
+import { corrupt, readBatch } from "./batch.ts";
 import type { Ancestor, Entry } from "./entry.ts";
 import type { Envelope } from "./envelope.ts";
-import { incomplete } from "./errors.ts";
-import { locatorOf } from "./keys.ts";
+import { incomplete, misplaced } from "./errors.ts";
+import { locatorOf, waitOf } from "./keys.ts";
 import type { ReadReply, Storage } from "../ports/storage.ts";
 
 /** All ancestors of a line, oldest first, and the entries of each. */
@@ -29,16 +29,25 @@ export async function readLine(
 }
 
 async function entriesOf(ancestor: Ancestor, storage: Storage, envelope: Envelope): Promise<Entry[]> {
-  const { runId, base, from = 0 } = ancestor;
+  const { runId, base, length, from = 0 } = ancestor;
   const { batches, blobs } = await readAncestor(storage, ancestor);
+  await envelope.chain()?.check(batches, { runId, position: from });
   await envelope.learn(blobs, { runId, own: false });
   let seq = base;
+  let nonce: string | null = null;
   const entries: Entry[] = [];
-  for (const [i, text] of batches.entries()) {
+  // Seals after the part that was forked may cover batches in it that have none.
+  for (const [i, text] of batches.slice(0, length - from).entries()) {
     const position = from + i;
-    const read = readBatch(text, `Batch ${position} of run ${runId}`);
+    const where = `Batch ${position} of run ${runId}`;
+    const read = readBatch(text, where);
     const { facts, outside } = await envelope.unwrap(read, text, { runId, position });
-    for (const { fact, at } of facts) entries.push({ ...fact, at, seq: ++seq, outside });
+    for (const { fact, at } of facts) {
+      if ("runId" in fact && fact.runId !== runId) throw misplaced(fact.runId);
+      if ("nonce" in fact && fact.nonce !== undefined) nonce = fact.nonce;
+      if ("key" in fact && "wait" in fact && fact.wait !== waitOf(fact.key, nonce)) throw corrupt(where);
+      entries.push({ ...fact, at, seq: ++seq, outside });
+    }
   }
   return entries;
 }
@@ -50,5 +59,5 @@ async function readAncestor(
   const { batches, blobs, from: first = from } = await storage.read(locatorOf(runId), from);
   if (first !== from || from + batches.length < length)
     throw incomplete(runId, first !== from ? 0 : from + batches.length, length);
-  return { batches: batches.slice(0, length - from), ...(blobs === undefined ? {} : { blobs }) };
+  return { batches, ...(blobs === undefined ? {} : { blobs }) };
 }

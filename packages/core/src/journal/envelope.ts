@@ -11,7 +11,7 @@
 import { valueFields } from "./kinds.ts";
 import { formatOf, type BatchText, type ReadBatch } from "./batch.ts";
 import { writeText, type WrittenFact } from "./fact-text.ts";
-import type { Cipher, Place } from "../ports/cipher.ts";
+import type { Chain, Cipher, Place, Spot } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Edit, Fact } from "./entry.ts";
@@ -21,17 +21,13 @@ import type { NamedBlob } from "../ports/storage.ts";
 
 /** The format that introduced packed and encrypted values. */
 const envelopeFormat = 2;
+/** The format that introduced the seals of batches. */
+const sealFormat = 3;
 
 export interface Wrapped extends BatchText {
   /** The unencrypted content of the blobs, by name. */
   readonly contents: ReadonlyMap<string, string>;
   readonly blobs: readonly NamedBlob[];
-}
-
-/** The batch that contains a fact. */
-interface Spot {
-  readonly runId: string;
-  readonly position: number;
 }
 
 export class Envelope {
@@ -53,7 +49,7 @@ export class Envelope {
     const cipher = this.#cipher;
     const blobs = new Map<string, string>();
     const texts: string[] = [];
-    let format = 1;
+    let format = cipher === null ? 1 : sealFormat;
     for (const [index, { fact, at, text }] of facts.entries()) {
       if (cipher === null && text.length <= inlineLength) {
         texts.push(text);
@@ -72,8 +68,7 @@ export class Envelope {
       const written = writeText(wrapped, at);
       texts.push(written);
       // If the text has not changed, an older format can represent it.
-      const inEnvelope = cipher !== null || written !== text;
-      format = Math.max(format, formatOf(fact), inEnvelope ? envelopeFormat : 1);
+      format = Math.max(format, formatOf(fact), written === text ? 1 : envelopeFormat);
     }
     const named = await Promise.all([...blobs].map(([name, text]) => this.#blob(name, text)));
     return { texts, format, blobs: named, contents: blobs };
@@ -90,6 +85,11 @@ export class Envelope {
     if (this.#texts.has(name)) return { name };
     const body = await this.#cipher?.seal(text, { runId: "", at: name });
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
+  }
+
+  /** The seals of a journal; none without a cipher. */
+  chain(): Chain | undefined {
+    return this.#cipher?.chain();
   }
 
   /** True when values are encrypted here or in one of these batches. */

@@ -35,6 +35,13 @@ export function regressed(runId: string, position: number): DurableError {
   );
 }
 
+export function misplaced(runId: string): DurableError {
+  return new DurableError(
+    "tampered",
+    `The journal of run ${runId} is in the place of another run. Restore the journal from a backup.`,
+  );
+}
+
 export function incomplete(run: string, found: number, expected: number): DurableError {
   return new DurableError(
     "storage-failed",

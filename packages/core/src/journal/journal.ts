@@ -13,13 +13,14 @@
 
 import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
-import type { Cipher } from "../ports/cipher.ts";
+import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
-import { isGone, incomplete, isFinal, regressed, unsettled } from "./errors.ts";
+import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./errors.ts";
+import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { readLine } from "./ancestors.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
@@ -62,6 +63,7 @@ export class RunJournal {
   readonly #storage: Storage;
   readonly #world: World;
   readonly #envelope: Envelope;
+  readonly #chain: Chain | undefined;
   /** The id of the writer; a new one each time a journal is opened. */
   readonly driver: string;
   state = new RunState();
@@ -92,6 +94,7 @@ export class RunJournal {
     this.#chapter = chapter;
     this.#storage = storage;
     this.#envelope = new Envelope(cipher ?? null);
+    this.#chain = this.#envelope.chain();
     this.#world = world;
     this.driver = world.id().slice(0, 12);
   }
@@ -221,11 +224,13 @@ export class RunJournal {
     const { locator, position } = this;
     for (const { fact, at } of facts) summarize(summary, fact, at, position);
     if (facts[0]?.fact.kind === "run.continued") this.#envelope.beginChapter();
-    const wrapped = await this.#envelope.wrap(facts, { runId: summary.runId, position });
+    const spot = { runId: summary.runId, position };
+    const wrapped = await this.#envelope.wrap(facts, spot);
+    const text = writeBatch(writeId, outside, wrapped);
     const request: AppendRequest = {
       locator,
       position,
-      batch: writeBatch(writeId, outside, wrapped),
+      batch: (await this.#chain?.sign(text, spot)) ?? text,
       head: { locator, ...summary },
       ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
       ...(options.lease === undefined ? {} : { lease: options.lease }),
@@ -234,6 +239,7 @@ export class RunJournal {
       try {
         await this.#storage.append(request);
         this.#envelope.landed(wrapped);
+        await this.#chain?.check([request.batch], spot);
         this.size += request.batch.length;
         const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
         const batch = { driver: this.driver, writeId, outside, facts: own };
@@ -282,19 +288,19 @@ export class RunJournal {
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);
     const [first] = batches;
-    if (blobs !== undefined && first !== undefined) {
-      // Before the first batch is learned, the run id is known only from its text.
-      const runId = this.runId || runIdOf(readBatch(first, `Batch 0 of run ${this.locator}`));
-      await this.#envelope.learn(blobs, { runId, own: true });
-    }
+    if (first === undefined) return [];
+    // Before the first batch is learned, the run id is known only from its text.
+    const runId = this.runId || runIdOf(readBatch(first, `Batch ${this.position} of run ${this.locator}`));
+    await this.#chain?.check(batches, { runId, position: this.position });
+    if (blobs !== undefined) await this.#envelope.learn(blobs, { runId, own: true });
     const learned: TailBatch[] = [];
     for (const text of batches) {
       const { position } = this;
-      const where = `Batch ${position} of run ${this.runId || this.locator}`;
+      const where = `Batch ${position} of run ${runId}`;
       const read = readBatch(text, where);
       this.size += text.length;
       try {
-        const spot = { runId: this.runId || runIdOf(read), position };
+        const spot = { runId, position };
         const [begins] = read.facts;
         if (begins?.fact.kind === "run.continued" && begins.fact.chapter > (this.#chapter ?? Infinity)) {
           this.lost = true;
@@ -337,7 +343,7 @@ export class RunJournal {
       const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
       for (const { fact, at } of facts) {
         const entry: Entry = { ...fact, at, seq: 0, outside };
-        if (i === 0 && isBeginning(entry)) this.#first = entry;
+        if (i === 0 && isBeginning(entry)) this.#begin(entry);
         if ("wait" in entry && entry.wait === wait) this.state.learnWait(entry);
       }
     }
@@ -357,12 +363,18 @@ export class RunJournal {
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
       // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
-      if (isBeginning(entry)) this.#first = entry;
+      if (isBeginning(entry)) this.#begin(entry);
       this.entries.push(entry);
       this.state.learn(entry, position);
       learned.push(entry);
     }
     return learned;
+  }
+
+  /** A journal that was copied from another run is refused, although its seals are right. */
+  #begin(entry: Beginning): void {
+    if (locatorOf(entry.runId) !== this.locator) throw misplaced(entry.runId);
+    this.#first = entry;
   }
 
   /** A chapter begins: nothing of the one before is needed. */

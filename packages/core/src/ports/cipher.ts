@@ -21,4 +21,23 @@ export interface Cipher {
   nameOf(content: string): string;
   /** True while unencrypted journals may still be read. */
   readonly acceptsPlain: boolean;
+  /** A new chain, for the batches of one journal. `chainOf` makes one from any cipher. */
+  chain(): Chain;
+}
+
+/** The seals of the batches of one journal. Each covers its batch, its run and position, and the seal before it. */
+export interface Chain {
+  /**
+   * Verifies batches, the first of which is at this position. Rejects with `tampered` or `no-key`; until it
+   * resolves, nothing in them is believed.
+   */
+  check(batches: readonly string[], spot: Spot): Promise<void>;
+  /** The batch with its seal, to be appended after what was checked. */
+  sign(batch: string, spot: Spot): Promise<string>;
+}
+
+/** The run of a batch, and its position in the journal. */
+export interface Spot {
+  readonly runId: string;
+  readonly position: number;
 }

@@ -1,4 +1,5 @@
 import { createApp, durable, MemoryStorage, type Cipher } from "@durable/core";
+import { chainOf } from "@durable/core/encryption";
 import { expect, test } from "vitest";
 import { failureOf, outputOf, tokenOf } from "../support/behaviour-lab.ts";
 import { textOf } from "../support/blobs-flow.ts";
@@ -17,6 +18,7 @@ function slow(cipher: Cipher, chance: Chance): Cipher {
     nameOf: (content) => cipher.nameOf(content),
     seal: async (text, place) => (await wait(), cipher.seal(text, place)),
     open: async (text, place) => (await wait(), cipher.open(text, place)),
+    chain: () => chainOf(slow(cipher, chance)),
   };
 }
 
@@ -117,6 +119,7 @@ test("H68 of several records that do not open, the first in the journal is named
     acceptsPlain: false,
     nameOf: (content) => key.nameOf(content),
     seal: (text, place) => key.seal(text, place),
+    chain: () => key.chain(),
     open: async (text, place) => {
       if (place.at.includes("run.started")) return key.open(text, place);
       for (let turns = 20 - opened++; turns > 0; turns--)

@@ -3,7 +3,7 @@
  * test/golden-work.test.ts.
  */
 
-import type { Cipher } from "@durable/core";
+import type { Chain, Cipher } from "@durable/core";
 
 export interface TrackedCipher {
   readonly cipher: Cipher | undefined;
@@ -27,6 +27,13 @@ export function trackedCipher(cipher: Cipher | undefined): TrackedCipher {
   if (cipher === undefined) return { cipher, hold };
   const seal: Cipher["seal"] = (text, place) => noted(cipher.seal(text, place));
   const open: Cipher["open"] = (sealed, place) => noted(cipher.open(sealed, place));
+  const chain = (): Chain => {
+    const own = cipher.chain();
+    return {
+      check: (batches, spot) => noted(own.check(batches, spot)),
+      sign: (batch, spot) => noted(own.sign(batch, spot)),
+    };
+  };
   const { acceptsPlain } = cipher;
-  return { cipher: { seal, open, nameOf: (content) => cipher.nameOf(content), acceptsPlain }, hold };
+  return { cipher: { seal, open, nameOf: (content) => cipher.nameOf(content), acceptsPlain, chain }, hold };
 }

@@ -6,6 +6,7 @@
 
 import { createCipheriv, createDecipheriv, createHash, createHmac } from "node:crypto";
 import { DurableError, type Cipher, type Place } from "@durable/core";
+import { chainOf } from "@durable/core/encryption";
 
 export type SealingKey = "a" | "b";
 
@@ -21,7 +22,7 @@ interface Sealed {
  * Encrypts with one key and decrypts with both, because every process knows a key before any process uses it.
  */
 export function simCipher(current: SealingKey): Cipher {
-  return {
+  const cipher: Cipher = {
     acceptsPlain: false,
     seal: (text, place) => Promise.resolve(seal(current, text, place)),
     open: async (text, { runId, at }) => {
@@ -31,7 +32,9 @@ export function simCipher(current: SealingKey): Cipher {
       return decrypt(sealed);
     },
     nameOf: (content) => createHmac("sha256", keyOf(current)).update(content).digest("hex").slice(0, 32),
+    chain: () => chainOf(cipher),
   };
+  return cipher;
 }
 
 /** The decrypted text and its place; null when the text is not sealed. */

@@ -12,6 +12,7 @@
 import type { Cipher, Place } from "../../ports/cipher.ts";
 import { DurableError } from "../../values/errors.ts";
 import { base32, hmac, joinParts } from "../../values/hash.ts";
+import { chainOf } from "./chain.ts";
 import { fromBase64Url, toBase64Url } from "./base64url.ts";
 import { isKeyId, masterKeys, type AesGcmOptions } from "./options.ts";
 
@@ -30,7 +31,7 @@ export function aesGcm(options: AesGcmOptions): Cipher {
   const { current, keys } = masterKeys(options);
   const keyOf = runKeys(keys);
   const nameKey = toBase64Url(hmac(keys.get(current) as string, joinParts(["durable names v1"])));
-  return {
+  const cipher: Cipher = {
     acceptsPlain: options.acceptPlain === true,
     async seal(text, place) {
       const format: Format = text.isWellFormed() ? "1" : "1j";
@@ -57,7 +58,9 @@ export function aesGcm(options: AesGcmOptions): Cipher {
     // The first letter distinguishes a text from one that is equal to the JSON of another.
     nameOf: (content) =>
       base32(hmac(nameKey, content.isWellFormed() ? `1${content}` : `j${JSON.stringify(content)}`), 32),
+    chain: () => chainOf(cipher, options),
   };
+  return cipher;
 }
 
 /** A cache of run keys, least recently used first: importing a key takes longer than encrypting a short text. */

@@ -1,2 +1,3 @@
 export { aesGcm } from "./aes-gcm.ts";
+export { chainOf } from "./chain.ts";
 export type { AesGcmOptions } from "./options.ts";

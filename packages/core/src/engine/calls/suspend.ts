@@ -12,6 +12,7 @@ import { encode } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import { toMs, type Duration } from "../../values/duration.ts";
 import { DurableError, recordedError } from "../../values/errors.ts";
+import { corrupt } from "../../journal/batch.ts";
 import { waitOf } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
 import { scrub } from "../../values/scrub.ts";
@@ -107,6 +108,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   protected answer(settlement: Settlement): void {
+    // An answer to another wait is not taken for one to this.
+    if (!("wait" in settlement) || settlement.wait !== this.wait) throw corrupt(`The end of ${this.where}`);
     if (settlement.kind === "suspend.resolved") {
       this.outcome.resolve(decode(this.engine.replay.answer(settlement), `answer to ${this.where}`));
     } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {

@@ -55,6 +55,13 @@ export function sealedLab(cipher: Cipher = cipherOf("k1")): SealedLab {
         nameOf: (content) => given.nameOf(content),
         seal: (text, place) => noted(given.seal(text, place)),
         open: (text, place) => noted(given.open(text, place)),
+        chain: () => {
+          const chain = given.chain();
+          return {
+            check: (batches, spot) => noted(chain.check(batches, spot)),
+            sign: (batch, spot) => noted(chain.sign(batch, spot)),
+          };
+        },
       },
     };
     // Not one of the options that a lab is spread into.

@@ -88,6 +88,13 @@ function tracking() {
       open: (sealed, place) => noted(cipher.open(sealed, place)),
       nameOf: (content) => cipher.nameOf(content),
       acceptsPlain: cipher.acceptsPlain,
+      chain: () => {
+        const chain = cipher.chain();
+        return {
+          check: (batches, spot) => noted(chain.check(batches, spot)),
+          sign: (batch, spot) => noted(chain.sign(batch, spot)),
+        };
+      },
     };
   };
   return { hold, tracked, cipherOf };

@@ -1,0 +1,96 @@
+/**
+ * The seals of a journal's batches. A seal is an encrypted empty text, bound to run, position and the digest of the batch.
+ *
+ * chain.1. A seal covers the whole text of its batch and the seal before it, which stands in the text. So batches cannot be
+ *     changed, added, removed from the middle, reordered, or moved to another run or position.
+ * chain.2. A batch without a seal is refused, unless a later seal covers it. The first seal after batches of older builds
+ *     covers all of them.
+ * chain.3. The first batch of a journal follows no seal. A read that begins later takes the seal before it from the text.
+ */
+
+import type { Chain, Cipher, Spot } from "../../ports/cipher.ts";
+import { DurableError } from "../../values/errors.ts";
+import { digest } from "../../values/hash.ts";
+
+/** How a batch ends that has a seal, and how long that end may be. */
+const ending = /,"after":"([^"]{0,1000})","seal":"([^"]{1,1000})"\}$/;
+const longestEnd = 2_100;
+/** Base32 characters of a whole SHA-256. */
+const digestLength = 52;
+
+/** A sealed batch, in its parts: what the seal covers, the seal before, and the seal. */
+interface Sealed {
+  readonly covered: string;
+  readonly after: string;
+  readonly seal: string;
+}
+
+/** The chain of a cipher. With `acceptUnchained`, journals without seals may be read, too. */
+export function chainOf(
+  cipher: Pick<Cipher, "seal" | "open" | "acceptsPlain">,
+  { acceptUnchained = false }: { readonly acceptUnchained?: boolean | undefined } = {},
+): Chain {
+  /** The latest seal, or the digest of all batches up to here if none has a seal. */
+  let last = "";
+  let next = 0;
+  let chained = false;
+  let own = "";
+
+  /** Batches that no seal covers are accepted only as what older builds wrote. */
+  const mayEndOpen = (texts: readonly string[]): boolean =>
+    texts.some((text) => text.includes('{"$":"sealed"')) ? acceptUnchained : acceptUnchained || cipher.acceptsPlain;
+
+  return {
+    async check(texts, { runId, position }) {
+      const [latest] = texts.slice(-1);
+      if (latest === undefined) return;
+      const opened: Promise<string>[] = [];
+      if (partsOf(latest) === null && (chained || !mayEndOpen(texts))) throw unsealed(runId, position + texts.length - 1);
+      for (const [i, text] of texts.entries()) {
+        const at = { runId, position: position + i };
+        const parts = partsOf(text);
+        if (parts === null && chained) throw unsealed(runId, at.position);
+        // What comes before a read that begins later is known only from the text, which the seal covers.
+        if (parts !== null && at.position === next && parts.after !== last) throw moved(at);
+        if (parts !== null && text !== own) opened.push(cipher.open(parts.seal, placeOf(parts.covered, at)));
+        last = parts?.seal ?? digest(digestLength, last, text);
+        chained ||= parts !== null;
+        next = at.position + 1;
+      }
+      await Promise.allSettled(opened);
+      await Promise.all(opened);
+    },
+    async sign(text, spot) {
+      const covered = `${text.slice(0, -1)},"after":"${last}"`;
+      own = `${covered},"seal":"${await cipher.seal("", placeOf(covered, spot))}"}`;
+      return own;
+    },
+  };
+}
+
+function partsOf(text: string): Sealed | null {
+  const [found, after = "", seal = ""] = ending.exec(text.slice(-longestEnd)) ?? [];
+  if (found === undefined) return null;
+  const covered = text.slice(0, text.length - found.length + `,"after":"${after}"`.length);
+  return { covered, after, seal };
+}
+
+function placeOf(covered: string, { runId, position }: Spot): { runId: string; at: string } {
+  return { runId, at: `batch ${position} ${digest(digestLength, covered)}` };
+}
+
+function unsealed(runId: string, position: number): DurableError {
+  return new DurableError(
+    "tampered",
+    `Batch ${position} of run ${runId} has no seal. Restore the journal from a backup; if it is older than seals, pass acceptUnchained: true to aesGcm.`,
+    { details: { runId, position } },
+  );
+}
+
+function moved({ runId, position }: Spot): DurableError {
+  return new DurableError(
+    "tampered",
+    `Batch ${position} of run ${runId} does not follow the batch before it. Restore the journal from a backup.`,
+    { details: { runId, position } },
+  );
+}
