@@ -222,7 +222,7 @@ describe("replayGolden: what cannot be replayed", () => {
       "newer-format",
       "corrupt",
       "corrupt",
-      "corrupt",
+      "tampered",
       "corrupt",
     ]);
     expect(journals[0]?.message).toMatch(/belongs to workflow "article", which is not known here/);

@@ -1,7 +1,15 @@
 import { createApp } from "@durable/core";
 import { describe, expect, test } from "vitest";
 import { failureOf } from "../support/behaviour-lab.ts";
-import { changedCopy, entryOf, storedRuns, swap, type Stored } from "./support/sealed-lab.ts";
+import {
+  changedCopy,
+  cipherOf,
+  entryOf,
+  storedRuns,
+  swap,
+  unchained,
+  type Stored,
+} from "./support/sealed-lab.ts";
 import { letters, parked, ran, verdict } from "./support/sealed-letters.ts";
 
 const of = (runs: Map<string, Stored>, runId = "r"): Stored => runs.get(runId) as Stored;
@@ -104,7 +112,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
       },
     ],
   ])("%s", async (_, message, change) => {
-    const { lab, token } = await parked();
+    const { lab, token } = await parked(unchained(cipherOf("k1")));
     const copy = await changedCopy(lab, (runs) => change(of(runs), of(runs, "s")));
     const error = await verdict(copy, token);
     expect(error.code).toBe("tampered");
@@ -143,13 +151,13 @@ describe("H68 a record that was changed where it is stored is refused by name", 
       },
     ],
   ])("envelope.2 %s is `tampered`", async (_, message, change) => {
-    const { lab, token } = await parked();
+    const { lab, token } = await parked(unchained(cipherOf("k1")));
     const error = await verdict(await changedCopy(lab, (runs) => change(of(runs), of(runs, "s"))), token);
     expect([error.code, error.message]).toEqual(["tampered", expect.stringMatching(message)]);
   });
 
   test("a value, or a blob, that was taken out is `corrupt`", async () => {
-    const { lab, token } = await parked();
+    const { lab, token } = await parked(unchained(cipherOf("k1")));
     const without = await changedCopy(lab, (runs) => {
       delete entryOf(of(runs), "step.completed", "plan")["value"];
     });
@@ -167,7 +175,7 @@ describe("H68 a record that was changed where it is stored is refused by name", 
   });
 
   test("an answer that was turned to another wait by the number that points at it is `corrupt`", async () => {
-    const { lab } = await parked();
+    const { lab } = await parked(unchained(cipherOf("k1")));
     const copy = await changedCopy(lab, (runs) =>
       swap(
         entryOf(of(runs), "suspend.resolved", "left"),

@@ -107,7 +107,7 @@ describe("H68 under a cipher no value of any kind stands in clear", () => {
     await lab.world.run(flow.with({ ...lab }).run(undefined, { id: "r" }));
     for (const id of ["l-1", "l-2"]) await lab.world.run(large.with({ ...lab }).run(undefined, { id }));
     const runs = await storedRuns(lab.storage);
-    const sealed = JSON.stringify(runs.get("r")).match(/1\.k1\.[\w-]+/g) ?? [];
+    const sealed = JSON.stringify(runs.get("r")).match(/"v":"1\.k1\.[\w-]+/g) ?? [];
     expect(new Set(sealed).size).toBe(sealed.length);
     expect(runs.get("l-1")?.blobs).toEqual(runs.get("l-2")?.blobs);
   });

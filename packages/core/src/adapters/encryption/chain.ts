@@ -38,21 +38,24 @@ export function chainOf(
 
   /** Batches that no seal covers are accepted only as what older builds wrote. */
   const mayEndOpen = (texts: readonly string[]): boolean =>
-    texts.some((text) => text.includes('{"$":"sealed"')) ? acceptUnchained : acceptUnchained || cipher.acceptsPlain;
+    texts.some((text) => text.includes('{"$":"sealed"'))
+      ? acceptUnchained
+      : acceptUnchained || cipher.acceptsPlain;
 
   return {
     async check(texts, { runId, position }) {
       const [latest] = texts.slice(-1);
       if (latest === undefined) return;
-      const opened: Promise<string>[] = [];
-      if (partsOf(latest) === null && (chained || !mayEndOpen(texts))) throw unsealed(runId, position + texts.length - 1);
+      const opened: Promise<void>[] = [];
+      if (partsOf(latest) === null && (chained || !mayEndOpen(texts)))
+        throw unsealed(runId, position + texts.length - 1);
       for (const [i, text] of texts.entries()) {
         const at = { runId, position: position + i };
         const parts = partsOf(text);
         if (parts === null && chained) throw unsealed(runId, at.position);
         // What comes before a read that begins later is known only from the text, which the seal covers.
         if (parts !== null && at.position === next && parts.after !== last) throw moved(at);
-        if (parts !== null && text !== own) opened.push(cipher.open(parts.seal, placeOf(parts.covered, at)));
+        if (parts !== null && text !== own) opened.push(opens(cipher, parts, at));
         last = parts?.seal ?? digest(digestLength, last, text);
         chained ||= parts !== null;
         next = at.position + 1;
@@ -66,6 +69,27 @@ export function chainOf(
       return own;
     },
   };
+}
+
+async function opens(cipher: Pick<Cipher, "open">, { covered, seal }: Sealed, spot: Spot): Promise<void> {
+  try {
+    await cipher.open(seal, placeOf(covered, spot));
+  } catch (cause) {
+    const { runId, position } = spot;
+    const [code, why] = DurableError.is(cause, "no-key")
+      ? ([
+          "no-key",
+          "is sealed with a key that this process does not have. Add it to the `keys` of aesGcm",
+        ] as const)
+      : ([
+          "tampered",
+          "was changed, moved, or sealed with another key. Restore the journal from a backup",
+        ] as const);
+    throw new DurableError(code, `Batch ${position} of run ${runId} ${why}.`, {
+      cause,
+      details: { runId, position },
+    });
+  }
 }
 
 function partsOf(text: string): Sealed | null {
@@ -82,7 +106,7 @@ function placeOf(covered: string, { runId, position }: Spot): { runId: string; a
 function unsealed(runId: string, position: number): DurableError {
   return new DurableError(
     "tampered",
-    `Batch ${position} of run ${runId} has no seal. Restore the journal from a backup; if it is older than seals, pass acceptUnchained: true to aesGcm.`,
+    `Batch ${position} of run ${runId} has no seal. Restore the journal from a backup. If it is older than encryption, pass acceptPlain: true to aesGcm; if it is older than seals, acceptUnchained: true.`,
     { details: { runId, position } },
   );
 }

@@ -7,7 +7,12 @@ import { book, charges, school, streams } from "./golden-flows-format-2.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
 /** The key of the sealed journals: they hold nothing that is worth keeping. */
-export const goldenCipher = aesGcm({ current: "golden", keys: { golden: new Uint8Array(32).fill(54) } });
+export const goldenCipher = aesGcm({
+  current: "golden",
+  keys: { golden: new Uint8Array(32).fill(54) },
+  // The oldest golden journals were encrypted before batches had seals.
+  acceptUnchained: true,
+});
 
 /** Runs until the append of this number, and dies before it lands, or right after. */
 async function dies(

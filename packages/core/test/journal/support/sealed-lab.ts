@@ -1,6 +1,6 @@
 /** Journals under a cipher: virtual time that waits for it, and copies of a storage in which something was changed. */
 
-import { MemoryStorage, type Cipher } from "@durable/core";
+import { MemoryStorage, type Chain, type Cipher } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { virtualWorld } from "@durable/testing";
 import { secret, type Lab } from "../../support/behaviour-lab.ts";
@@ -20,6 +20,12 @@ export function cipherOf(...ids: readonly ("k1" | "k2")[]): Cipher {
 
 export const wrongCipher: Cipher = aesGcm({ current: "k1", keys: { k1: keys.other } });
 export const lenientCipher: Cipher = aesGcm({ current: "k1", keys: { k1: keys.k1 }, acceptPlain: true });
+
+/** Without seals of batches, so that the values are all that protects a journal. */
+export function unchained(cipher: Cipher): Cipher {
+  const chain: Chain = { check: () => Promise.resolve(), sign: (batch) => Promise.resolve(batch) };
+  return { ...cipher, chain: () => chain };
+}
 
 export interface SealedLab extends Lab {
   readonly storage: MemoryStorage;

@@ -28,8 +28,8 @@ export const letters = durable("letters", async (ctx, input: { to: string; text:
 export const input = { to: "somebody", text: textOf(52, 9_000) };
 
 /** Two runs, parked at "send"; the answers before it came without code. */
-export async function parked(): Promise<{ lab: SealedLab; token: string }> {
-  const lab = sealedLab();
+export async function parked(cipher?: Cipher): Promise<{ lab: SealedLab; token: string }> {
+  const lab = sealedLab(cipher);
   const app = createApp({ ...lab, workflows: [letters] });
   let token = "";
   for (const id of ["s", "r"]) {
