@@ -85,7 +85,8 @@ describe.each([false, true])("a fork of a run in its third chapter (sealed: %s)"
     });
     await on.world.run(ask.with({ ...on }).run(1, { id: "r" }));
     const fork = await on.world.run(ask.with({ ...on }).fork("r", { from: "ok", id: "f" }));
-    await on.world.advance(1_000);
+    const parked = await failureOf(on.world.run(fork.result()));
+    expect(parked).toMatchObject({ code: "suspended" });
     const { outcome } = await on.world.run(ask.with({ ...on }).resume(tokenOf(await fork.outcome()), "yes"));
     expect(outputOf(outcome)).toBe("step 3 yes");
   });
