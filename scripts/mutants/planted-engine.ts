@@ -45,10 +45,35 @@ const loop: readonly PlantedBug[] = [
     why: "The loop parks the run while work is still running.",
   },
   {
+    name: "abandoned-at-once",
+    breaks: "engine.5",
+    file: "engine/engine.ts",
+    find: "this.#cancelLinger ??= this.world.timer(this.options.lingerMs, () => {",
+    replace: "this.#cancelLinger ??= this.world.timer(0, () => {",
+    why: "Work that still runs when the workflow function settles is abandoned without the time that it is given.",
+    seenBy: {
+      test: "packages/core/test/engine/linger.test.ts",
+      because:
+        "whether work that nothing awaits is recorded or abandoned is a matter of time, and both are allowed",
+    },
+  },
+  {
+    name: "end-waits-for-abandoned-work",
+    breaks: "engine.5",
+    file: "engine/engine.ts",
+    find: "this.#cancelLinger ??= this.world.timer(this.options.lingerMs, () => {",
+    replace: "this.#cancelLinger ??= this.world.timer(this.options.lingerMs * 1_000, () => {",
+    why: "The end of a run waits much longer for work that its workflow no longer waits for.",
+    seenBy: {
+      test: "packages/core/test/engine/linger.test.ts",
+      because: "nothing goes wrong, the run only ends later",
+    },
+  },
+  {
     name: "blocked-run-writes",
     breaks: "engine.6",
     file: "engine/engine.ts",
-    find: "    this.#outbox.keepAttempts();\n",
+    find: "    this.#outbox.keepPaid();\n",
     replace: "",
     also: [
       {
@@ -176,6 +201,29 @@ const outbox: readonly PlantedBug[] = [
   },
 ];
 
+const verdicts: readonly PlantedBug[] = [
+  {
+    name: "quick-checks-overtake",
+    breaks: "verdicts.1",
+    file: "engine/verdicts.ts",
+    find: "if (write === null) return;",
+    replace: "if (write === null) continue;",
+    why: "Of two answers, the one whose check ends first gets its verdict first.",
+    seenBy: {
+      test: "packages/core/test/engine/answers-order.test.ts",
+      because: "two answers must come before one drive, and the check of the first must take longer",
+    },
+  },
+  {
+    name: "one-check-holds-nothing-back",
+    breaks: "verdicts.2",
+    file: "engine/verdicts.ts",
+    find: "return this.#open.size > 0;",
+    replace: "return this.#open.size > 1;",
+    why: "A result or a timer is written while an answer that was recorded before it is checked.",
+  },
+];
+
 const hold: readonly PlantedBug[] = [
   {
     name: "lease-decides",
@@ -208,4 +256,4 @@ const hold: readonly PlantedBug[] = [
   },
 ];
 
-export const plantedInTheLoop: readonly PlantedBug[] = [...loop, ...replay, ...outbox, ...hold];
+export const plantedInTheLoop: readonly PlantedBug[] = [...loop, ...replay, ...outbox, ...verdicts, ...hold];

@@ -100,6 +100,18 @@ const journal: readonly PlantedBug[] = [
     replace: "if (length < this.position) return [];",
     why: "A journal that lost acknowledged batches is driven as if nothing had happened.",
   },
+  {
+    name: "state-of-the-chapter-before",
+    breaks: "journal.7",
+    file: "journal/journal.ts",
+    find: "    this.size = 0;\n    this.state = new RunState();\n",
+    replace: "    this.size = 0;\n",
+    why: "The driver of the next chapter still has the waits and children of the chapter before.",
+    seenBy: {
+      test: "packages/core/test/runs/chapters-code.test.ts",
+      because: "simulated runs have one chapter",
+    },
+  },
 ];
 
 const entries: readonly PlantedBug[] = [
@@ -236,6 +248,31 @@ const memory: readonly PlantedBug[] = [
     seenBy: {
       test: "packages/core/test/adapters/memory.test.ts",
       because: "simulated values are small, and stand in their batches",
+    },
+  },
+  {
+    name: "note-outlives-an-append",
+    breaks: "memory.4",
+    file: "adapters/memory.ts",
+    find: "    run.quietUntil = 0;\n    run.note = null;\n",
+    replace: "    run.quietUntil = 0;\n",
+    why: "A run that has gone on is still listed as blocked.",
+    seenBy: {
+      test: "packages/core/test/adapters/memory.test.ts",
+      because:
+        "a driver's lease removes the note before its append, so only an answer to a blocked run shows it",
+    },
+  },
+  {
+    name: "dropped-inside-a-chapter",
+    breaks: "memory.5",
+    file: "adapters/memory.ts",
+    find: "if (!run.chapters.includes(before)) return Promise.reject(noChapter(runId, before));",
+    replace: "if (lengthOf(run) <= before) return Promise.reject(noChapter(runId, before));",
+    why: "Batches are dropped up to a position inside a chapter, whose rest needs the blobs that they brought.",
+    seenBy: {
+      test: "packages/core/test/adapters/memory.test.ts",
+      because: "simulated runs have one chapter",
     },
   },
 ];

@@ -7,7 +7,7 @@ function seenBy(test: string): { readonly test: string; readonly because: string
   return { test: `packages/core/test/adapters/remote/${test}.test.ts`, because };
 }
 
-export const plantedInBuckets: readonly PlantedBug[] = [
+const logs: readonly PlantedBug[] = [
   {
     name: "slot-written-over",
     breaks: "logs.1",
@@ -64,7 +64,7 @@ export const plantedInBuckets: readonly PlantedBug[] = [
   },
   {
     name: "gone-not-said",
-    breaks: "family.3",
+    breaks: "family.4",
     file: "adapters/remote/family.ts",
     find: "    await this.#bucket.put(slotKey({ locator, generation, slot: 0 }), writeObject(gone));\n",
     replace: "",
@@ -72,3 +72,125 @@ export const plantedInBuckets: readonly PlantedBug[] = [
     seenBy: seenBy("deletion"),
   },
 ];
+
+/** Chapters in a bucket: blobs that pass from one to the next, and what is dropped. */
+const chapters: readonly PlantedBug[] = [
+  {
+    name: "forgotten-chapters-forked",
+    breaks: "family.3",
+    file: "adapters/remote/family.ts",
+    find: "state.readers.includes(reader) || firstPosition(state) > from",
+    replace: "state.readers.includes(reader)",
+    why: "A fork begins although its parent has dropped batches that it reads.",
+    seenBy: seenBy("conformance"),
+  },
+  {
+    name: "stale-log-extended",
+    breaks: "logs.5",
+    file: "adapters/remote/logs.ts",
+    find: '    if (first.slot > log.slot) return "stale";\n',
+    replace: "",
+    why: "A process whose slots were dropped while it was paused writes behind them, and gets success.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "carried-blob-not-written",
+    breaks: "blobs.1",
+    file: "adapters/remote/blobs.ts",
+    find: "!begins && log?.blobs.has(name) === true",
+    replace: "log?.blobs.has(name) === true",
+    why: "The first batch of a chapter names a blob of the chapter before, and its content is not written again.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "dropped-under-a-fork",
+    breaks: "blobs.2",
+    file: "adapters/remote/record.ts",
+    find: "(readsFrom[reader] ?? 0) < position",
+    replace: "(readsFrom[reader] ?? 0) > position",
+    why: "A run drops chapters with blobs that its forks name by their place.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "blob-left-in-an-earlier-chapter",
+    breaks: "remote-chapters.1",
+    file: "adapters/remote/run-log.ts",
+    find: "    this.earlier = this.blobs;\n    this.blobs = new Map();\n",
+    replace: "    this.earlier = this.blobs;\n",
+    why: "A process counts the blobs of the chapter before as part of the next, and does not write their content again.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "removed-before-recorded",
+    breaks: "remote-chapters.2",
+    file: "adapters/remote/chapters.ts",
+    find: "    await this.#completeLinks(log);\n    const isKnown",
+    replace:
+      "    await this.#completeLinks(log);\n    if (begin !== null) await this.clear({ locator, generation, state: droppedTo(known, { ...begin, position: before }, { slot: log.slot + 1, now: this.#now() }) } as RunLog);\n    const isKnown",
+    why: "Batches are removed before the record that drops them is written, also if it is then refused.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "removed-before-forwarded",
+    breaks: "remote-chapters.3",
+    file: "adapters/remote/chapters.ts",
+    find: "    await this.#link(log);\n    const key",
+    replace: "    const key",
+    also: [
+      {
+        file: "adapters/remote/chapters.ts",
+        find: "await this.#family.clear(between(older.slot, last.slot), last.at);\n",
+        replace:
+          "await this.#family.clear(between(older.slot, last.slot), last.at);\n    await this.#link(log);\n",
+      },
+    ],
+    why: "A reader that begins at the first slot meets removed slots before it is sent on.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "drop-hits-the-next-run",
+    breaks: "remote-chapters.4",
+    file: "adapters/remote/chapters.ts",
+    find: "!state.deleted && place.generation === generation && firstSlot(state) === firstSlot(known);",
+    replace: "!state.deleted && firstSlot(state) === firstSlot(known);",
+    why: "A slot that was found in the log of a deleted run is dropped to in the log of the next run of the id.",
+    seenBy: seenBy("chapters"),
+  },
+  {
+    name: "log-before-its-index",
+    breaks: "remote-storage.1",
+    file: "adapters/remote/storage.ts",
+    find: "    await mark(this.#bucket, { locator, generation, slot }, state);\n    const record = { slot, state, batch,",
+    replace: "    const record = { slot, state, batch,",
+    also: [
+      {
+        file: "adapters/remote/storage.ts",
+        find: '    if (how === "landed") await this.#tidy(',
+        replace:
+          '    if (how === "landed") await mark(this.#bucket, { locator, generation, slot }, state);\n    if (how === "landed") await this.#tidy(',
+      },
+    ],
+    why: "A process dies between a batch and its index objects, and no list shows the run.",
+    seenBy: seenBy("faults"),
+  },
+  {
+    name: "refused-by-an-old-log",
+    breaks: "remote-storage.2",
+    file: "adapters/remote/storage.ts",
+    find: "if (refusal !== null && fresh) throw refusal;",
+    replace: "if (refusal !== null) throw refusal;",
+    why: "An append is refused because the cached log lacks the batches before it.",
+    seenBy: seenBy("conformance"),
+  },
+  {
+    name: "chapter-begins-without-a-snapshot",
+    breaks: "remote-storage.3",
+    file: "adapters/remote/run-log.ts",
+    find: "if (saved < begin || tail >=",
+    replace: "if (tail >=",
+    why: "A reader of the current chapter begins in an earlier one, and reads every slot from there on.",
+    seenBy: seenBy("chapters"),
+  },
+];
+
+export const plantedInBuckets: readonly PlantedBug[] = [...logs, ...chapters];

@@ -1,4 +1,5 @@
 /** Every planted bug, by name, and what must have one. */
+import { plantedBetweenChapters } from "./planted-chapters.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
@@ -14,6 +15,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInTheLoop,
   ...plantedInCalls,
   ...plantedInRuns,
+  ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInRareCases,
 ];

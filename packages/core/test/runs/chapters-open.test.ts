@@ -1,4 +1,5 @@
 import { createApp, durable, type Context } from "@durable/core";
+import { aesGcm } from "@durable/core/encryption";
 import { describe, expect, test } from "vitest";
 import { failureOf, lab, outputOf, pause, tokenOf } from "../support/behaviour-lab.ts";
 import { runOf } from "../support/behaviour-lives.ts";
@@ -26,6 +27,35 @@ describe("waits that are open when a chapter ends", () => {
     // Nor an answer that was given in the chapter before.
     expect(await on.world.run(app.resume(tokenOf(first, "next"), 1))).toEqual({ status: "unknown" });
     expect(outputOf((await on.world.run(app.resume(fresh, "new"))).outcome)).toBe("new");
+  });
+});
+
+describe("what is still to be written when a chapter ends", () => {
+  test.each([false, true])("is not in the batch that begins the next one (sealed: %s)", async (sealed) => {
+    const keys = { k: new Uint8Array(32).fill(3) };
+    const on = { ...lab(), ...(sealed && { encryption: aesGcm({ current: "k", keys }) }) };
+    const text = "x".repeat(5_000);
+    const flow = durable("left", async (ctx, state: { n: number; text: string }): Promise<string> => {
+      if (state.n === 1) {
+        // Neither the wait nor the group has been written when the function ends.
+        void ctx.suspend("left open");
+        void ctx.parallel({ a: (c) => c.suspend("a"), b: (c) => c.suspend("b") });
+        return ctx.continueAs({ n: 2, text: state.text });
+      }
+      return `${await ctx.suspend<string>("ok")} ${state.text.length}`;
+    });
+    const first = await on.world.run(flow.with(on).run({ n: 1, text }, { id: "r" }));
+    const [entry, ...rest] = await flow.with(on).get("r").entries();
+    expect([entry?.kind, ...rest.map(({ kind }) => kind)]).toEqual([
+      "run.continued",
+      "suspend.opened",
+      "run.suspended",
+    ]);
+    // Another process reads the chapter alone, and needs nothing from before.
+    const { locator, chapter = 0 } = (await on.storage.list()).runs[0]!;
+    await on.storage.dropChapters!(locator, chapter);
+    const app = createApp({ ...on, workflows: [flow] });
+    expect(outputOf((await on.world.run(app.resume(tokenOf(first, "ok"), "yes"))).outcome)).toBe("yes 5000");
   });
 });
 

@@ -7,7 +7,8 @@
  *     `rebuild` continues.
  * remote-chapters.3. Every slot with which the log began before forwards to a later one, before anything after it is removed
  *     and before the next drop is recorded. So whoever begins at any of them reaches the present beginning (logs.5).
- * remote-chapters.4. The slot of a position never changes, so it may be searched for before the record is written.
+ * remote-chapters.4. The slot of a position never changes within a generation, so it may be searched for before the record
+ *     is written. It counts only for that generation.
  */
 
 import type { Bucket } from "../../ports/bucket.ts";

@@ -2,7 +2,7 @@ import { MemoryBucket, type NamedBlob, type RemoteStorage, type RunHead } from "
 import { countingBucket } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { fuzzChapters } from "./support/chapters-fuzz.ts";
-import { batchOf, dying, headOf, keysOf, remote } from "./support/remote.ts";
+import { batchOf, createLong, dying, headOf, keysOf, remote } from "./support/remote.ts";
 
 /** Appends chapters of so many batches each; every chapter names the blob "carried" again. */
 async function chapters(
@@ -172,6 +172,34 @@ describe("dropping chapters", () => {
       await sleeper.append(batchOf(next, 7));
       expect((await remote(bucket, clock).read(head.locator)).length).toBe(8);
     }
+  });
+
+  test("a drop of a run that is deleted meanwhile leaves the next run of its id whole", async () => {
+    const bucket = new MemoryBucket();
+    const head = await chapters(remote(bucket), { count: 3 });
+    const reborn = headOf({ locator: head.locator, createdAt: head.createdAt + 1 });
+    let deleted = false;
+    const dropping = remote({
+      get: (key) => bucket.get(key),
+      put: (key, text) => bucket.put(key, text),
+      list: (query) => bucket.list(query),
+      delete: (keys) => bucket.delete(keys),
+      create: async (key, text) => {
+        // The slot at which the chapter begins is known, and its record is about to be written.
+        if (key.startsWith("runs/") && !deleted) {
+          deleted = true;
+          await remote(bucket).delete(head.locator);
+          await createLong(remote(bucket), 5, reborn);
+        }
+        return bucket.create(key, text);
+      },
+    });
+    const dropped = dropping.dropChapters(head.locator, 3);
+    await expect(dropped).rejects.toMatchObject({ code: "invalid-options" });
+    expect(deleted).toBe(true);
+    const reply = await remote(bucket).read(head.locator);
+    expect(reply).toMatchObject({ length: 5, head: { createdAt: reborn.createdAt } });
+    expect([reply.batches.length, reply.from]).toEqual([5, undefined]);
   });
 
   test("a build that does not know chapters refuses what was dropped by its layout", async () => {
