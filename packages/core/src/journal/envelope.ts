@@ -9,7 +9,7 @@
  */
 
 import { valueFields } from "./kinds.ts";
-import { formatOf, type BatchText, type ReadBatch } from "./batch.ts";
+import { corrupt, formatOf, type BatchText, type ReadBatch } from "./batch.ts";
 import { writeText, type WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher, Place, Spot } from "../ports/cipher.ts";
 import { inlineLength, mayBePacked, pack, unpack } from "./pack.ts";
@@ -18,11 +18,21 @@ import type { Edit, Fact } from "./entry.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { digest, joinParts } from "../values/hash.ts";
 import type { NamedBlob } from "../ports/storage.ts";
+import { limits } from "../values/limits.ts";
 
 /** The format that introduced packed and encrypted values. */
 const envelopeFormat = 2;
 /** The format that introduced the seals of batches. */
 const sealFormat = 3;
+
+/** The largest text of a value whose blobs were put back: the largest value, all of it bytes in base64. */
+const mostUnpacked = limits.valueBytes * 2;
+
+/** A value, and the size of its text. */
+interface Unpacked {
+  readonly value: Json;
+  readonly size: number;
+}
 
 export interface Wrapped extends BatchText {
   /** The unencrypted content of the blobs, by name. */
@@ -34,7 +44,7 @@ export class Envelope {
   readonly #cipher: Cipher | null;
   /** Blobs by name: their texts, and their parsed values after the first use. */
   readonly #texts = new Map<string, string>();
-  readonly #values = new Map<string, Json>();
+  readonly #values = new Map<string, Unpacked>();
   /** Computed names, by text: of a value that grows, most parts were named before. */
   readonly #names = new Map<string, string>();
   /** Names in batches of this run. */
@@ -143,7 +153,7 @@ export class Envelope {
         const packed = isTagged(value, "sealed")
           ? (JSON.parse(await this.#open(value, placeOf(spot, fact, index, field), where)) as Json)
           : this.#plain(value, where);
-        return unpack(packed, (name) => this.#find(name, where));
+        return this.#unpacked(packed, 0, where).value;
       });
       return { fact: whole, at };
     });
@@ -174,8 +184,20 @@ export class Envelope {
     );
   }
 
+  /** A value with its blobs put back, and its size as text. A few blobs that name each other could have any size. */
+  #unpacked(packed: Json, length: number, where: string): Unpacked {
+    let size = length;
+    const value = unpack(packed, (name) => {
+      const part = this.#find(name, where);
+      size += part.size;
+      if (size > mostUnpacked) throw corrupt(where);
+      return part.value;
+    });
+    return { value, size };
+  }
+
   /** Parses each blob once, so that values that share a part also share it in memory. */
-  #find(name: string, where: string): Json {
+  #find(name: string, where: string): Unpacked {
     const known = this.#values.get(name);
     if (known !== undefined) return known;
     const text = this.#texts.get(name);
@@ -185,9 +207,9 @@ export class Envelope {
         `${where} refers to blob ${name}, which is missing or damaged. Restore the journal from a backup.`,
       );
     }
-    const value = unpack(JSON.parse(text) as Json, (inner) => this.#find(inner, where));
-    this.#values.set(name, value);
-    return value;
+    const found = this.#unpacked(JSON.parse(text) as Json, text.length, where);
+    this.#values.set(name, found);
+    return found;
   }
 }
 

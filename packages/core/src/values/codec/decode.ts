@@ -21,6 +21,7 @@ const numbers = ["-0", "NaN", "Infinity", "-Infinity"];
 
 class Decoder {
   readonly #where: Where;
+  #holes = 0;
   readonly #made: unknown[] = [];
 
   constructor(where: Where) {
@@ -106,6 +107,9 @@ class Decoder {
     }
     const list: unknown[] = this.#keep([]);
     const length = this.#index(json["n"], limits.valueBytes + 1);
+    this.#holes += length;
+    // As text, a hole takes five characters.
+    if (this.#holes * 5 > limits.valueBytes) this.#corrupt(tag);
     // Sets the length through its last item, which allocates nothing: a short record must not become a large array.
     if (length > 0) list[length - 1] = undefined;
     Reflect.deleteProperty(list, length - 1);
