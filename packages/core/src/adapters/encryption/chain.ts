@@ -44,22 +44,23 @@ export function chainOf(
 
   return {
     async check(texts, { runId, position }) {
-      const [latest] = texts.slice(-1);
-      if (latest === undefined) return;
-      const opened: Promise<void>[] = [];
-      if (partsOf(latest) === null && (chained || !mayEndOpen(texts)))
-        throw unsealed(runId, position + texts.length - 1);
+      const seals: { readonly parts: Sealed; readonly spot: Spot }[] = [];
+      const open =
+        texts.length > 0 && partsOf(texts.at(-1) as string) === null && (chained || !mayEndOpen(texts));
+      if (open) throw unsealed(runId, position + texts.length - 1);
       for (const [i, text] of texts.entries()) {
-        const at = { runId, position: position + i };
+        const spot = { runId, position: position + i };
         const parts = partsOf(text);
-        if (parts === null && chained) throw unsealed(runId, at.position);
+        if (parts === null && chained) throw unsealed(runId, spot.position);
         // What comes before a read that begins later is known only from the text, which the seal covers.
-        if (parts !== null && at.position === next && parts.after !== last) throw moved(at);
-        if (parts !== null && text !== own) opened.push(opens(cipher, parts, at));
+        if (parts !== null && spot.position === next && parts.after !== last) throw moved(spot);
+        if (parts !== null && text !== own) seals.push({ parts, spot });
         last = parts?.seal ?? digest(digestLength, last, text);
         chained ||= parts !== null;
-        next = at.position + 1;
+        next = spot.position + 1;
       }
+      const opened = seals.map(({ parts, spot }) => opens(cipher, parts, spot));
+      // If several do not fit, always report the first.
       await Promise.allSettled(opened);
       await Promise.all(opened);
     },
