@@ -35,7 +35,7 @@ export interface Environment {
   /** The workflow of a child. */
   workflow(name: string): AnyWorkflow;
   /** Makes an effect on the outside world. */
-  effect(runId: string, info: StepInfo, value: unknown): void;
+  effect(info: StepInfo, value: unknown): void;
   /** Looks up an effect on the outside world. */
   lookUp(uncertain: Uncertain): Promise<Resolution>;
 }

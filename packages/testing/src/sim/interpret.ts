@@ -9,6 +9,7 @@ import {
 } from "@durable/core";
 import { attempts, type Tree } from "./tree.ts";
 import type { Environment, Frame } from "./environment.ts";
+import { carriedOn, chapterIn } from "./chapter-inputs.ts";
 import { chunksOf, work } from "./step-bodies.ts";
 import { atPlace } from "./surroundings.ts";
 
@@ -29,7 +30,37 @@ export function bodyOf(
   tree: Tree,
   environment: Environment,
 ): (ctx: Context, given: unknown) => Promise<unknown> {
-  return (ctx, given) => interpret(tree, ctx, { environment, runId: ctx.runId, given, place: "0" });
+  return (ctx, given) => {
+    const frame = { environment, runId: ctx.runId, given, place: "0" };
+    return tree.kind === "chapters" ? inChapter(tree, ctx, frame) : interpret(tree, ctx, frame);
+  };
+}
+
+/** The chapter that the input names; what it returns passes to the next one, shortened. */
+async function inChapter(
+  { nodes, leavesMs }: Tree & { kind: "chapters" },
+  ctx: Context,
+  frame: Frame,
+): Promise<unknown> {
+  const { given, chapter, carried } = chapterIn(frame.given);
+  // Changed code may have fewer chapters.
+  const index = Math.min(chapter, nodes.length) - 1;
+  const value = await interpret(nodes[index] as Tree, ctx, childFrame(frame, index));
+  if (chapter >= nodes.length) return [carried, value];
+  if (leavesMs !== undefined) leaveOpen(leavesMs, ctx, frame.environment);
+  try {
+    return await ctx.continueAs({ given, chapter: chapter + 1, carried: carriedOn(carried, value) });
+  } catch (error) {
+    // The loser of a plain race may be a child that has not ended.
+    if (!DurableError.is(error, "open-child")) throw error;
+    return [carried, error.code];
+  }
+}
+
+function leaveOpen(ms: number, ctx: Context, environment: Environment): void {
+  const wait = ctx.suspend("ask in vain", { note: "free" });
+  void ctx.step("mail ask in vain", () => environment.mail(wait.token));
+  void ctx.step("left behind", () => environment.pause(ms).then(() => environment.nonce()));
 }
 
 const retry = { attempts, delay: 40, factor: 3 };
@@ -68,6 +99,7 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
           : frame.environment.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
       );
     case "sequence":
+    case "chapters":
       return inSequence(node.nodes, ctx, frame);
     case "loop":
       return inSequence(
