@@ -1,5 +1,6 @@
 /** Every planted bug, by name, and what must have one. */
 import { plantedInCalls } from "./planted-calls.ts";
+import { plantedInChapters } from "./planted-chapters.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
@@ -16,4 +17,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInRuns,
   ...plantedInBuckets,
   ...plantedInRareCases,
+  ...plantedInChapters,
 ];

@@ -3,11 +3,12 @@
  * each of them.
  *
  * I6. A chapter takes no answer to a wait of an earlier one.
- * I8. A chapter begins with one entry in a batch of its own, which counts on.
+ * I8. A chapter begins with one entry in a batch of its own, which counts on, and after its children.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
+import { openChildren } from "./child-checks.ts";
 import type { History } from "./history.ts";
 import { areOneRun, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 
@@ -28,6 +29,8 @@ export function judgeBorder(history: History, run: RunLog, batch: AppliedBatch):
   const before = (history.entries(earlier)[0]?.base ?? 0) + history.entries(earlier).length;
   if (number !== chapter || base !== before)
     history.violate("I8", `${where} begins as chapter ${number} after ${base} entries, of ${before}`);
+  const [open] = openChildren(history, earlier);
+  if (open !== undefined) history.violate("I8", `${where} begins although child ${open} has not ended`);
   noteBorder(history, run, earlier);
 }
 

@@ -61,7 +61,7 @@ function judgeChildEnd(history: History, run: RunLog, batch: AppliedBatch, entry
 }
 
 /** Children of a run that are open according to its journal. */
-function openChildren(history: History, run: RunLog): string[] {
+export function openChildren(history: History, run: RunLog): string[] {
   const open = new Map<string, string>();
   for (const { kind, key = "", child = "" } of history.entries(run)) {
     if (kind === "child.opened") open.set(key, child);

@@ -16,7 +16,7 @@ export interface Pairs {
 export interface Environment {
   /** Waits in the process that does the work. */
   pause(ms: number): Promise<void>;
-  /** Called when the work of a call at this place begins. */
+  /** Called when work, a branch or a resolution of the call at this place begins, and before each chunk. */
   begins(runId: string, place: string): void;
   /** Rejects a promise that no code awaits. */
   stray(runId: string): void;

@@ -41,6 +41,7 @@ export async function* chunksOf(
   const count = fails ? node.chunks >> 1 : node.chunks;
   for (let i = 0; i < count; i++) {
     if (node.ms > 0) await environment.pause(node.ms);
+    environment.begins(runId, place);
     yield environment.nonce() ?? calmChunk(node, place, i);
   }
   if (fails && node.stalls === true) {
