@@ -286,6 +286,7 @@ export class Cluster {
     return {
       pause: (ms) => process.pause(ms),
       foreign: (ms) => process.pause(ms),
+      met: (what) => this.history.meet(what),
       stray: (runId) => rejectUnawaited(process, runId),
       begins: (runId, place) => judgeWorkContext(this.history, runId, { process: process.name, place }),
       pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,

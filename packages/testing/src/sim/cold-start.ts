@@ -94,6 +94,7 @@ function replaying(program: Program, code: Code, { ran, part }: Replayed): Retur
     fork: refuse,
     die: refuse,
     begins: () => {},
+    met: () => {},
     pairs: null,
   };
   const body = program.body(code, {

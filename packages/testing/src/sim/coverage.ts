@@ -82,6 +82,7 @@ const chapters = [
   "a third chapter",
   "a chapter that another process took up",
   "a border that another driver reached",
+  "a border that an open child forbids",
   "a chapter with work left behind",
   "a fork of a chapter",
   "a fork of an earlier chapter",

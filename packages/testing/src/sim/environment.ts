@@ -18,6 +18,8 @@ export interface Environment {
   pause(ms: number): Promise<void>;
   /** Called when work, a branch or a resolution of the call at this place begins, and before each chunk. */
   begins(runId: string, place: string): void;
+  /** Notes that workflow code met this event. */
+  met(what: string): void;
   /** Rejects a promise that no code awaits. */
   stray(runId: string): void;
   /** Waits like `pause`, but in the workflow function, where only `ctx` should be awaited. */

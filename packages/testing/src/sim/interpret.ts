@@ -54,6 +54,7 @@ async function inChapter(
   } catch (error) {
     // The loser of a plain race may be a child that has not ended.
     if (!DurableError.is(error, "open-child")) throw error;
+    frame.environment.met("a border that an open child forbids");
     return [carried, error.code];
   }
 }

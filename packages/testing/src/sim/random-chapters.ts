@@ -16,7 +16,7 @@ interface Versions {
 }
 
 /** Larger trees stay in one chapter. */
-const largest = 34;
+const largest = 28;
 
 /** The same workflow with the chapters that it got; it stays as it is in about half of the cases. */
 export function withChapters<V extends Versions>(
@@ -39,6 +39,8 @@ export function withChapters<V extends Versions>(
   if (sizeOf(flow.tree) > largest || random.chance(0.3)) return { ...flow, tree, changed };
   const others = Array.from({ length: random.between(1, 2) }, () => extra(1));
   const at = random.between(0, others.length);
+  // In other plans than calm ones, some chapters would end before a child.
+  if (!options.calm && random.chance(0.2)) others.unshift(besideChild(random, options.childName()));
   const all = [...others.slice(0, at), { tree, changed }, ...others.slice(at)];
   const kind = "chapters" as const;
   // A later version may have a chapter less.
@@ -50,6 +52,15 @@ export function withChapters<V extends Versions>(
     tree: { kind, nodes: all.map((each) => each.tree), ...left },
     changed: { kind, nodes: kept.map((each) => each.changed), ...left },
   };
+}
+
+/** A child that is still open when its chapter ends, in most cases. */
+function besideChild(random: Random, name: string): Versions {
+  const node: Tree = { kind: "sleep", name: "nap", ms: random.pick([300, 4_000, 50_000]) };
+  const quick: Tree = { kind: "step", name: "quick", ms: 5, fails: 0, timeoutMs: null, typed: false };
+  const nodes = [{ kind: "child", name, node } as const, quick];
+  const tree: Tree = { kind: "race", name: "branches", plain: true, shares: false, nodes };
+  return { tree, changed: tree };
 }
 
 function childNames(tree: Tree): string[] {
