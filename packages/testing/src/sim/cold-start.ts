@@ -38,7 +38,7 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   )
     return null;
   const program = programs.find(({ name }) => name === run.workflow);
-  const code = codeAtTheEnd(cluster, run);
+  const code = codeAtTheEnd(cluster, run, next);
   if (program === undefined || code === null) return null;
   const world = virtualWorld({ start: Date.UTC(2026, 6, 1) });
   const storage = new MemoryStorage({ now: () => world.now() });
@@ -129,9 +129,9 @@ function refuse(): never {
   throw new Error("A replay must not reach the outside.");
 }
 
-/** The version of the code that brought a run to its end. */
-function codeAtTheEnd({ history }: Cluster, run: RunLog): Code | null {
-  const process = run.batches.at(-1)?.process;
+/** The version of the code that brought a run to its end, or to its next chapter. */
+function codeAtTheEnd({ history }: Cluster, run: RunLog, next: RunLog | undefined): Code | null {
+  const { process } = next?.batches[0] ?? run.batches.at(-1) ?? {};
   return history.passes.findLast((pass) => pass.run === run && pass.process === process)?.code ?? null;
 }
 

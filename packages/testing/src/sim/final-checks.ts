@@ -64,10 +64,12 @@ function judgePasses(history: History, run: RunLog): void {
   }
 }
 
-/** Where the order may differ, each key still has one value. */
+/** Where the order may differ, each recorded key still has one value. A group has what its strands got. */
 function judgeValues(history: History, run: RunLog, passes: readonly ReplayPass[]): void {
   const values = new Map<string, string>();
+  const recorded = settledKeys(history.lineage(run).flatMap((log) => history.entries(log)));
   for (const { key, what } of passes.flatMap(({ seen }) => seen.map(parse))) {
+    if (!recorded.has(key)) continue;
     if ((values.get(key) ?? what) !== what)
       return history.violate("I1", `run ${run.runId}: ${key} is ${what} and ${values.get(key)}`);
     values.set(key, what);

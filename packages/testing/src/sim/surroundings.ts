@@ -41,8 +41,10 @@ export function judgeBodyContext(
   const seen = surroundings.getStore();
   // A fork is driven where it was made, and a child with its parent.
   const own = driven && run !== undefined && run.parent === null && run.above === undefined;
-  // Neither the calls of the parent nor those of the chapter before lead to it.
-  const alone = run === undefined || topOf(run).parent !== null || seen?.place === undefined;
+  // Neither the calls of the parent nor those of the chapter before lead to it, unless a call after a foreign
+  // await has woken the parent.
+  const alone =
+    history.foreign || run === undefined || topOf(run).parent !== null || seen?.place === undefined;
   if (seen?.process === process && alone && (!own || seen.drive === run.runId)) return;
   history.violate("I14", `run ${run?.runId}: its code in ${process} sees ${JSON.stringify(seen)}`);
 }
