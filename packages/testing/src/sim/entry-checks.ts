@@ -118,10 +118,7 @@ function wrongPlace(
   return answered ? null : `names an answer at ${answer}, which is not one`;
 }
 
-/**
- * I6: no timer fires and no run parks before a recorded answer to an open wait is judged. Code behind a foreign
- * await may park first, and reaches the wait later.
- */
+/** I6: no timer fires and no run parks before a recorded answer to an open wait is judged. */
 function judgeOrder(history: History, where: string, entries: readonly Placed[], from: number): void {
   const open = new Set<string>();
   const unjudged = new Set<string>();
@@ -130,7 +127,7 @@ function judgeOrder(history: History, where: string, entries: readonly Placed[],
     if (index >= from && unjudged.size > 0) {
       if (kind === "sleep.fired" || kind === "suspend.expired")
         history.violate("I6", `${where}: ${kind} ${entry.key} overtakes an earlier answer`);
-      if (kind === "run.suspended" && !history.foreign)
+      if (kind === "run.suspended")
         history.violate("I6", `${where}: the run parks before an answer is judged`);
     }
     if (kind === "suspend.opened") open.add(wait);
