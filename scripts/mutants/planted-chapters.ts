@@ -1,18 +1,9 @@
 /** Bugs between the chapters of a run, and in the choice of the runs that are driven alone. */
 import type { PlantedBug } from "./patch.ts";
 
-const oneChapter = "simulated runs have one chapter";
+const notAgain = "no simulated run is started a second time after its first chapter";
 
 const chapters: readonly PlantedBug[] = [
-  {
-    name: "chapter-begins-in-a-shared-batch",
-    breaks: "chapters.1",
-    file: "engine/engine.ts",
-    find: 'if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);',
-    replace: "",
-    why: "Entries of the chapter before are in the batch that begins the next one.",
-    seenBy: { test: "packages/core/test/runs/chapters-open.test.ts", because: oneChapter },
-  },
   {
     name: "first-input-forgotten",
     breaks: "chapters.1",
@@ -20,25 +11,47 @@ const chapters: readonly PlantedBug[] = [
     find: "first: journal.firstInput,",
     replace: 'first: "",',
     why: "A start with the first input of a run is refused once the run is in its second chapter.",
-    seenBy: { test: "packages/core/test/runs/chapters.test.ts", because: oneChapter },
+    seenBy: { test: "packages/core/test/runs/chapters.test.ts", because: notAgain },
   },
   {
-    name: "nonce-of-the-chapter-before",
+    name: "chapter-in-a-shared-batch",
+    breaks: "chapters.1",
+    file: "engine/engine.ts",
+    find: 'if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);',
+    replace: "",
+    why: "The last records of a chapter and the beginning of the next are one batch, so a reader of the chapter gets both.",
+  },
+  {
+    name: "chapter-with-the-nonce-before",
     breaks: "chapters.2",
     file: "runs/chapters.ts",
     find: "nonce: newNonce(engine.world, `${runId} ${journal.chapter + 1}`),",
     replace: "nonce: journal.nonce ?? newNonce(engine.world, `${runId} ${journal.chapter + 1}`),",
-    why: "A chapter has the tokens, idempotency keys and random values of the one before.",
-    seenBy: { test: "packages/core/test/runs/chapters.test.ts", because: oneChapter },
+    why: "A chapter has the tokens and idempotency keys of the one before.",
   },
   {
     name: "chapter-leaves-its-children",
     breaks: "chapters.3",
     file: "runs/chapters.ts",
     find: "if (child !== undefined) {",
-    replace: "if (child === null) {",
-    why: "A chapter ends before its child, whose end then reaches no parent.",
-    seenBy: { test: "packages/core/test/runs/chapters-open.test.ts", because: oneChapter },
+    replace: 'if (child === "") {',
+    why: "A chapter begins before a child of the one before has ended, and the child has no parent any longer.",
+  },
+  {
+    name: "page-not-turned",
+    breaks: "journal.7",
+    file: "journal/journal.ts",
+    find: "    this.state = new RunState();\n    this.#inherited = null;",
+    replace: "    this.#inherited = null;",
+    why: "In the process that ended a chapter, calls of the next one find the records of the old one.",
+  },
+  {
+    name: "chapters-dropped-under-a-fork",
+    breaks: "memory.5",
+    file: "adapters/memory.ts",
+    find: "if (readers.some(({ head }) => readsFrom(head, locator) < before))",
+    replace: "if (readers.length > 1_000)",
+    why: "Chapters are dropped although a fork reads them.",
   },
 ];
 

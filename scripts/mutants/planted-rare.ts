@@ -194,6 +194,30 @@ const contexts: readonly PlantedBug[] = [
     replace: "engine.replay.record(call.key) !== undefined ? null : snapshot()",
     why: "After a crash, further attempts of a step do not see the async context in which ctx.step was called.",
   },
+  {
+    name: "late-branch-without-context",
+    breaks: "law 11",
+    file: "engine/calls/group.ts",
+    find: "      startNext();\n    });",
+    replace: "      nowhere(startNext);\n    });",
+    also: [
+      {
+        file: "engine/calls/group.ts",
+        find: "export function parallel(",
+        replace:
+          'import { snapshot } from "../../ports/async-context.ts";\nconst nowhere = snapshot();\nexport function parallel(',
+      },
+    ],
+    why: "A branch that waited for others to end does not see the async context in which its group was called.",
+  },
+  {
+    name: "resolution-without-context",
+    breaks: "law 11",
+    file: "engine/calls/step.ts",
+    find: "const found = this.#attempts.inContext(() =>\n      reconcile(",
+    replace: "const found = ((work) => work())(() =>\n      reconcile(",
+    why: "A function in onUncertain does not see the async context in which ctx.step was called.",
+  },
 ];
 
 const rejections: readonly PlantedBug[] = [

@@ -52,6 +52,16 @@ describe("a simulation", () => {
     for (const large of ["list", "text", "fields"]) expect(all).toContain(`returns much (${large})`);
   });
 
+  test("some workflows and children run in chapters, and most in one", () => {
+    const flows = Array.from({ length: 300 }, (_, seed) => planOf(seed)).flatMap((plan) => plan.flows);
+    const trees = flows.map(({ tree }) => describeTree(tree));
+    const continued = trees.filter((text) => text.startsWith("ctx.continueAs after each"));
+    expect(continued.length).toBeGreaterThan(30);
+    expect(continued.length).toBeLessThan(trees.length / 3);
+    expect(trees.join("\n")).toMatch(/ctx\.child.*\n *ctx\.continueAs after each/);
+    expect(trees.join("\n")).toContain("left open");
+  });
+
   test("runs workflows of 5 to 40 nodes, or a few more", () => {
     const plans = Array.from({ length: 300 }, (_, seed) => planOf(seed));
     const sizes = plans.flatMap(({ flows }) => flows.map(({ tree }) => sizeOf(tree)));

@@ -106,11 +106,25 @@ interface Answerable {
 
 type Park = Fact<Json> & { kind: "run.suspended" };
 
-/** The park of a run that only waits, or `diverged` if an answer is there that it has not reached. */
-export function parkOf(run: Answerable & { readonly timers: Pick<Timers, "stops"> }): Park | DurableError {
+/** If this process dies while its code awaits something other than ctx, another looks after so long. */
+const foreignMs = 30_000;
+
+/**
+ * The park of a run that only waits. If an answer is there that the code has not reached, its wait is behind a foreign
+ * await, and the run is looked at again; or its name was changed or its call removed: `diverged`. Parked for good, the run
+ * would keep the answer for ever.
+ */
+export function parkOf(
+  run: Answerable & { readonly timers: Pick<Timers, "stops">; readonly world: World },
+): Park | DurableError {
   const { wakeAt, recheckAt } = run.timers.stops();
-  const park = { kind: "run.suspended", wakeAt, ...(recheckAt === null ? {} : { look: recheckAt }) } as const;
-  return missedAnswer(run) ?? park;
+  const waits = run.journal.state.openWaits({ answered: true });
+  const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
+  if (missed !== undefined && !run.calls.mayReach(missed.opened))
+    return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
+  const look =
+    missed === undefined ? recheckAt : Math.min(recheckAt ?? Infinity, run.world.now() + foreignMs);
+  return { kind: "run.suspended", wakeAt, ...(look === null ? {} : { look }) };
 }
 
 /** True when the journal already has this park. */
@@ -139,17 +153,6 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
 /** The code has not called this key, and no lost branch explains it. */
 function isUnreached(run: Answerable, key: string): boolean {
   return !run.replay.isCalled(key) && !run.calls.isClosed(key);
-}
-
-/**
- * The answered wait that a run with nothing else to do has not reached: its name was changed, or its call removed.
- * Parked, the run would keep the answer for ever.
- */
-function missedAnswer(run: Answerable): DurableError | null {
-  const waits = run.journal.state.openWaits({ answered: true });
-  const missed = waits.find(({ answer, opened }) => answer !== null && isUnreached(run, opened.key));
-  if (missed === undefined || run.calls.mayReach(missed.opened)) return null;
-  return vanishedWait(run.journal.runId, missed.opened.key, { finished: false });
 }
 
 /** The code ended, or only waits for other answers. `thrown` is the error that ended it, if there was one. */

@@ -177,4 +177,39 @@ describe("code that may still reach the wait", () => {
     const next = await at.run(race(3_600_000));
     expect(next.status === "suspended" && next.waiting.map(({ name }) => name)).toEqual(["other"]);
   });
+
+  test("behind a foreign await: the answer is kept, and a run whose process died meanwhile is looked at again", async () => {
+    const at = stage();
+    // In the process that dies, the timer never fires.
+    const hangs = { now: false };
+    const code: Code = (ctx) =>
+      ctx.parallel({
+        slow: async (c) => {
+          await new Promise<void>((resolve) => {
+            if (!hangs.now) at.world.timer(5_000, resolve);
+          });
+          return c.suspend("review");
+        },
+        other: (c) => c.suspend("other"),
+      });
+    const parked = await at.run(code, 1);
+    await at.world.advance(10_000);
+    const opened = await at.world.run(at.app(code, 1).get(runId).outcome());
+    expect(opened.status === "suspended" && opened.waiting.map(({ name }) => name)).toEqual([
+      "other",
+      "review",
+    ]);
+    await at.app(code, 1).deliver(tokenOf(opened, "parallel[slow]/review"), "yes");
+    hangs.now = true;
+    expect(await at.run(code, 1)).toMatchObject({ status: "suspended" });
+    hangs.now = false;
+    await at.world.advance(60_000);
+    const { runs } = await at.storage.list({ dueAt: at.world.now() });
+    expect(runs.map((head) => head.runId)).toEqual([runId]);
+    await at.world.run(at.app(code, 1).sweep());
+    await at.world.advance(10_000);
+    const token = tokenOf(parked, "parallel[other]/other");
+    const { outcome } = await at.world.run(at.app(code, 1).resume(token, "no"));
+    expect(outputOf(outcome)).toEqual({ slow: "yes", other: "no" });
+  });
 });

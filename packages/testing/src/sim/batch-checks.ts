@@ -15,7 +15,11 @@ import { judgeFamily } from "./child-checks.ts";
 import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
 import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
+import { judgeBorder } from "./chapter-checks.ts";
 import {
+  areOneRun,
+  batchesOf,
+  chaptersOf,
   createdAt,
   driverOf,
   isEnd,
@@ -54,6 +58,7 @@ export function judgeBatch(
   for (const entry of batch.entries) judgeTimeout(history, run, { ...entry, appliedAt: batch.at });
   judgeHead(history, run, head, where);
   judgeForm(history, run, batch);
+  judgeBorder(history, run, batch);
   judgeFamily(history, run, batch);
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
@@ -71,13 +76,16 @@ function noteQuestion(history: History, run: RunLog, { kind, key = "", wait = ""
 
 function judgeHead(history: History, run: RunLog, head: RunHead, where: string): void {
   const entries = history.entries(run);
-  const steps = entries.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
+  const all = chaptersOf(run).flatMap((log) => history.entries(log));
+  const steps = all.filter(({ kind }) => /^(step|stream)\.(completed|failed)$/.test(kind)).length;
   const last = entries.at(-1);
   const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
   // A journal without a workflow has no driver.
   const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
   const above = run.parent ?? run.childOf?.runId ?? null;
   if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
+  if ((head.chapter ?? 0) !== run.offset)
+    history.violate("I8", `${where}: the head says that the chapter begins at ${head.chapter}`);
   // The head of a fork also counts inherited steps.
   const counted = run.parent === null ? head.steps === steps : head.steps >= steps;
   if (head.status === run.status && head.wakeAt === wakeAt && counted) return;
@@ -133,13 +141,15 @@ function judgeDriver(history: History, run: RunLog, batch: AppliedBatch): void {
   history.drivers.set(writer, run);
   // A start that arrives after its run was deleted creates the run again, because no record of the old run is
   // left.
-  if (writes !== run && run.batches.length > 1) {
+  if (!areOneRun(writes, run) && run.batches.length > 1) {
     // Runs of one id are distinguished by the time they began, which fails within one millisecond.
     if (createdAt(writes) === createdAt(run)) run.tainted = writes.tainted = true;
     else history.violate("I8", `run ${run.runId}: a driver of the earlier run of this id wrote to it`);
   }
   if (run.tainted) return;
-  const others = run.batches.slice(0, -1).filter(({ outside }) => !outside);
+  const others = batchesOf(run)
+    .slice(0, -1)
+    .filter(({ outside }) => !outside);
   const last = others.at(-1);
   if (last !== undefined && driverOf(last) !== writer && others.some((other) => driverOf(other) === writer))
     history.violate("I8", `run ${run.runId}: a driver wrote again after another one had`);

@@ -3,7 +3,7 @@
  * the planted bugs of `npm run sim:mutants`.
  */
 
-import type { RunLog } from "./run-log.ts";
+import { areOneRun, type RunLog } from "./run-log.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** Runs after the end of the simulation. */
@@ -11,12 +11,15 @@ export async function judgeBlobs({ history, disk }: Cluster): Promise<void> {
   const kept = new Set<string>();
   const gone = new Map<string, RunLog>();
   for (const run of history.runs) {
-    const read = history.runs.some((other) => other !== run && history.lineage(other).includes(run));
+    // A storage keeps all chapters of a deleted run while a fork reads one of them.
+    const read = history.runs.some(
+      (other) => !areOneRun(other, run) && history.lineage(other).some((log) => areOneRun(log, run)),
+    );
     for (const name of run.parts.names) {
-      if (run.deleted && !read && !run.tainted) gone.set(name, run);
+      if ((run.dropped || (run.deleted && !read)) && !run.tainted) gone.set(name, run);
       else kept.add(name);
     }
-    if (run.deleted || run.tainted || run.parts.names.size === 0) continue;
+    if (run.deleted || run.dropped || run.tainted || run.parts.names.size === 0) continue;
     const { blobs = {} } = await disk.read(run.locator, 0);
     const missing = [...run.parts.names].find((name) => blobs[name] === undefined);
     if (missing !== undefined)

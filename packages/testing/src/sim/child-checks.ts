@@ -14,7 +14,8 @@ import { areOneStart, isOpen, type AppliedBatch, type RunLog, type WrittenEntry 
 
 /** Runs when a batch is applied. */
 export function judgeFamily(history: History, run: RunLog, batch: AppliedBatch): void {
-  if (run.batches.length === 1 && run.childOf !== null) judgeNewChild(history, run, batch);
+  if (run.batches.length === 1 && run.chapter === 1 && run.childOf !== null)
+    judgeNewChild(history, run, batch);
   for (const entry of batch.entries) {
     if (entry.kind === "child.opened") judgeOpened(history, run, entry);
     if (/^child\.(completed|failed|closed)$/.test(entry.kind)) judgeChildEnd(history, run, batch, entry);
@@ -28,7 +29,10 @@ function judgeOpened(history: History, run: RunLog, { child }: WrittenEntry): vo
     (other) => other !== run && other.runId === run.runId && !other.tainted && !areOneStart(other, run),
   );
   if (lives.some((other) => history.entries(other).some((entry) => entry.child === child)))
-    history.violate("I8", `run ${run.runId} has the child ${child} of an earlier run of its id`);
+    history.violate(
+      "I8",
+      `run ${run.runId} has the child ${child} of an earlier run of its id, or of an earlier chapter`,
+    );
 }
 
 function judgeNewChild(history: History, run: RunLog, { entries }: AppliedBatch): void {
@@ -57,7 +61,7 @@ function judgeChildEnd(history: History, run: RunLog, batch: AppliedBatch, entry
 }
 
 /** Children of a run that are open according to its journal. */
-function openChildren(history: History, run: RunLog): string[] {
+export function openChildren(history: History, run: RunLog): string[] {
   const open = new Map<string, string>();
   for (const { kind, key = "", child = "" } of history.entries(run)) {
     if (kind === "child.opened") open.set(key, child);
@@ -88,8 +92,8 @@ export function judgeChildren(history: History, run: RunLog): void {
   for (const { kind, key, value } of entries) {
     if (kind !== "child.completed" && kind !== "child.failed") continue;
     const id = entries.find((entry) => entry.kind === "child.opened" && entry.key === key)?.child;
-    const lives = history.runs.filter(({ runId }) => runId === id);
-    const [child] = lives;
+    const lives = history.runs.filter(({ runId, chapter }) => runId === id && chapter === 1);
+    const child = history.run(id ?? "");
     // A deleted child may have started again, and one whose batch the storage forgot may end in any way.
     if (child === undefined || lives.length > 1 || child.tainted || child.deleted) continue;
     // The child reported its end and died before it recorded it, and only its parent's driver has its code.

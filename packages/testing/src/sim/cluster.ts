@@ -25,13 +25,14 @@ import type { History } from "./history.ts";
 import { judgeInput, type RunInput } from "./input-checks.ts";
 import { streamOf, type Network } from "./network.ts";
 import { PairNotes } from "./pairing-checks.ts";
-import type { Plan } from "./plan.ts";
+import type { FlowPlan, Plan } from "./plan.ts";
 import { Process } from "./process.ts";
 import { judgeEffect } from "./effect-checks.ts";
 import type { Code, Program } from "./program.ts";
 import { simCipher } from "./cipher.ts";
 import type { Environment } from "./environment.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { childrenOf, type Tree } from "./tree.ts";
 import { rejectUnawaited } from "./stray-checks.ts";
 import { inProcess, judgeBodyContext, judgeWorkContext } from "./surroundings.ts";
 import { observeWorkflow } from "./workflow-observer.ts";
@@ -249,19 +250,11 @@ export class Cluster {
     };
     return (ctx, input) => {
       const { runId } = ctx;
-      const observer = observeWorkflow({
-        plan,
-        process,
-        code,
-        program,
-        runId,
-        createdAt: ctx.now(),
-        observeChild,
-      });
-      const run = this.history.runCreatedAt(runId, ctx.now());
+      const run = this.history.runBegunAt(runId, ctx.now(), input);
+      const observer = observeWorkflow({ plan, process, code, program, runId, run, observeChild });
       const driven = !plan.sweeps && process.name.startsWith("worker");
       judgeBodyContext(this.history, run, { process: process.name, driven });
-      if (program.perform === undefined) judgeInput(this.history, runId, ctx.now(), input);
+      if (program.perform === undefined) judgeInput(this.history, run, input);
       return call(observed(ctx, observer), input as never);
     };
   }
@@ -269,6 +262,11 @@ export class Cluster {
   /** True when forks may get another input: in generated workflows whose output is not predicted. */
   get changesInputs(): boolean {
     return !this.plan.calm && this.programs.every(({ perform }) => perform === undefined);
+  }
+
+  /** True when runs may have several chapters. */
+  get continues(): boolean {
+    return this.history.runs.some(({ chapter }) => chapter > 1) || this.plan.flows.some(hasChapters);
   }
 
   /** An input that no other run has. */
@@ -288,6 +286,7 @@ export class Cluster {
     return {
       pause: (ms) => process.pause(ms),
       foreign: (ms) => process.pause(ms),
+      met: (what) => this.history.meet(what),
       stray: (runId) => rejectUnawaited(process, runId),
       begins: (runId, place) => judgeWorkContext(this.history, runId, { process: process.name, place }),
       pairs: this.plan.foreign === true ? this.#pairs.of(process) : null,
@@ -302,7 +301,7 @@ export class Cluster {
       },
       fork: (runId, id) => this.onFork(life, runId, id),
       workflow: (name) => life.flows.find((flow) => flow.name === name) as Workflow<unknown, unknown>,
-      effect: (runId, info, value) => judgeEffect(this.history, this.history.run(runId), info, value),
+      effect: (info, value) => judgeEffect(this.history, info, value),
       lookUp: (uncertain) => this.#lookUp(process, uncertain),
     };
   }
@@ -314,4 +313,9 @@ export class Cluster {
     const found = this.history.effects.find((effect) => effect.idempotencyKey === idempotencyKey);
     return found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
   }
+}
+
+function hasChapters({ tree, changed }: FlowPlan): boolean {
+  const has = (node: Tree): boolean => node.kind === "chapters" || childrenOf(node).some(has);
+  return has(tree) || has(changed);
 }

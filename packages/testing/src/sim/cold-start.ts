@@ -15,34 +15,36 @@ import { observed } from "../kit/observer.ts";
 import { loadJournal } from "../journal-loader.ts";
 import { virtualWorld } from "../virtual-world.ts";
 import type { Disk } from "./disk.ts";
-import { isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { chapterIn } from "./chapter-inputs.ts";
+import { chaptersOf, createdAt, isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
 import type { Code, Program } from "./program.ts";
 import { simCipher } from "./cipher.ts";
 import type { Cluster } from "./cluster.ts";
 import { Blobs } from "./stored-values.ts";
 import { noteGiven } from "./workflow-observer.ts";
 
-/** Replays a run that completed or failed, and returns the outcome of the replay. */
+/** Replays a chapter that completed, failed or continued, and returns the outcome of the replay of an end. */
 export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<unknown> | null> {
   const { history, programs } = cluster;
-  const end = run.batches.at(-1)?.entries.at(-1);
+  const next = history.runs.find(({ earlier }) => earlier === run);
+  const end = next === undefined ? run.batches.at(-1)?.entries.at(-1) : next.batches[0]?.entries[0];
   const lineage = history.lineage(run);
   // Foreign awaits end in another order.
   if (
     history.foreign ||
     end === undefined ||
-    !/^run\.(completed|failed)$/.test(end.kind) ||
-    lineage.some(({ deleted }) => deleted)
+    !/^run\.(completed|failed|continued)$/.test(end.kind) ||
+    lineage.some(({ deleted, dropped }) => deleted || dropped)
   )
     return null;
   const program = programs.find(({ name }) => name === run.workflow);
-  const code = codeAtTheEnd(cluster, run);
+  const code = codeAtTheEnd(cluster, run, next);
   if (program === undefined || code === null) return null;
   const world = virtualWorld({ start: Date.UTC(2026, 6, 1) });
   const storage = new MemoryStorage({ now: () => world.now() });
   for (const log of lineage.toReversed()) await load(storage, log, cluster.disk, log === run);
   const ran: string[] = [];
-  const workflow = replaying(program, code, ran);
+  const workflow = replaying(program, code, { ran, part: run.part });
   const secret = "a secret for replays";
   const sealed = cluster.plan.encrypted === true ? { encryption: simCipher("b") } : {};
   const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
@@ -51,25 +53,39 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const again = ran.filter((key) => end.abandoned?.includes(key) !== true);
   if (again.length > 0)
     history.violate("I2", `run ${run.runId}: a cold start runs ${again.join(", ")} again`);
-  const last = await lastEntry(storage, run);
+  const last = await entryAfter(storage, run, next !== undefined);
   if (endText(last) !== endText(end))
     history.violate(
       "I2",
       `run ${run.runId}: a cold start ends ${outcome.status}, ${endText(last)} instead of ${endText(end)}`,
     );
-  return outcome;
+  if (next !== undefined) history.meet("a border that a cold start reached again");
+  return next === undefined ? outcome : null;
 }
 
-async function lastEntry(storage: MemoryStorage, run: RunLog): Promise<WrittenEntry | undefined> {
-  const { batches, blobs = {} } = await storage.read(run.locator);
+/** What the replay wrote last, or where its next chapter begins: work that was left behind may come before. */
+async function entryAfter(
+  storage: MemoryStorage,
+  run: RunLog,
+  continued: boolean,
+): Promise<WrittenEntry | undefined> {
+  const from = continued ? run.offset + run.batches.length : run.offset;
+  const { batches, blobs = {} } = await storage.read(run.locator, from);
   const known = new Blobs(() => {});
   known.learn(Object.entries(blobs).map(([name, body]) => ({ name, body })));
-  const { entries = [] } = JSON.parse(batches.at(-1) ?? "{}") as { entries?: WrittenEntry[] };
-  return known.whole(entries.at(-1), run.runId, { names: new Set(), places: new Set() });
+  const written = batches.flatMap((text) => (JSON.parse(text) as { entries: WrittenEntry[] }).entries);
+  const found = continued ? written.find(({ kind }) => kind === "run.continued") : written.at(-1);
+  return known.whole(found, run.runId, { names: new Set(), places: new Set() });
 }
 
-/** The same workflow, with steps that only record that they were called. */
-function replaying(program: Program, code: Code, ran: string[]): ReturnType<typeof durable> {
+interface Replayed {
+  readonly ran: string[];
+  /** The chapter that is replayed. */
+  readonly part: number;
+}
+
+/** The same workflow, with steps that only record that they were called. The next chapter does nothing. */
+function replaying(program: Program, code: Code, { ran, part }: Replayed): ReturnType<typeof durable> {
   const workflow = (name: string): AnyWorkflow => durable(name, refuse);
   const work = {
     pause: refuse,
@@ -77,7 +93,8 @@ function replaying(program: Program, code: Code, ran: string[]): ReturnType<type
     mail: refuse,
     fork: refuse,
     die: refuse,
-    begins: refuse,
+    begins: () => {},
+    met: () => {},
     pairs: null,
   };
   const body = program.body(code, {
@@ -88,8 +105,9 @@ function replaying(program: Program, code: Code, ran: string[]): ReturnType<type
     lookUp: refuse,
     workflow,
   });
-  const watched = (ctx: Context, input: unknown): unknown =>
-    body(
+  const watched = (ctx: Context, input: unknown): unknown => {
+    if (chapterIn(input).chapter !== part) return "the next chapter";
+    return body(
       observed(ctx, {
         // Draws the same random numbers as the first pass, in the same order.
         made: (scope, _key, result) => {
@@ -103,6 +121,7 @@ function replaying(program: Program, code: Code, ran: string[]): ReturnType<type
       }),
       input as never,
     );
+  };
   return durable(program.name, watched);
 }
 
@@ -110,30 +129,34 @@ function refuse(): never {
   throw new Error("A replay must not reach the outside.");
 }
 
-/** The version of the code that brought a run to its end. */
-function codeAtTheEnd({ history }: Cluster, run: RunLog): Code | null {
-  const process = run.batches.at(-1)?.process;
+/** The version of the code that brought a run to its end, or to its next chapter. */
+function codeAtTheEnd({ history }: Cluster, run: RunLog, next: RunLog | undefined): Code | null {
+  const { process } = next?.batches[0] ?? run.batches.at(-1) ?? {};
   return history.passes.findLast((pass) => pass.run === run && pass.process === process)?.code ?? null;
 }
 
 function endText(entry: WrittenEntry | undefined): string {
   const error = entry?.error as { message?: unknown } | undefined;
-  return JSON.stringify([entry?.kind, entry?.output, error?.message ?? error]);
+  const { kind, output, chapter, input } = entry ?? {};
+  return JSON.stringify([kind, output, error?.message ?? error, chapter, chapter && input]);
 }
 
 /** Loads a run's batches and blobs, without its end when `cut` is true. */
-async function load(
-  storage: MemoryStorage,
-  { locator, runId, batches }: RunLog,
-  disk: Disk,
-  cut: boolean,
-): Promise<void> {
-  const { blobs = {} } = await disk.read(locator, 0);
+async function load(storage: MemoryStorage, log: RunLog, disk: Disk, cut: boolean): Promise<void> {
+  const { locator, runId, batches, offset: from } = log;
+  const { blobs = {} } = await disk.read(locator, from);
   const texts = batches.flatMap(({ text }) => {
     const raw = JSON.parse(text) as { entries: WrittenEntry[] };
     const entries = raw.entries.filter(({ kind }) => !cut || !isEnd(kind));
     return entries.length === 0 ? [] : [JSON.stringify({ ...raw, entries })];
   });
-  const createdAt = batches[0]?.entries[0]?.at ?? 0;
-  return loadJournal(storage, { locator, runId, createdAt, batches: texts, blobs });
+  const [first = log] = chaptersOf(log);
+  return loadJournal(storage, {
+    locator,
+    runId,
+    createdAt: createdAt(first) ?? 0,
+    batches: texts,
+    blobs,
+    from,
+  });
 }

@@ -9,6 +9,7 @@ import { actionKinds } from "./plan.ts";
 const entries = [
   "run.started",
   "run.forked",
+  "run.continued",
   "run.suspended",
   "run.completed",
   "run.failed",
@@ -75,6 +76,24 @@ const streams = [
   "a stream that ended after a timeout",
 ];
 
+const chapters = [
+  "a chapter of a child",
+  "a chapter of a fork",
+  "a third chapter",
+  "a chapter that another process took up",
+  "a border that another driver reached",
+  "a border that an open child forbids",
+  "a chapter with work left behind",
+  "a fork of a chapter",
+  "a fork of an earlier chapter",
+  "an answer to an earlier chapter",
+  "a border that a cold start reached again",
+  "a stream of an earlier chapter read to its end",
+  "chapters that were dropped",
+  "chapters that a fork keeps from being dropped",
+  "a blob that went with its chapter",
+];
+
 /** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [
   "a start that was called off",
@@ -130,6 +149,7 @@ export const toBeMet: readonly string[] = [
   ...blobs,
   ...families,
   ...streams,
+  ...chapters,
   ...uncertain,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,

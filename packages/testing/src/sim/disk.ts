@@ -16,7 +16,7 @@ import {
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
-import { driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
+import { batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { judgeBatch } from "./batch-checks.ts";
 import type { Process } from "./process.ts";
 
@@ -95,13 +95,14 @@ export class Disk {
     this.#blobs.landed(landed.run, request.blobs);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
     judgeBatch(this.#history, landed, request.head, this.#slackMs);
-    this.#history.say("disk", `${landed.run.runId} ${landed.run.batches.length}: ${describe(landed.batch)}`);
+    this.#history.say("disk", `${landed.run.runId} ${request.position + 1}: ${describe(landed.batch)}`);
     return landed;
   }
 
   /** Notes whose batch is at the position this one was for. */
   #met({ locator, position, batch }: AppendRequest): void {
-    const first = this.#history.latest(locator)?.batches[position];
+    const run = this.#history.latest(locator);
+    const first = run && batchesOf(run)[position];
     if (first === undefined) return;
     const whose = first.text === batch ? "one's own" : first.outside ? "an outside" : "another driver's";
     this.#history.meet(`a conflict with ${whose} batch`);
@@ -123,8 +124,10 @@ export class Disk {
     return this.#base.readChapter?.(locator) ?? lacking("readChapter");
   }
 
-  dropChapters(locator: string, before: number): Promise<void> {
-    return this.#base.dropChapters?.(locator, before) ?? lacking("dropChapters");
+  async dropChapters(locator: string, before: number): Promise<void> {
+    await (this.#base.dropChapters?.(locator, before) ?? lacking("dropChapters"));
+    const run = this.#history.latest(locator);
+    if (run !== undefined && !run.deleted) this.#history.dropped(run, before);
   }
 
   note(locator: string, note: BlockedNote): Promise<void> {

@@ -15,8 +15,9 @@ import type { History } from "./history.ts";
 import type { RunLog, WrittenEntry } from "./run-log.ts";
 
 /** Runs just before an effect happens. */
-export function judgeEffect(history: History, run: RunLog | undefined, info: StepInfo, value: unknown): void {
+export function judgeEffect(history: History, info: StepInfo, value: unknown): void {
   const { key, idempotencyKey } = info;
+  const run = history.bodies.findLast((body) => body.idempotencyKey === idempotencyKey)?.run;
   history.effects.push({ run, idempotencyKey, value });
   if (run === undefined || run.tainted) return;
   const done = history.effects.filter(

@@ -118,7 +118,10 @@ function wrongPlace(
   return answered ? null : `names an answer at ${answer}, which is not one`;
 }
 
-/** I6: no timer fires and no run parks before a recorded answer to an open wait is judged. */
+/**
+ * I6: no timer fires and no run parks before a recorded answer to an open wait is judged. Code behind a foreign await
+ * has not reached its wait: it parks, with a time at which it is looked at again.
+ */
 function judgeOrder(history: History, where: string, entries: readonly Placed[], from: number): void {
   const open = new Set<string>();
   const unjudged = new Set<string>();
@@ -127,7 +130,7 @@ function judgeOrder(history: History, where: string, entries: readonly Placed[],
     if (index >= from && unjudged.size > 0) {
       if (kind === "sleep.fired" || kind === "suspend.expired")
         history.violate("I6", `${where}: ${kind} ${entry.key} overtakes an earlier answer`);
-      if (kind === "run.suspended")
+      if (kind === "run.suspended" && entry.look === undefined)
         history.violate("I6", `${where}: the run parks before an answer is judged`);
     }
     if (kind === "suspend.opened") open.add(wait);

@@ -16,8 +16,10 @@ export interface Pairs {
 export interface Environment {
   /** Waits in the process that does the work. */
   pause(ms: number): Promise<void>;
-  /** Called when the work of a call at this place begins. */
+  /** Called when work, a branch or a resolution of the call at this place begins, and before each chunk. */
   begins(runId: string, place: string): void;
+  /** Notes that workflow code met this event. */
+  met(what: string): void;
   /** Rejects a promise that no code awaits. */
   stray(runId: string): void;
   /** Waits like `pause`, but in the workflow function, where only `ctx` should be awaited. */
@@ -35,7 +37,7 @@ export interface Environment {
   /** The workflow of a child. */
   workflow(name: string): AnyWorkflow;
   /** Makes an effect on the outside world. */
-  effect(runId: string, info: StepInfo, value: unknown): void;
+  effect(info: StepInfo, value: unknown): void;
   /** Looks up an effect on the outside world. */
   lookUp(uncertain: Uncertain): Promise<Resolution>;
 }

@@ -14,6 +14,7 @@
 import type { Outcome } from "@durable/core";
 import { judgeBlobs } from "./blob-checks.ts";
 import { isCancelled, judgeChildren } from "./child-checks.ts";
+import { judgeChapters } from "./chapter-storage-checks.ts";
 import { coldStart } from "./cold-start.ts";
 import { decidedOutcomes } from "./effect-checks.ts";
 import { judgeFork } from "./fork-checks.ts";
@@ -44,6 +45,7 @@ export async function judge(cluster: Cluster): Promise<void> {
     judgeFork(history, run);
     judgeOutput(cluster, run, await coldStart(cluster, run));
   }
+  await judgeChapters(cluster);
 }
 
 function judgePasses(history: History, run: RunLog): void {
@@ -62,10 +64,12 @@ function judgePasses(history: History, run: RunLog): void {
   }
 }
 
-/** Where the order may differ, each key still has one value. */
+/** Where the order may differ, each recorded key still has one value. A group has what its strands got. */
 function judgeValues(history: History, run: RunLog, passes: readonly ReplayPass[]): void {
   const values = new Map<string, string>();
+  const recorded = settledKeys(history.lineage(run).flatMap((log) => history.entries(log)));
   for (const { key, what } of passes.flatMap(({ seen }) => seen.map(parse))) {
+    if (!recorded.has(key)) continue;
     if ((values.get(key) ?? what) !== what)
       return history.violate("I1", `run ${run.runId}: ${key} is ${what} and ${values.get(key)}`);
     values.set(key, what);
@@ -167,7 +171,7 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     history.meet("work reused by a fork");
     // The ancestor may have died after it recorded the value and before its code got it.
     const [mark] = /(nonce|said) \d+/.exec(what) ?? [];
-    const known = recorded.includes(mark === undefined ? what : `"${mark}"`);
+    const known = mark === undefined ? recorded.includes(what) : holds(recorded, mark);
     if (!values.has(what) && !known)
       history.violate(
         "I7",
@@ -214,7 +218,7 @@ function givenTo(history: History, runs: readonly RunLog[]): [string, string][] 
 }
 
 function judgeOutput({ history, programs }: Cluster, run: RunLog, outcome: Outcome<unknown> | null): void {
-  const lineage = history.lineage(run);
+  const lineage = history.sources(run);
   const isOf = (other: RunLog): boolean =>
     lineage.includes(other) || (other.above !== undefined && isOf(other.above));
   const changed = history.passes.some(
@@ -235,8 +239,13 @@ function judgeOutput({ history, programs }: Cluster, run: RunLog, outcome: Outco
   // Every value in the output is in the journal of the run or of an ancestor.
   const recorded = JSON.stringify(entries.filter(({ kind }) => !isEnd(kind)));
   for (const [nonce] of show(output).matchAll(/nonce \d+/g))
-    if (!recorded.includes(`"${nonce}"`))
+    if (!holds(recorded, nonce))
       history.violate("I5", `run ${run.runId} returned ${nonce}, which is not in its journal`);
+}
+
+/** True when a text has this mark, which may be part of a text that was passed on. */
+function holds(text: string, mark: string): boolean {
+  return new RegExp(`${mark}(?!\\d)`).test(text);
 }
 
 /** True when the recorded value is the returned one as it was at that moment. */

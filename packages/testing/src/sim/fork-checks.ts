@@ -76,7 +76,10 @@ function noteOf(history: History, run: RunLog): ForkNote | null {
   if (forked?.kind !== "run.forked") return null;
   const note = history.forks.find(
     (other) =>
-      (other.id === null || other.id === run.runId) && other.parent === run.parent && isOf(forked, other),
+      (other.id === null || other.id === run.runId) &&
+      other.parent === run.parent &&
+      (other.chapter === undefined || other.chapter === run.parentLog?.chapter) &&
+      isOf(forked, other),
   );
   if (note === undefined) history.violate("I7", `run ${run.runId} is a fork that was not requested`);
   return note ?? null;

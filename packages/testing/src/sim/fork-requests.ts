@@ -7,6 +7,8 @@ import type { Run } from "@durable/core";
 import type { Random } from "../random.ts";
 import type { Cluster, ProcessLife } from "./cluster.ts";
 import type { ForkNote, History } from "./history.ts";
+import { chapterIn } from "./chapter-inputs.ts";
+import type { RunInput } from "./input-checks.ts";
 import { isSettlement, type RunLog } from "./run-log.ts";
 
 export interface ForkRequest {
@@ -32,18 +34,34 @@ export async function forkRun(
 ): Promise<string> {
   const { history } = cluster;
   const run = app.get(runId);
-  const calls = callsOf(await run.entries());
+  const chapter = chapterOf(process.random, history.run(runId));
+  const entries = await run.entries(chapter);
+  const calls = callsOf(entries);
   const places = edit ? editOf(process.random, calls) : cutOf(process.random, calls);
   if (places === null) return "nothing to fork at";
   const changes = cluster.changesInputs && process.random.chance(0.25);
-  const input = changes ? { input: cluster.given() } : {};
+  const input = changes ? { input: inputAs(entries, cluster.given()) } : {};
   // The request may be applied although no reply arrives, so it is noted before it is sent.
-  history.forks.push({ parent: runId, id: id ?? null, ...noteOf(places), ...input });
+  history.forks.push({ parent: runId, id: id ?? null, ...noteOf(places), ...input, ...chapter });
   if (calls.some(({ key, settled }) => !settled && places.from?.includes(key) === true))
     history.meet("a fork from an open call");
-  const made = await run.fork({ ...places, ...input, ...(id === undefined ? {} : { id }) });
+  const made = await run.fork({ ...places, ...input, ...chapter, ...(id === undefined ? {} : { id }) });
   noteKind(history, history.run(runId), { ...noteOf(places), ...input });
+  if (chapter.chapter !== undefined) history.meet("a fork of a chapter");
   return made.id;
+}
+
+/** A chapter by its number, if the run has several; otherwise the current one. */
+function chapterOf(random: Random, run: RunLog | undefined): { readonly chapter?: number } {
+  if (run === undefined || run.chapter === 1 || random.chance(0.4)) return {};
+  return { chapter: random.between(1, run.chapter) };
+}
+
+/** Another input for the chapter that these entries are from. */
+function inputAs(entries: Awaited<ReturnType<Run["entries"]>>, given: RunInput): unknown {
+  const begins = entries.findLast((entry) => "input" in entry && entry.kind.startsWith("run."));
+  const { chapter, carried } = chapterIn((begins as { readonly input?: unknown } | undefined)?.input);
+  return chapter === 1 ? given : { given, chapter, carried };
 }
 
 /** The calls of a run by key: how each was made, and whether it has settled. */

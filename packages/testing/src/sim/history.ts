@@ -7,8 +7,10 @@
 import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
+import { chapterIn } from "./chapter-inputs.ts";
 import {
   areOneStart,
+  chaptersOf,
   createdAt,
   isOpen,
   statusAfter,
@@ -84,6 +86,8 @@ export interface ForkNote {
   /** The keys of replaced values. */
   readonly edits: readonly string[];
   readonly input?: unknown;
+  /** The chapter that was asked for; the current one if it is missing. */
+  readonly chapter?: number;
 }
 
 /** An invariant that was broken. */
@@ -197,13 +201,19 @@ export class History {
     )
       this.violate("I8", `run ${head.runId}: a value that should be encrypted is readable`);
     this.blobs.learn(blobs);
-    // A new run may have the id of a deleted one.
-    const known = position === 0 ? undefined : this.latest(locator);
     const before = this.latest(locator);
-    const run = known ?? this.#create(locator, head, raw.entries[0]);
+    const [first] = raw.entries;
+    const continues = position > 0 && first?.kind === "run.continued";
+    // A new run may have the id of a deleted one.
+    const known = position === 0 || continues ? undefined : before;
+    const run = known ?? this.#create(head, first, { position, earlier: continues ? before : undefined });
     // It began in the same millisecond as the deleted run of this id, so drivers of that run cannot
     // distinguish them.
-    if (known === undefined && before !== undefined && createdAt(before) === raw.entries[0]?.at)
+    if (
+      position === 0 &&
+      before !== undefined &&
+      chaptersOf(before).some((log) => createdAt(log) === first?.at)
+    )
       run.tainted = true;
     const again = blobs.find(({ name }) => run.parts.names.has(name));
     if (again !== undefined && !run.tainted)
@@ -219,37 +229,71 @@ export class History {
       at: this.#now(),
     };
     run.batches.push(applied);
+    if (known === undefined) this.#number(run);
     const wasOpen = isOpen(run);
     for (const { kind } of applied.entries) run.status = statusAfter(run.status, kind);
     if (wasOpen && !isOpen(run)) this.#open -= 1;
     return { run, batch: applied };
   }
 
-  #create(locator: string, head: AppendRequest["head"], first: WrittenEntry | undefined): RunLog {
-    const { runId, workflow } = head;
+  #create(
+    head: AppendRequest["head"],
+    first: WrittenEntry | undefined,
+    { position, earlier }: { readonly position: number; readonly earlier: RunLog | undefined },
+  ): RunLog {
+    const { locator, runId, workflow } = head;
     const parent = first?.kind === "run.forked" ? head.parent : null;
     const childOf = first?.childOf ?? null;
     const run: RunLog = {
       runId,
+      chapter: (earlier?.chapter ?? 0) + 1,
+      earlier,
+      offset: position,
+      part: 1,
+      continuedAt: Number.POSITIVE_INFINITY,
+      dropped: false,
       locator,
       workflow,
-      parent,
-      parentLog: parent === null ? undefined : this.run(parent),
+      parent: earlier?.parent ?? parent,
+      parentLog: parent === null ? undefined : this.#readBy(parent, first),
       childOf,
-      above: childOf === null ? undefined : this.run(childOf.runId),
+      above: childOf === null ? undefined : (earlier?.above ?? this.run(childOf.runId)),
       family: childOf !== null,
-      parts: { names: new Set(), places: new Set() },
+      parts: { names: new Set(), places: earlier?.parts.places ?? new Set() },
       batches: [],
       status: "running",
       deleted: false,
       deletedAt: Number.POSITIVE_INFINITY,
-      tainted: this.forgotten.has(locator),
+      tainted: this.forgotten.has(locator) || earlier?.tainted === true,
     };
+    if (earlier !== undefined) this.#continued(earlier);
     this.runs.push(run);
     this.#byLocator.set(locator, run);
     this.#byId.set(runId, run);
     if (isOpen(run)) this.#open += 1;
     return run;
+  }
+
+  /** The chapter of its parent that a fork reads. */
+  #readBy(parent: string, forked: WrittenEntry | undefined): RunLog | undefined {
+    const current = this.run(parent);
+    const from = forked?.ancestry?.find(({ runId }) => runId === parent)?.from ?? 0;
+    return current && chaptersOf(current).find(({ offset }) => offset === from);
+  }
+
+  #continued(run: RunLog): void {
+    if (isOpen(run)) this.#open -= 1;
+    run.status = "continued";
+    run.continuedAt = this.#now();
+  }
+
+  /** Chapters that begin in one millisecond are distinguished by the number in their input, if it has one. */
+  #number(run: RunLog): void {
+    const { earlier, parentLog, batches } = run;
+    const input = batches[0]?.entries[0]?.input;
+    run.part = input === undefined ? (parentLog?.part ?? 1) : chapterIn(input).chapter;
+    if (earlier !== undefined && earlier.part === run.part && createdAt(earlier) === createdAt(run))
+      run.tainted = true;
   }
 
   /** The current run at this locator. */
@@ -261,9 +305,15 @@ export class History {
     return this.#byId.get(runId);
   }
 
-  /** Of several runs with this id, the one that began at this time. */
-  runCreatedAt(runId: string, at: number): RunLog | undefined {
-    return this.runs.findLast((run) => run.runId === runId && createdAt(run) === at) ?? this.run(runId);
+  /** Of several runs with this id and their chapters, the one that began at this time with this input. */
+  runBegunAt(runId: string, at: number, input: unknown): RunLog | undefined {
+    const { chapter } = chapterIn(input);
+    const latest = this.run(runId);
+    // The first chapter of a fork begins at the time of its parent.
+    return (
+      this.runs.findLast((run) => run.runId === runId && createdAt(run) === at && run.part === chapter) ??
+      (latest && chaptersOf(latest)[0])
+    );
   }
 
   /** Notes the suspend point that a token answers, by the part of the token that identifies it. */
@@ -277,8 +327,15 @@ export class History {
 
   deleted(run: RunLog): void {
     if (isOpen(run)) this.#open -= 1;
-    run.deleted = true;
-    run.deletedAt = this.#now();
+    for (const log of chaptersOf(run)) {
+      log.deleted = true;
+      log.deletedAt = this.#now();
+    }
+  }
+
+  /** The storage has removed the chapters of this run before a position. */
+  dropped(run: RunLog, before: number): void {
+    for (const log of chaptersOf(run)) log.dropped ||= log.offset < before;
   }
 
   /** All entries of a run, in the order of its journal. */
@@ -297,6 +354,12 @@ export class History {
       next = Math.min(next, wake);
     }
     return Number.isFinite(next) ? next : null;
+  }
+
+  /** The logs that a run has its values from: its own, its earlier chapters, and its ancestors with theirs. */
+  sources(run: RunLog): RunLog[] {
+    const above = [run.earlier, run.parentLog].filter((log) => log !== undefined);
+    return [run, ...above.flatMap((log) => this.sources(log))];
   }
 
   /** A run and its ancestors, itself first. */

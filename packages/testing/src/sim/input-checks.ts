@@ -17,12 +17,11 @@ export function inputFor(id: string, life = 1): RunInput {
 }
 
 /** Runs when a workflow function is called. */
-export function judgeInput(history: History, runId: string, createdAt: number, input: unknown): void {
-  const run = history.runCreatedAt(runId, createdAt);
+export function judgeInput(history: History, run: RunLog | undefined, input: unknown): void {
   if (run === undefined || history.lineage(run).some(({ tainted }) => tainted)) return;
   const expected = JSON.stringify(inputOf(history, run));
   if (JSON.stringify(input) !== expected)
-    history.violate("I7", `run ${runId} gets the input ${JSON.stringify(input)} instead of ${expected}`);
+    history.violate("I7", `run ${run.runId} gets the input ${JSON.stringify(input)} instead of ${expected}`);
 }
 
 /** The input of a run by its journal and those of its ancestors. */
@@ -32,9 +31,9 @@ export function inputOf(history: History, run: RunLog): unknown {
   return inputOf(history, run.parentLog);
 }
 
-/** True when a run, or a run that it reads, is a fork that got another input. */
+/** True when a run, or a run that it reads, is a fork that got another input, in any chapter. */
 export function hasNewInput(history: History, run: RunLog): boolean {
-  return history.lineage(run).some((log) => {
+  return history.sources(run).some((log) => {
     const [first] = history.entries(log);
     return first?.kind === "run.forked" && first.input !== undefined;
   });

@@ -5,10 +5,12 @@ import {
   type Context,
   type SchemaResult,
   type StandardSchema,
+  type StepInfo,
   type Uncertain,
 } from "@durable/core";
 import { attempts, type Tree } from "./tree.ts";
 import type { Environment, Frame } from "./environment.ts";
+import { carriedOn, chapterIn } from "./chapter-inputs.ts";
 import { chunksOf, work } from "./step-bodies.ts";
 import { atPlace } from "./surroundings.ts";
 
@@ -29,7 +31,39 @@ export function bodyOf(
   tree: Tree,
   environment: Environment,
 ): (ctx: Context, given: unknown) => Promise<unknown> {
-  return (ctx, given) => interpret(tree, ctx, { environment, runId: ctx.runId, given, place: "0" });
+  return (ctx, given) => {
+    const frame = { environment, runId: ctx.runId, given, place: "0" };
+    return tree.kind === "chapters" ? inChapter(tree, ctx, frame) : interpret(tree, ctx, frame);
+  };
+}
+
+/** The chapter that the input names; what it returns passes to the next one, shortened. */
+async function inChapter(
+  { nodes, leavesMs }: Tree & { kind: "chapters" },
+  ctx: Context,
+  frame: Frame,
+): Promise<unknown> {
+  const { given, chapter, carried } = chapterIn(frame.given);
+  // Changed code may have fewer chapters.
+  const index = Math.min(chapter, nodes.length) - 1;
+  const value = await interpret(nodes[index] as Tree, ctx, childFrame(frame, index));
+  if (chapter >= nodes.length) return [carried, value];
+  if (leavesMs !== undefined) leaveOpen(leavesMs, ctx, frame);
+  try {
+    return await ctx.continueAs({ given, chapter: chapter + 1, carried: carriedOn(carried, value) });
+  } catch (error) {
+    // The loser of a plain race may be a child that has not ended.
+    if (!DurableError.is(error, "open-child")) throw error;
+    frame.environment.met("a border that an open child forbids");
+    return [carried, error.code];
+  }
+}
+
+function leaveOpen(ms: number, ctx: Context, frame: Frame): void {
+  const { environment } = frame;
+  const wait = ctx.suspend("ask in vain", { note: "free" });
+  void small("mail ask in vain", ctx, frame, () => environment.mail(wait.token));
+  void small("left behind", ctx, frame, () => environment.pause(ms).then(() => environment.nonce()));
 }
 
 const retry = { attempts, delay: 40, factor: 3 };
@@ -57,17 +91,18 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       await ctx.sleep(node.ms, { name: node.name });
       return node.ms;
     case "suspend":
-      return ask(node, ctx, frame.environment);
+      return ask(node, ctx, frame);
     case "killer":
-      return ctx.step(node.name, () => frame.environment.die());
+      return small(node.name, ctx, frame, () => frame.environment.die());
     case "fork":
-      return ctx.step(node.name, ({ idempotencyKey }) =>
+      return small(node.name, ctx, frame, ({ idempotencyKey }) =>
         // A fork does not fork again, because that would never end.
         ctx.runId.startsWith("fork-")
           ? "is a fork"
           : frame.environment.fork(ctx.runId, `fork-${idempotencyKey.slice(0, 12)}`),
       );
     case "sequence":
+    case "chapters":
       return inSequence(node.nodes, ctx, frame);
     case "loop":
       return inSequence(
@@ -86,6 +121,21 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
   }
 }
 
+/** A step without options. Its work sees the context in which the step was called. */
+function small<T>(
+  name: string,
+  ctx: Context,
+  { environment, runId, place }: Frame,
+  work: (info: StepInfo) => T | Promise<T>,
+): Promise<T> {
+  return atPlace(place, () =>
+    ctx.step(name, (info) => {
+      environment.begins(runId, place);
+      return work(info);
+    }),
+  );
+}
+
 function childFrame(frame: Frame, index: number): Frame {
   return { ...frame, place: `${frame.place}.${index}` };
 }
@@ -93,7 +143,10 @@ function childFrame(frame: Frame, index: number): Frame {
 function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Promise<unknown> {
   const onUncertain =
     node.onUncertain === "reconcile"
-      ? (uncertain: Uncertain) => frame.environment.lookUp(uncertain)
+      ? (uncertain: Uncertain) => {
+          frame.environment.begins(frame.runId, frame.place);
+          return frame.environment.lookUp(uncertain);
+        }
       : node.onUncertain;
   const options = {
     retry,
@@ -116,12 +169,13 @@ async function paired(name: string, given: Promise<unknown>, frame: Frame): Prom
 async function besideStray(
   { name, ms }: Tree & { kind: "stray" },
   ctx: Context,
-  { environment, runId }: Frame,
+  frame: Frame,
 ): Promise<unknown> {
-  const before = await ctx.step(name, () => environment.nonce());
+  const { environment, runId } = frame;
+  const before = await small(name, ctx, frame, () => environment.nonce());
   environment.stray(runId);
-  const beside = await ctx.step(name, () => environment.pause(ms).then(() => environment.nonce()));
-  return [before, beside, await ctx.step(name, () => environment.nonce())];
+  const beside = await small(name, ctx, frame, () => environment.pause(ms).then(() => environment.nonce()));
+  return [before, beside, await small(name, ctx, frame, () => environment.nonce())];
 }
 
 async function afterForeign(
@@ -131,7 +185,7 @@ async function afterForeign(
 ): Promise<unknown> {
   const { environment, place, runId } = frame;
   await environment.foreign(ms);
-  const value = ctx.step(name, () => {
+  const value = small(name, ctx, frame, () => {
     const nonce = environment.nonce();
     environment.pairs?.made(place, nonce);
     return nonce;
@@ -144,18 +198,20 @@ async function afterForeign(
 function overItems(node: Tree & { kind: "map" }, ctx: Context, frame: Frame): Promise<unknown[]> {
   const { name, keyed, concurrency } = node;
   const items = Array.from({ length: node.items }, (_, i) => i);
-  return ctx.map(items, (c, item) => interpret(node.node, c, childFrame(frame, item)), {
+  const each = (c: Context, item: number): Promise<unknown> => {
+    frame.environment.begins(frame.runId, frame.place);
+    return interpret(node.node, c, childFrame(frame, item));
+  };
+  const options = {
     name,
     ...(keyed ? { key: (item: number) => `item ${item}` } : {}),
     ...(concurrency === null ? {} : { concurrency }),
-  });
+  };
+  return atPlace(frame.place, () => ctx.map(items, each, options));
 }
 
-async function ask(
-  node: Tree & { kind: "suspend" },
-  ctx: Context,
-  environment: Environment,
-): Promise<unknown> {
+async function ask(node: Tree & { kind: "suspend" }, ctx: Context, frame: Frame): Promise<unknown> {
+  const { environment } = frame;
   const wait = ctx.suspend(node.name, {
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.fallback ? { fallback: "no answer" } : {}),
@@ -163,7 +219,7 @@ async function ask(
     ...(node.was === undefined ? {} : { was: node.was }),
     note: node.checked ? "checked" : "free",
   });
-  if (node.mailed) await ctx.step(`mail ${node.name}`, () => environment.mail(wait.token));
+  if (node.mailed) await small(`mail ${node.name}`, ctx, frame, () => environment.mail(wait.token));
   return wait;
 }
 
@@ -180,6 +236,7 @@ async function inGroup(
   frame: Frame,
 ): Promise<unknown> {
   const { name, nodes } = node;
+  const { environment, runId, place } = frame;
   if (node.plain) {
     const strands = nodes.map((child, i) => interpret(child, ctx, childFrame(frame, i)));
     // A branch that loses a plain race may fail later; that failure is ignored.
@@ -187,8 +244,9 @@ async function inGroup(
     if (node.kind === "race") return Promise.race(strands);
     return node.settled ? (await Promise.allSettled(strands)).map(settledValue) : Promise.all(strands);
   }
-  const shared = node.shares ? ctx.step("shared", () => frame.environment.nonce() ?? "shared") : null;
+  const shared = node.shares ? small("shared", ctx, frame, () => environment.nonce() ?? "shared") : null;
   const branches = nodes.map((child, i) => async (c: Context) => {
+    environment.begins(runId, place);
     // All branches continue in one turn. The first one wins, so the calls of the others come from branches
     // that may have lost.
     if (shared !== null) await shared;
@@ -197,11 +255,14 @@ async function inGroup(
     return interpret(child, c, childFrame(frame, i));
   });
   if (node.kind === "race")
-    return ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name });
+    return atPlace(place, () =>
+      ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name }),
+    );
   const { concurrency, settled } = node;
   const limit = concurrency === null ? {} : { concurrency };
-  if (!settled) return ctx.parallel(branches, { name, ...limit });
-  return (await ctx.parallel(branches, { name, ...limit, mode: "settled" })).map(settledValue);
+  if (!settled) return atPlace(place, () => ctx.parallel(branches, { name, ...limit }));
+  const all = atPlace(place, () => ctx.parallel(branches, { name, ...limit, mode: "settled" }));
+  return (await all).map(settledValue);
 }
 
 function settledValue(settled: PromiseSettledResult<unknown>): unknown {

@@ -11,7 +11,7 @@ import type { Disk } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
 import { judgeTaken } from "./stranger-checks.ts";
-import type { RunLog } from "./run-log.ts";
+import { chaptersOf, type RunLog } from "./run-log.ts";
 
 export interface NetworkOptions {
   readonly seed: number;
@@ -155,7 +155,10 @@ class Line {
           : { ...fresh, batches: fresh.batches.slice(0, -1), length: fresh.length - 1 },
     });
     const from = reply.from ?? asked;
-    if (run !== undefined) this.#process.noteReply(run, run.batches.slice(from, from + reply.batches.length));
+    for (const log of run === undefined ? [] : chaptersOf(run)) {
+      const [first, end] = [from - log.offset, from + reply.batches.length - log.offset];
+      this.#process.noteReply(log, log.batches.slice(Math.max(0, first), Math.max(0, end)));
+    }
     return reply;
   }
 

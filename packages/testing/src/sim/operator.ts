@@ -65,6 +65,8 @@ async function interfere(cluster: Cluster, life: ProcessLife, { kind, target }: 
       return app.delete(run.runId);
     case "reuse":
       return reuse(cluster, life, target);
+    case "drop-chapters":
+      return app.get(run.runId).dropChapters();
     case "advance":
       return judgeOutcome(cluster, await app.advance(run.runId));
     case "fork":

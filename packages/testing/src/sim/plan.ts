@@ -5,6 +5,7 @@
 
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
+import { withChapters } from "./random-chapters.ts";
 import { randomTree } from "./random-tree.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
@@ -39,6 +40,7 @@ export const actionKinds = [
   "advance",
   "storm",
   "reuse",
+  "drop-chapters",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -111,7 +113,7 @@ export function planOf(seed: number): Plan {
   const strays = !calm && random.chance(0.08);
   let children = 0;
   const childName = (): string => `helper-${++children}`;
-  const flows = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
+  const drawn = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
     const size = random.between(5, random.pick([10, 20, 40]));
     const tree = randomTree(random, { calm, size, childName, foreign, strays });
     const name = `flow-${i}`;
@@ -119,6 +121,10 @@ export function planOf(seed: number): Plan {
     const compatible = random.chance(0.5);
     return { name, tree, changed: renamedTree(tree, compatible), compatible };
   });
+  // A stream of its own: plans without chapters are drawn as if there were none.
+  const others = seeded(seed * 2_246_822_519 + 1);
+  const continues = !foreign && !strays && others.chance(0.35);
+  const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -149,7 +155,7 @@ export function planOf(seed: number): Plan {
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
     rates: randomRates(random),
-    actions: actions(random),
+    actions: [...actions(random), ...(continues ? drops(others) : [])].toSorted((a, b) => a.at - b.at),
     healAt: random.pick([20_000, minute]),
     keepsCode: random.chance(0.5),
     encrypted: random.chance(0.15),
@@ -172,7 +178,7 @@ const killer: FlowPlan = {
 function actions(random: Random): Action[] {
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 5, advance: 8, storm: 4 };
   return actionKinds
-    .filter(() => random.chance(0.35))
+    .filter((kind) => kind !== "drop-chapters" && random.chance(0.35))
     .flatMap((kind) =>
       Array.from({ length: random.between(1, most[kind] ?? 1) }, () => ({
         kind,
@@ -182,4 +188,15 @@ function actions(random: Random): Action[] {
       })),
     )
     .toSorted((a, b) => a.at - b.at);
+}
+
+/** In some plans with chapters, earlier ones are dropped while runs go on. */
+function drops(random: Random): Action[] {
+  if (random.chance(0.7)) return [];
+  return Array.from({ length: random.between(1, 4) }, () => ({
+    kind: "drop-chapters",
+    at: random.between(1_000, 19_000),
+    target: random.between(0, 99),
+    ms: 0,
+  }));
 }

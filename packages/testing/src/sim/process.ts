@@ -42,7 +42,8 @@ export class Process implements Owner {
   readonly busy = new Map<RunLog, number>();
   readonly #leased = new Map<string, number>();
   /**
-   * Keys of each run whose settlement reached this process, and `cancelled` for runs whose cancellation did.
+   * Keys of each run whose settlement reached this process, `cancelled` for runs whose cancellation did, and
+   * `continued` for chapters whose end did.
    */
   readonly #shown = new Map<RunLog, Set<string>>();
   readonly #died: () => void;
@@ -122,14 +123,20 @@ export class Process implements Owner {
 
   /** Notes that a reply of the storage has reached this process. */
   noteReply(run: RunLog, batches: readonly AppliedBatch[]): void {
-    const keys = this.#shown.get(run) ?? new Set();
-    this.#shown.set(run, keys);
+    const keys = this.#keysOf(run);
     for (const { entries } of batches) {
       for (const { kind, key = "" } of entries) {
         if (isSettlement(kind)) keys.add(key);
         if (kind === "run.cancelled") keys.add("cancelled");
+        if (kind === "run.continued" && run.earlier !== undefined) this.#keysOf(run.earlier).add("continued");
       }
     }
+  }
+
+  #keysOf(run: RunLog): Set<string> {
+    const keys = this.#shown.get(run) ?? new Set();
+    this.#shown.set(run, keys);
+    return keys;
   }
 
   knows(run: RunLog, key: string): boolean {

@@ -7,6 +7,7 @@ import type { Context, StandardSchema } from "@durable/core";
 import type { FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { childrenOf, type Tree } from "./tree.ts";
+import { carriedOn } from "./chapter-inputs.ts";
 import { bodyOf } from "./interpret.ts";
 import type { Environment } from "./environment.ts";
 import { calmAnswer, calmChunks, calmValue } from "./step-bodies.ts";
@@ -72,7 +73,7 @@ function collect(tree: Tree, found: (name: string, tree: Tree) => void): void {
 }
 
 function treeProgram({ name, tree, changed, compatible = false }: FlowPlan, calm: boolean): Program {
-  const expected = calm ? JSON.stringify(calmOutput(tree)) : null;
+  const expected = calm ? JSON.stringify(calmResult(tree)) : null;
   return {
     name,
     body: (code, environment) => bodyOf(code === "changed" ? changed : tree, environment),
@@ -103,7 +104,14 @@ export function nameOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
 }
 
-/** The output of a calm tree. */
+/** The output of a run of a calm tree. */
+function calmResult(tree: Tree): unknown {
+  if (tree.kind !== "chapters") return calmOutput(tree);
+  const values = tree.nodes.map((node, i) => calmOutput(node, `0.${i}`));
+  return [values.slice(0, -1).reduce<string>(carriedOn, ""), values.at(-1)];
+}
+
+/** The value of a calm node. */
 function calmOutput(node: Tree, place = "0"): unknown {
   const inner = (child: Tree, index: number): unknown => calmOutput(child, `${place}.${index}`);
   switch (node.kind) {
@@ -112,7 +120,7 @@ function calmOutput(node: Tree, place = "0"): unknown {
     case "stream":
       return calmChunks(node, place);
     case "child":
-      return calmOutput(node.node);
+      return calmResult(node.node);
     case "map":
       return Array.from({ length: node.items }, (_, i) => inner(node.node, i));
     case "sleep":
@@ -120,6 +128,7 @@ function calmOutput(node: Tree, place = "0"): unknown {
     case "suspend":
       return calmAnswer(node.name);
     case "sequence":
+    case "chapters":
     case "parallel":
       return node.nodes.map(inner);
     case "loop":

@@ -11,7 +11,7 @@
 import { DurableError, type StreamEvent } from "@durable/core";
 import type { History } from "./history.ts";
 import { judgeFailure } from "./outcome-checks.ts";
-import { isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { areOneRun, isEnd, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { chunksOf } from "./stream-checks.ts";
 import type { Actor, ProcessLife, Cluster } from "./cluster.ts";
 
@@ -55,9 +55,11 @@ function isKnown(history: History, seen: Seen): boolean {
 
 /** A deleted or forgotten run looks like one that never existed. */
 function isSound(history: History, run: RunLog): boolean {
+  const current = history.run(run.runId);
   return (
-    history.run(run.runId) === run &&
-    history.lineage(run).every(({ tainted, deleted }) => !tainted && !deleted)
+    current !== undefined &&
+    areOneRun(current, run) &&
+    history.lineage(run).every(({ tainted, deleted, dropped }) => !tainted && !deleted && !dropped)
   );
 }
 
@@ -80,7 +82,10 @@ async function session(
   seen.chunks.length = from;
   const { signal } = leaving;
   try {
-    for await (const event of app.get(run.runId).stream(key, { from, attempt: seen.attempt, signal })) {
+    // Without a number the reader might go on to the next chapter.
+    const chapter = cluster.continues ? { chapter: run.chapter } : {};
+    const options = { from, attempt: seen.attempt, signal, ...chapter };
+    for await (const event of app.get(run.runId).stream(key, options)) {
       if (!isSound(history, run)) return;
       take(history, seen, event);
       if (history.violations.length > 0 || random.chance(0.15)) return;
@@ -132,6 +137,7 @@ function judgeWhole(history: History, seen: Seen): void {
   const { run, key, attempt, chunks } = seen;
   seen.over = true;
   history.meet("a stream read to its end");
+  if (run.status === "continued") history.meet("a stream of an earlier chapter read to its end");
   const ended = ofStream(history, seen).some(({ kind }) => kind === "stream.completed");
   const edits = history.lineage(run).flatMap((log) => history.entries(log)[0]?.edits ?? []);
   const whole = recordedOf(history, run, key, attempt).some(
@@ -145,7 +151,7 @@ function judgeWhole(history: History, seen: Seen): void {
 function judgeError(cluster: Cluster, seen: Seen, error: unknown): void {
   const { history } = cluster;
   const { run, key } = seen;
-  const over = history.entries(run).some(({ kind }) => isEnd(kind));
+  const over = run.status === "continued" || history.entries(run).some(({ kind }) => isEnd(kind));
   const failed = ofStream(history, seen).some(({ kind }) => kind === "stream.failed");
   if (DurableError.is(error, "step-failed") ? failed : over) seen.over = true;
   else if (DurableError.is(error, "step-failed") || DurableError.is(error, "run-failed"))

@@ -8,7 +8,7 @@
  */
 
 import type { History } from "./history.ts";
-import type { RunLog } from "./run-log.ts";
+import { chaptersOf, type RunLog } from "./run-log.ts";
 
 /** Runs after the end of the simulation. */
 export function judgeSwallowed(history: History, run: RunLog): void {
@@ -38,7 +38,9 @@ function isLastCalled(history: History, run: RunLog, key: string): boolean {
 
 /** True when a run has been driven by the first version, then by the changed one, and not by turns. */
 export function isMigrated(history: History, run: RunLog): boolean {
-  const codes = history.passes.filter((pass) => pass.run === run).map(({ code }) => code);
+  const chapters = chaptersOf(run);
+  const passes = history.passes.filter((pass) => pass.run !== undefined && chapters.includes(pass.run));
+  const codes = passes.map(({ code }) => code);
   const changed = codes.indexOf("changed");
   return changed !== -1 && !codes.includes("first", changed);
 }

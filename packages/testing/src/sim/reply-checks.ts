@@ -19,6 +19,7 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   // A forgotten run cannot be checked.
   if (run === undefined || history.lineage(run).some(({ tainted }) => tainted)) return;
   if (run.deleted) return judgeGone(history, answer, run, status);
+  if (run.continuedAt < answer.from) return judgeContinued(history, answer, run, status);
   const { key } = answer;
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
   const opened = lineage.find((entry) => entry.kind === "suspend.opened" && entry.key === key);
@@ -26,7 +27,7 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   const has = (pattern: RegExp): boolean => ofWait.some(({ kind }) => pattern.test(kind));
   // A fork with another answer has it from its first entry on.
   if (lineage.some(({ edits = [] }) => edits.some((edit) => edit.key === key))) return;
-  const ended = /completed|failed|cancelled/.test(run.status);
+  const ended = /completed|failed|cancelled|continued/.test(run.status);
   const late = (opened?.expiresAt ?? Number.POSITIVE_INFINITY) <= now + slackMs;
   const undeserved =
     (status === "accepted" && !has(/answered|resolved/)) ||
@@ -50,7 +51,17 @@ function judgeGone(history: History, { key, from }: AnswerAttempt, run: RunLog, 
     history.violate("I6", `run ${run.runId} was deleted, but an answer to ${key} got the reply ${status}`);
 }
 
-/** Waits of a run begin with two characters that rarely are those of another: then an answer looks early. */
+/** No chapter takes an answer to an earlier one. */
+function judgeContinued(history: History, { key }: AnswerAttempt, run: RunLog, status: string): void {
+  history.meet("an answer to an earlier chapter");
+  if (status !== "unknown" && !hasItsMark(history, run, history.run(run.runId)))
+    history.violate(
+      "I6",
+      `run ${run.runId}: an answer to ${key} of chapter ${run.chapter}, which is over, got the reply ${status}`,
+    );
+}
+
+/** Waits of a run or chapter begin with two characters that rarely are those of another: then an answer looks early. */
 function hasItsMark({ waits }: History, run: RunLog, next: RunLog | undefined): boolean {
   const marksOf = (log: RunLog | undefined): string[] =>
     [...waits].flatMap(([name, wait]) => (wait.run === log ? [name.slice(-10, -8)] : []));

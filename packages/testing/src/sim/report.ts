@@ -80,6 +80,8 @@ function describeNode(tree: Tree): string {
       return "try";
     case "sequence":
       return "in sequence";
+    case "chapters":
+      return `ctx.continueAs after each${tree.leavesMs === undefined ? "" : `, with work of ${tree.leavesMs} ms left open`}`;
     case "child":
       return `ctx.child "${tree.name}"`;
     case "map":

@@ -37,7 +37,10 @@ export interface WrittenEntry {
   /** Where a fork went back to. */
   readonly cuts?: readonly { readonly key: string; readonly keep: boolean }[];
   readonly after?: number;
-  readonly ancestry?: readonly { readonly length: number }[];
+  /** What a fork reads: of each run, the chapter that begins at batch `from`. */
+  readonly ancestry?: readonly { readonly runId: string; readonly length: number; readonly from?: number }[];
+  /** The number of the chapter that begins. */
+  readonly chapter?: number;
   readonly output?: unknown;
   /** At the end of a run: work that still ran, and was not waited for. */
   readonly abandoned?: readonly string[];
@@ -66,8 +69,21 @@ export interface AppliedBatch {
   readonly at: number;
 }
 
+/** One chapter of a run: a log of its own, because chapters share no keys, tokens, draws or children. */
 export interface RunLog {
   readonly runId: string;
+  /** Counts from 1. */
+  readonly chapter: number;
+  /** The chapter before this one. */
+  readonly earlier: RunLog | undefined;
+  /** The position of its first batch. */
+  readonly offset: number;
+  /** The number that its input gives it in generated code: a fork of a second chapter goes on from 2. */
+  part: number;
+  /** When the next chapter began, by the storage's clock. */
+  continuedAt: number;
+  /** Its batches were removed from the storage. */
+  dropped: boolean;
   readonly locator: string;
   readonly workflow: string;
   /** For a fork. */
@@ -82,12 +98,28 @@ export interface RunLog {
   /** The blobs and sealed places in its batches. */
   readonly parts: Parts;
   readonly batches: AppliedBatch[];
-  status: "running" | "suspended" | "completed" | "failed" | "cancelled";
+  /** An earlier chapter has `continued`. */
+  status: "running" | "suspended" | "completed" | "failed" | "cancelled" | "continued";
   deleted: boolean;
   /** By the storage's clock. */
   deletedAt: number;
   /** The storage forgot a batch of this run, so most checks skip it. */
   tainted: boolean;
+}
+
+/** The chapters of a run up to this one, the first one first. */
+export function chaptersOf(run: RunLog): RunLog[] {
+  return run.earlier === undefined ? [run] : [...chaptersOf(run.earlier), run];
+}
+
+/** The batches of all chapters up to this one. */
+export function batchesOf(run: RunLog): AppliedBatch[] {
+  return chaptersOf(run).flatMap(({ batches }) => batches);
+}
+
+/** True when both are chapters of one run. */
+export function areOneRun(a: RunLog, b: RunLog): boolean {
+  return chaptersOf(a)[0] === chaptersOf(b)[0];
 }
 
 /** An entry and its position in the numbering that a run shares with its ancestors. */
@@ -127,7 +159,7 @@ export function isOpen({ status, deleted, workflow }: RunLog): boolean {
   return !deleted && workflow !== "" && (status === "running" || status === "suspended");
 }
 
-/** When its first entry was written, which distinguishes runs of one id. */
+/** When its first entry was written, which distinguishes runs of one id, and mostly their chapters. */
 export function createdAt({ batches }: RunLog): number | undefined {
   return batches[0]?.entries[0]?.at;
 }

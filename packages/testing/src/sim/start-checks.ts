@@ -26,6 +26,8 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
   const where = `run ${run.runId}: ${process.name} starts ${key}`;
   if (hasOneJournal(process, run) && process.knows(run, key))
     history.violate("I3", `${where} again after it read the outcome`);
+  if (hasOneJournal(process, run) && process.knows(run, "continued"))
+    history.violate("I3", `${where} of chapter ${run.chapter} after it read that the next one began`);
   judgeEnds(history, process, pass, where);
   if (pass.isLost(key)) history.violate("I9", `${where}in a group that is already decided`);
   // The driver has checked its lease in this turn, in the middle of which the lease may expire.

@@ -19,7 +19,7 @@ export async function work(
   const value = nonce === null ? calmValue(node, place) : (largeValue(node, nonce, place) ?? nonce);
   environment.pairs?.made(place, nonce);
   // The effect comes first, so that an attempt that fails, dies or is aborted afterwards has still made it.
-  if (node.onUncertain !== undefined) environment.effect(runId, info, value);
+  if (node.onUncertain !== undefined) environment.effect(info, value);
   if (node.ms > 0) await environment.pause(node.ms);
   if (node.fails === 9) throw new FatalError("never works");
   if (info.attempt <= node.fails) throw new Error(`fails at attempt ${info.attempt}`);
@@ -41,6 +41,7 @@ export async function* chunksOf(
   const count = fails ? node.chunks >> 1 : node.chunks;
   for (let i = 0; i < count; i++) {
     if (node.ms > 0) await environment.pause(node.ms);
+    environment.begins(runId, place);
     yield environment.nonce() ?? calmChunk(node, place, i);
   }
   if (fails && node.stalls === true) {

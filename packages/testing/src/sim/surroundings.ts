@@ -2,14 +2,15 @@
  * The async context of simulated code. Each process has one, a drive of a worker adds its run, and each call
  * of a generated workflow its place.
  *
- * I14. A workflow sees the context of its drive, and work the context in which its call was made.
+ * I14. Every chapter of a workflow sees the context of its drive. Work, a branch and the resolution of an
+ *      uncertain attempt see the context in which their call was made, in every drive.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { History } from "./history.ts";
-import type { RunLog } from "./run-log.ts";
+import { topOf, type RunLog } from "./run-log.ts";
 
 export interface Surroundings {
   readonly process: string;
@@ -40,16 +41,20 @@ export function judgeBodyContext(
   const seen = surroundings.getStore();
   // A fork is driven where it was made, and a child with its parent.
   const own = driven && run !== undefined && run.parent === null && run.above === undefined;
-  if (seen?.process === process && (!own || seen.drive === run.runId)) return;
+  // Neither the calls of the parent nor those of the chapter before lead to it, unless a call after a foreign
+  // await has woken the parent.
+  const alone =
+    history.foreign || run === undefined || topOf(run).parent !== null || seen?.place === undefined;
+  if (seen?.process === process && alone && (!own || seen.drive === run.runId)) return;
   history.violate("I14", `run ${run?.runId}: its code in ${process} sees ${JSON.stringify(seen)}`);
 }
 
-/** Runs when work starts. */
+/** Runs when work or a branch starts. */
 export function judgeWorkContext(history: History, runId: string, expected: Surroundings): void {
   const seen = surroundings.getStore();
   if (seen?.process === expected.process && seen.place === expected.place) return;
   history.violate(
     "I14",
-    `run ${runId}: the work at ${expected.place} in ${expected.process} sees ${JSON.stringify(seen)}`,
+    `run ${runId}: the code at ${expected.place} in ${expected.process} sees ${JSON.stringify(seen)}`,
   );
 }

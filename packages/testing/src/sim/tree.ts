@@ -61,6 +61,13 @@ export type Tree =
   /** A step that forks its own run. */
   | { readonly kind: "fork"; readonly name: string }
   | { readonly kind: "sequence"; readonly nodes: readonly Tree[] }
+  /** At the top of a workflow: one chapter of its run after the other. Anywhere else, a sequence. */
+  | {
+      readonly kind: "chapters";
+      readonly nodes: readonly Tree[];
+      /** Leaves a wait and a step open at each border, which takes this long. */
+      readonly leavesMs?: number;
+    }
   | { readonly kind: "loop"; readonly times: number; readonly node: Tree }
   | { readonly kind: "attempt"; readonly node: Tree }
   /** A workflow named `name`, run as a child. */

@@ -24,17 +24,16 @@ export interface ObservedWorkflow {
   readonly code: Code;
   readonly program: Program;
   readonly runId: string;
-  /** The time at which its run began. */
-  readonly createdAt: number;
+  /** Absent when the storage forgot the run's first batch. */
+  readonly run: RunLog | undefined;
   /** Observes the workflow of a child that is not a program of the simulation. */
   readonly observeChild: (workflow: AnyWorkflow) => AnyWorkflow;
 }
 
 /** An observer for one pass of a workflow function. */
 export function observeWorkflow(observed: ObservedWorkflow): Observer {
-  const { plan, process, code, program, runId, createdAt, observeChild } = observed;
+  const { plan, process, code, program, runId, run, observeChild } = observed;
   const { history } = process;
-  const run = history.runCreatedAt(runId, createdAt);
   const worker = !plan.sweeps && process.name.startsWith("worker");
   const pass = new ReplayPass({ run, code, process: process.name, worker });
   history.passes.push(pass);
