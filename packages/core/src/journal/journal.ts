@@ -287,17 +287,21 @@ export class RunJournal {
     this.position = Math.max(this.position, from);
     if (this.position + batches.length !== length)
       throw incomplete(this.locator, this.position + batches.length, length);
-    const [first] = batches;
-    if (first === undefined) return [];
-    // Before the first batch is learned, the run id is known only from its text.
-    const runId = this.runId || runIdOf(readBatch(first, `Batch ${this.position} of run ${this.locator}`));
+    let { runId } = this;
+    // Read before the seals are checked, because a later format may have other seals.
+    const reads = batches.map((text, i) => {
+      const read = readBatch(text, `Batch ${this.position + i} of run ${runId || this.locator}`);
+      // Before the first batch is learned, the run id is known only from its text.
+      runId ||= runIdOf(read);
+      return read;
+    });
     await this.#chain?.check(batches, { runId, position: this.position });
     if (blobs !== undefined) await this.#envelope.learn(blobs, { runId, own: true });
     const learned: TailBatch[] = [];
-    for (const text of batches) {
+    for (const [i, read] of reads.entries()) {
+      const text = batches[i] as string;
       const { position } = this;
       const where = `Batch ${position} of run ${runId}`;
-      const read = readBatch(text, where);
       this.size += text.length;
       try {
         const spot = { runId, position };
