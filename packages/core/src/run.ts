@@ -153,7 +153,7 @@ export class Run<Output = unknown, Input = unknown> {
     this.#driving = null;
     const driven = await driving;
     // Any other stop may be long past: another caller may have driven the run on since.
-    if (driven !== null && driven.journal.state.end !== null) return driven;
+    if (driven !== null && isEnd(driven.outcome)) return driven;
     const host = this.#host;
     // Only what is new is read, unless this handle has driven the run itself.
     const before = known?.position;
@@ -180,6 +180,10 @@ async function refreshed(known: RunJournal | null): Promise<RunJournal | null> {
     if (DurableError.is(error, "journal-regressed")) return null;
     throw error;
   }
+}
+
+function isEnd({ status }: Outcome<unknown>): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
 }
 
 /** Only an answer, or the deadline of an answer, can continue the run. */
