@@ -120,7 +120,7 @@ function wrongPlace(
 
 /**
  * I6: no timer fires and no run parks before a recorded answer to an open wait is judged. Code behind a foreign await
- * has not reached its wait: it parks, with a time at which it is looked at again.
+ * has not reached its wait: timers fire, and it parks, with a time at which it is looked at again.
  */
 function judgeOrder(history: History, where: string, entries: readonly Placed[], from: number): void {
   const open = new Set<string>();
@@ -128,7 +128,7 @@ function judgeOrder(history: History, where: string, entries: readonly Placed[],
   for (const [index, { entry }] of entries.entries()) {
     const { kind, wait = "" } = entry;
     if (index >= from && unjudged.size > 0) {
-      if (kind === "sleep.fired" || kind === "suspend.expired")
+      if ((kind === "sleep.fired" || kind === "suspend.expired") && !history.foreign)
         history.violate("I6", `${where}: ${kind} ${entry.key} overtakes an earlier answer`);
       if (kind === "run.suspended" && entry.look === undefined)
         history.violate("I6", `${where}: the run parks before an answer is judged`);

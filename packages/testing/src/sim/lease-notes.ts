@@ -16,6 +16,7 @@ export class LeaseNotes {
   readonly #now: () => number;
   readonly #leases = new Map<string, NotedLease>();
   readonly #lostAt = new Map<string, number>();
+  readonly #overtaken = new Set<string>();
   readonly #refused = new Map<string, number>();
   readonly #gaveUpAt = new Map<string, number>();
 
@@ -27,6 +28,9 @@ export class LeaseNotes {
   granted(process: string, locator: string, { owner, ttlMs }: { owner: string; ttlMs: number }): void {
     const before = this.#leases.get(locator);
     if (before !== undefined && (before.until <= this.#now() || before.owner !== owner)) this.lost(locator);
+    if (before !== undefined && before.until > this.#now() && before.owner !== owner)
+      this.#overtaken.add(`${before.process} ${locator}`);
+    this.#overtaken.delete(`${process} ${locator}`);
     this.#leases.set(locator, { owner, process, until: this.#now() + ttlMs });
   }
 
@@ -60,6 +64,11 @@ export class LeaseNotes {
   isHeldBy(process: string, locator: string): boolean {
     const lease = this.#leases.get(locator);
     return lease?.process === process && lease.until > this.#now();
+  }
+
+  /** True when the driver before wrote late, and so took the lease back from this process, which does not know it yet. */
+  isOvertaken(process: string, locator: string): boolean {
+    return this.#overtaken.has(`${process} ${locator}`);
   }
 
   /** True when a driver lost the lease at this time or later. */

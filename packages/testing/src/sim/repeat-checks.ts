@@ -15,8 +15,9 @@ export function judgeRepeat(history: History, body: Body): void {
   if (run === undefined || run.tainted || run.deleted) return;
   const last = history.bodies.findLast((other) => other !== body && other.run === run && other.key === key);
   if (last === undefined) return;
-  // A process whose clock was set back does not notice that its lease has expired.
-  const late = history.clocksMove && !body.leased;
+  // A process does not notice that its lease has expired if its clock was set back, nor that the driver before it wrote late.
+  const unnoticed = history.clocksMove || history.leases.isOvertaken(process, run.locator);
+  const late = unnoticed && !body.leased;
   const reason = late ? "its lease was lost" : reasonFor(history, last);
   if (reason === null)
     history.violate(
