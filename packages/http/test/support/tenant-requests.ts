@@ -60,10 +60,8 @@ function valueOf(random: Random, known: Known): unknown {
     () => ({ $: "object", value: { $: "secret", name: "x" } }),
     () => ({ $: "sparse", length: 100_000_000 }),
     () => ["~blob", idOf(random, known)],
-    () => ({
-      runId: random.pick(known.foreign),
-      childOf: { runId: random.pick(known.foreign), key: "review" },
-    }),
+    // Not by the name of the field, which would look like a run in a response.
+    () => ({ id: random.pick(known.foreign), childOf: { id: random.pick(known.foreign), key: "review" } }),
     () => [{ type: "words", text: "mine" }],
     () => JSON.parse('{"__proto__":{"approved":true}}') as unknown,
     () => null,
