@@ -231,16 +231,13 @@ export async function start(
   given: StartOptions,
 ): Promise<Run> {
   assertOptions(given, "id drive", `The start of "${definition.name}"`);
-  const { id, drive = true } = given;
-  if (!drive) {
-    const { journal, created } = await create(host, definition, input, { id, isNew: true, takeLease: false });
-    return new Run(journal.runId, { host, created });
-  }
-  const leased = await create(host, definition, input, { id, isNew: true, takeLease: true });
-  const { journal } = leased;
+  const { id, drive: takeLease = true } = given;
+  const leased = await create(host, definition, input, { id, isNew: true, takeLease });
+  const { journal, created } = leased;
+  if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);
-  return new Run(journal.runId, { host, driving, created: leased.created });
+  return new Run(journal.runId, { host, driving, created });
 }
 
 /** `run.fork` as a function. */

@@ -93,9 +93,10 @@ function assertSame(
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
   if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork or child";
     throw new DurableError(
       isNew ? "run-exists" : "workflow-mismatch",
-      `Run ${runId} already exists and is a fork, a child, or of workflow "${workflow}". Choose another id.`,
+      `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
   if (journal.firstInput !== fingerprintOf(input)) {
