@@ -63,7 +63,7 @@ describe("malformed", () => {
     expect(await seen(good, { "content-type": "text/plain" })).toEqual([415, "unsupported-type"]);
     expect(await seen(good, { ...json, "content-encoding": "gzip" })).toEqual([415, "unsupported-encoding"]);
     expect(await seen(`{"type":"${"x".repeat(1_100_000)}"}`, json)).toEqual([413, "body-too-large"]);
-    expect(await seen("[".repeat(200_000), json)).toEqual([413, "body-too-deep"]);
+    expect(await seen("[".repeat(200_000), json)).toEqual([400, "body-too-deep"]);
     for (const [method, path, code] of [
       ["GET", "/webhook", 405],
       ["PUT", "/webhook", 405],

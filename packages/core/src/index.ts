@@ -16,7 +16,15 @@ export type {
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
-export { fork, type ChapterOptions, type Run, type RunOptions, type StartOptions } from "./run.ts";
+export {
+  fork,
+  type ChapterOptions,
+  type EditedCalls,
+  type EntriesOptions,
+  type Run,
+  type RunOptions,
+  type StartOptions,
+} from "./run.ts";
 export type { RunEntry as Entry } from "./journal/run-entry.ts";
 export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";

@@ -4,6 +4,7 @@ import type { Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
+import { Keys } from "./runs/fork-keys.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
@@ -37,6 +38,22 @@ export interface RunOptions {
 export interface ChapterOptions {
   /** The number of the chapter, from 1; the current one by default. */
   readonly chapter?: number | undefined;
+}
+
+/** Which entries of a run to read. */
+export interface EntriesOptions extends ChapterOptions {
+  /** Only entries with a higher `seq`; 0 by default. */
+  readonly after?: number | undefined;
+  /** How many entries at most; all by default. Only these are decoded. */
+  readonly limit?: number | undefined;
+}
+
+/** What the edits of a fork would replace. */
+export interface EditedCalls {
+  /** The chapter that has these calls. */
+  readonly chapter: number;
+  /** In the order of the names. A call with `wait` is a suspend point, and an edit answers it. */
+  readonly calls: readonly { readonly key: string; readonly open: { readonly wait?: string } }[];
 }
 
 /** Options of `start`. */
@@ -103,11 +120,20 @@ export class Run<Output = unknown, Input = unknown> {
     return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
   }
 
-  /** All entries of a chapter that the run can see, inherited ones included, with decoded values. */
-  async entries(options: ChapterOptions = {}): Promise<RunEntry[]> {
-    assertOptions(options, "chapter", "run.entries");
-    const journal = await openRun(this.#host, this.id, options.chapter);
-    return journal.entries.map((entry) => decodeEntry(entry, journal.runId));
+  /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
+  async entries(options: EntriesOptions = {}): Promise<RunEntry[]> {
+    assertOptions(options, "chapter after limit", "run.entries");
+    const { after = 0, limit } = options;
+    const { entries } = await openRun(this.#host, this.id, options.chapter);
+    const page = entries.filter((entry) => entry.seq > after).slice(0, limit);
+    return page.map((entry) => decodeEntry(entry, this.id));
+  }
+
+  /** What a fork with edits of these names would replace. Pass the keys and the chapter to `fork`. */
+  async editedCalls(names: readonly string[]): Promise<EditedCalls> {
+    const journal = await openRun(this.#host, this.id);
+    const keys = new Keys(journal);
+    return { chapter: journal.chapter, calls: names.map((name) => keys.edit(name, [])) };
   }
 
   /** Reads a stream of the run: recorded chunks first, then new ones, until its end. */
@@ -209,16 +235,13 @@ export async function start(
   given: StartOptions,
 ): Promise<Run> {
   assertOptions(given, "id drive", `The start of "${definition.name}"`);
-  const { id, drive = true } = given;
-  if (!drive) {
-    const { journal, created } = await create(host, definition, input, { id, takeLease: false });
-    return new Run(journal.runId, { host, created });
-  }
-  const leased = await create(host, definition, input, { id, takeLease: true });
-  const { journal } = leased;
+  const { id, drive: takeLease = true } = given;
+  const leased = await create(host, definition, input, { id, isNew: true, takeLease });
+  const { journal, created } = leased;
+  if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));
   host.background(`run ${journal.runId}`, driving);
-  return new Run(journal.runId, { host, driving, created: leased.created });
+  return new Run(journal.runId, { host, driving, created });
 }
 
 /** `run.fork` as a function. */

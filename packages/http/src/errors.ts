@@ -24,6 +24,7 @@ export type HttpErrorCode =
   | "body-too-deep"
   | "body-too-slow"
   | "too-many-keys"
+  | "too-many-nodes"
   | "string-too-long"
   | "unsupported-type"
   | "unsupported-encoding"
@@ -43,9 +44,10 @@ const httpStatus: Readonly<Record<HttpErrorCode, number>> = {
   "invalid-json": 400,
   "incomplete-body": 400,
   "body-too-large": 413,
-  "body-too-deep": 413,
+  "body-too-deep": 400,
   "body-too-slow": 408,
   "too-many-keys": 413,
+  "too-many-nodes": 413,
   "string-too-long": 413,
   "unsupported-type": 415,
   "unsupported-encoding": 415,
@@ -62,6 +64,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "invalid-input": 422,
   "input-mismatch": 409,
   "workflow-mismatch": 409,
+  "run-exists": 409,
   "unknown-workflow": 404,
   "unknown-step": 404,
   "not-found": 404,
@@ -69,7 +72,7 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "no-secret": 500,
   "not-serializable": 500,
   "too-large": 413,
-  "too-deep": 413,
+  "too-deep": 400,
   limit: 422,
   corrupt: 500,
   "newer-format": 500,

@@ -12,6 +12,8 @@ export interface Limits {
   readonly depth: number;
   /** Members of all objects of a JSON text, or fields of a form; 10,000 by default. */
   readonly keys: number;
+  /** Values of a JSON text, and names of members; 50,000 by default. */
+  readonly nodes: number;
   /** Bytes of one JSON string; 1 MiB by default. */
   readonly stringBytes: number;
   /** Streams that one handler sends at the same time; 1,000 by default. */
@@ -24,6 +26,7 @@ export const defaultLimits: Limits = {
   readMs: 10_000,
   depth: 64,
   keys: 10_000,
+  nodes: 50_000,
   stringBytes: 1024 * 1024,
   streams: 1_000,
 };

@@ -5,23 +5,42 @@
 import { type App, DurableError } from "@durable/core";
 import { HttpError } from "./errors.ts";
 import { type GivenLimits, type Limits, limitsOf } from "./limits.ts";
+import { isForeign } from "./same-origin.ts";
 
 /** What a request wants to do, for `authorize`. */
-export type ActionType = "start" | "read" | "tokens" | "list" | "stream" | "fork" | "cancel" | "describe";
+export type ActionType =
+  | "start"
+  | "read"
+  | "tokens"
+  | "list"
+  | "stream"
+  | "fork"
+  | "resume"
+  | "cancel"
+  | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
   /** Given for `start`, and for a `list` of one workflow. */
   readonly workflow?: string;
-  /** Given for every action on one run. Its characters are checked; whether the run exists is not. */
+  /**
+   * Given for every action on one run, and for a `list` of its forks and children. Its characters are
+   * checked; whether the run exists is not.
+   */
   readonly runId?: string;
+  /** Given for a `fork` that names the id of the new run. */
+  readonly forkId?: string;
+  /** Given for a `fork` with edits: the keys whose outputs it replaces. */
+  readonly edits?: readonly string[];
+  /** Those of `edits` that are suspend points. The edit answers them, so `resume` is asked besides `fork`. */
+  readonly waits?: readonly string[];
 }
 
 /**
  * Decides about a request: true allows it, false answers 403, a Response is sent as it is. Look at headers
  * only, because the body may have been read. `tokens` is asked besides `read`, and decides whether the answer
- * contains resume tokens.
+ * contains resume tokens. `resume` is asked besides `fork`, if the fork answers suspend points by edits.
  */
 export type Authorize = (
   request: Request,
@@ -101,7 +120,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "cancel"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel"]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {
@@ -115,8 +134,8 @@ export function assertOpen({ authorize }: Service): Authorize {
 /** Checks whether a request may do this. `null` when it may; otherwise the response to send. */
 export async function refuse(service: Service, request: Request, action: Action): Promise<Response | null> {
   const authorize = assertOpen(service);
-  // A page of another site must not act with the cookies of its visitor.
-  if (changes.has(action.type) && request.headers.get("sec-fetch-site") === "cross-site")
+  // A page of another origin must not act with the cookies of its visitor.
+  if (changes.has(action.type) && isForeign(request))
     throw new HttpError("cross-site", "Pages of other sites may not do this.");
   // Only `true` allows, whatever an untyped hook returns.
   const verdict: unknown = await authorize(request, action);

@@ -1,10 +1,11 @@
 /** Maps a method and a path to the function that handles them. Proven in test/runs.test.ts. */
 
 import { HttpError, json } from "./errors.ts";
+import { forkRun, planRun } from "./forks.ts";
 import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
-import { cancelRun, forkRun, listRuns, planRun, readEntries, readRun, startRun } from "./runs.ts";
+import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;

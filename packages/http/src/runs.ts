@@ -1,9 +1,10 @@
-/** The routes of runs: start, list, read, fork, plan a fork, cancel. */
+/** The routes of runs: start, list, read, cancel. */
 
-import type { ForkOptions, ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
+import type { ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
+import { accepted, only, reasonOf } from "./replies.ts";
 import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./request-fields.ts";
 import { type Json, toJson } from "./to-json.ts";
 
@@ -26,16 +27,18 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
 export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
   const query = queryOf(url, ["workflow", "status", "parent", "limit", "cursor"]);
   const workflow = query.get("workflow");
+  const parent = query.has("parent") ? runIdOf(query.get("parent")) : undefined;
   const no = await refuse(service, request, {
     type: "list",
-    ...(workflow === undefined ? {} : { workflow }),
+    ...only("workflow", workflow),
+    ...only("runId", parent),
   });
   if (no !== null) return no;
   const asked: ListQuery = {
     limit: wholeIn(query, "limit", [1, 1_000]) ?? 50,
     ...only("workflow", workflow),
     ...only("status", statusOf(query.get("status"))),
-    ...only("parent", query.has("parent") ? runIdOf(query.get("parent")) : undefined),
+    ...only("parent", parent),
     ...only("cursor", query.get("cursor")),
   };
   const { runs, next } = await service.app.list(asked);
@@ -60,55 +63,13 @@ export async function readEntries(service: Service, { request, url, params }: Ca
   const limit = wholeIn(query, "limit", [1, 1_000]) ?? 100;
   const no = await refuse(service, request, { type: "read", runId });
   if (no !== null) return no;
-  const rest = (await service.app.get(runId).entries()).filter(({ seq }) => seq > after);
-  const page = rest.slice(0, limit);
+  // One more than the page has, to see whether another page follows.
+  const found = await service.app.get(runId).entries({ after, limit: limit + 1 });
+  const page = found.slice(0, limit);
   return json(200, {
     entries: page.map(toJson),
-    next: page.length < rest.length ? (page.at(-1)?.seq ?? null) : null,
+    next: page.length < found.length ? (page.at(-1)?.seq ?? null) : null,
   });
-}
-
-export async function forkRun(service: Service, { request, params }: Call): Promise<Response> {
-  const runId = runIdOf(params["runId"]);
-  const no = await refuse(service, request, { type: "fork", runId });
-  if (no !== null) return no;
-  const run = await service.app.get(runId).fork(await forkOptions(service, request));
-  return accepted(service, { runId: run.id, status: "running" });
-}
-
-/** What a fork would do, with the parameters and the permission of a fork. */
-export async function planRun(service: Service, { request, params }: Call): Promise<Response> {
-  const runId = runIdOf(params["runId"]);
-  const no = await refuse(service, request, { type: "fork", runId });
-  if (no !== null) return no;
-  const plan = await service.app.get(runId).plan(await forkOptions(service, request));
-  const { parent, calls, saved, atStake, blocked } = plan;
-  const why = blocked === null ? null : reasonOf(blocked);
-  return json(200, {
-    parent,
-    calls: toJson(calls),
-    saved: toJson(saved),
-    atStake: toJson(atStake),
-    blocked: why,
-  });
-}
-
-async function forkOptions(service: Service, request: Request): Promise<ForkOptions> {
-  const names = ["from", "after", "edit", "input", "label", "id"];
-  const members = membersOf(await readJson(request, service.limits), names);
-  const edit = members["edit"];
-  if (edit !== undefined && (typeof edit !== "object" || edit === null || Array.isArray(edit)))
-    throw new HttpError("invalid-body", '"edit" must be an object of outputs by key.');
-  const id = textIn(members, "id");
-  if (id !== undefined) runIdOf(id);
-  return {
-    ...only("from", keysIn(members, "from")),
-    ...only("after", keysIn(members, "after")),
-    ...only("edit", edit as ForkOptions["edit"]),
-    ...only("label", textIn(members, "label")),
-    ...only("id", id),
-    ...("input" in members ? { input: members["input"] } : {}),
-  };
 }
 
 export async function cancelRun(service: Service, { request, params }: Call): Promise<Response> {
@@ -149,22 +110,10 @@ function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
   }
 }
 
-/** Code and message, without details and cause. */
-function reasonOf({ code, message }: { readonly code: string; readonly message: string }): Json {
-  return { code, message };
-}
-
 function headOf(head: RunHead): Json {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
   const about = { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
-}
-
-function accepted(
-  { basePath }: Service,
-  body: { readonly runId: string; readonly status: string; readonly created?: boolean },
-): Response {
-  return json(202, body, { location: `${basePath}/runs/${body.runId}` });
 }
 
 const statuses: readonly RunStatus[] = [
@@ -180,19 +129,4 @@ function statusOf(text: string | undefined): RunStatus | undefined {
   const found = statuses.find((status) => status === text);
   if (text === undefined || found !== undefined) return found;
   throw new HttpError("invalid-query", `"status" must be one of ${statuses.join(", ")}.`);
-}
-
-function keysIn(
-  members: Readonly<Record<string, unknown>>,
-  name: "from" | "after",
-): string | string[] | undefined {
-  const value = members[name];
-  if (value === undefined || typeof value === "string") return value;
-  if (Array.isArray(value) && value.every((key) => typeof key === "string")) return value;
-  throw new HttpError("invalid-body", `"${name}" must be a key or a list of keys.`);
-}
-
-/** An object with this member, or without it when it has no value. */
-function only<K extends string, V>(name: K, value: V | undefined): { readonly [key in K]?: V } {
-  return (value === undefined ? {} : { [name]: value }) as { readonly [key in K]?: V };
 }

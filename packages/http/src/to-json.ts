@@ -45,7 +45,9 @@ class Converter {
       return base64(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
     if (value instanceof ArrayBuffer) return base64(new Uint8Array(value));
     if (this.#open.has(value)) return "[cycle]";
-    if (this.#nodes > mostNodes) return "[cut]";
+    // A sparse array may be very long and take no room.
+    const length = Array.isArray(value) ? value.length : 0;
+    if (this.#nodes + length > mostNodes) return "[cut]";
     this.#open.add(value);
     try {
       return this.#parts(value);

@@ -105,7 +105,7 @@ const hostile: Record<string, () => { pieces: Parameters<typeof raw>[1]; statuse
     ],
     statuses: [400, 415],
   }),
-  "a depth bomb": () => ({ pieces: [sized(`{"value":${"[".repeat(5_000)}`, json)], statuses: [413] }),
+  "a depth bomb": () => ({ pieces: [sized(`{"value":${"[".repeat(5_000)}`, json)], statuses: [400] }),
   "a body that stops half-way": () => ({
     pieces: [wire(`POST ${path}`, { ...json, "content-length": "100" }, '{"value"')],
     statuses: [408],

@@ -35,7 +35,7 @@ test("the same start again is the same run, with another input it is refused", a
   const other = await post("/runs", { workflow: "echo", input: 2, id: "one" });
   expect([other.status, await codeOf(other)]).toEqual([409, "input-mismatch"]);
   const elsewhere = await post("/runs", { workflow: "open", input: 1, id: "one" });
-  expect([elsewhere.status, await codeOf(elsewhere)]).toEqual([409, "workflow-mismatch"]);
+  expect([elsewhere.status, await codeOf(elsewhere)]).toEqual([409, "run-exists"]);
 });
 
 test.each([

@@ -11,6 +11,7 @@ import { DurableError, fingerprint, type App, type Entry, type JournalOptions } 
 import { readBody, Refusal } from "./body.ts";
 import { chatStreamName } from "./chat-stream.ts";
 import { streamOf } from "./connection.ts";
+import { isForeign } from "./same-origin.ts";
 import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset } from "./viewer.ts";
 
@@ -35,8 +36,8 @@ export interface ChatOptions {
   /** The name of the workflow that answers a message. */
   readonly workflow: string;
   /**
-   * Decides about a request: true allows it, a Response is sent as it is. Without it, every request is
-   * refused.
+   * Decides about a request: true allows it, a Response is sent as it is, false refuses it. Everything else
+   * is refused, too, and reported by a warning. Without it, every request is refused.
    */
   readonly authorize?:
     | ((request: Request, action: ChatAction) => boolean | Response | Promise<boolean | Response>)
@@ -155,12 +156,18 @@ class Chat {
   }
 
   async #refused(request: Request, action: ChatAction): Promise<Response | null> {
-    // A page of another site must not act for its visitor.
-    if (action.type !== "watch" && request.headers.get("sec-fetch-site") === "cross-site")
-      return refused(403);
-    const permitted = (await this.#options.authorize?.(request, action)) ?? false;
-    if (permitted instanceof Response) return permitted;
-    return permitted ? null : refused(403);
+    // A page of another origin must not act for its visitor.
+    if (action.type !== "watch" && isForeign(request)) return refused(403);
+    const { authorize = () => false } = this.#options;
+    // Only `true` allows, whatever an untyped hook returns.
+    const verdict: unknown = await authorize(request, action);
+    if (verdict === true) return null;
+    if (verdict instanceof Response) return verdict;
+    if (verdict !== false)
+      this.#app.world.warn(
+        `chat: authorize returned ${kindOf(verdict)} for "${action.type}" of chat ${JSON.stringify(action.chatId)}, so the request was refused. Return true to allow it.`,
+      );
+    return refused(403);
   }
 }
 
@@ -169,6 +176,12 @@ function inputOf(body: unknown): ChatInput {
   const fits = typeof id === "string" && id.length > 0 && id.length <= 1_024 && typeof trigger === "string";
   if (!fits || !Array.isArray(messages)) throw new Refusal(400);
   return { chatId: id, messages: messages as unknown[], trigger, body: rest };
+}
+
+/** What a value is, without the value: it may be a session or a user. */
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 function decoded(part: string): string {

@@ -43,6 +43,8 @@ export interface LeasedRun {
 export interface NewRun {
   readonly id?: string | undefined;
   readonly childOf?: ChildOf;
+  /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
+  readonly isNew?: boolean;
   /** A run without a nonce, which builds that do not know nonces can read. */
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
@@ -56,8 +58,9 @@ export async function create(
   host: Host,
   definition: Definition,
   input: unknown,
-  { id, childOf, plain = false, takeLease }: NewRun,
+  given: NewRun,
 ): Promise<LeasedRun> {
+  const { id, childOf, plain = false, takeLease } = given;
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
@@ -76,18 +79,24 @@ export async function create(
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
   const created = appended.kind === "landed";
-  if (!created) assertSame(journal, definition, encoded);
+  if (!created) assertSame(journal, definition, encoded, given);
   return created || !takeLease
     ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
     : acquire(host, journal);
 }
 
-function assertSame(journal: RunJournal, definition: Definition, input: Json): void {
-  const { runId, workflow } = journal.state.summary;
-  if (workflow !== definition.name) {
+function assertSame(
+  journal: RunJournal,
+  { name }: Definition,
+  input: Json,
+  { childOf, isNew }: NewRun,
+): void {
+  const { runId, workflow, parent } = journal.state.summary;
+  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork or child";
     throw new DurableError(
-      "workflow-mismatch",
-      `Run ${runId} belongs to workflow "${workflow}", not "${definition.name}". Choose another id.`,
+      isNew ? "run-exists" : "workflow-mismatch",
+      `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
   if (journal.firstInput !== fingerprintOf(input)) {
@@ -96,6 +105,11 @@ function assertSame(journal: RunJournal, definition: Definition, input: Json): v
       `Run ${runId} was started with another input. Use the same input, another id, or flow.fork("${runId}", { from, input }) to keep recorded work.`,
     );
   }
+}
+
+/** A fork of the parent has the same parent, and is no child. */
+function isChild(journal: RunJournal, childOf: ChildOf | undefined): boolean {
+  return childOf === undefined || journal.childOf?.runId === childOf.runId;
 }
 
 // ---- acquire: take the lease ----
@@ -209,7 +223,9 @@ async function advanceChild(host: Host, child: ChildRun, options: AdvanceOptions
   const { runId, definition, input, childOf, plain } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
-  if (journal !== null) return advance(host, definition, journal, options);
+  if (journal !== null && isChild(journal, childOf)) return advance(host, definition, journal, options);
+  // Another run has the id of the child, and `create` refuses it.
+  if (journal !== null) host.parked.checkIn(journal);
   const given = decode(input, `input of run ${runId}`);
   const created = await create(host, definition, given, { id: runId, childOf, plain, takeLease: true });
   return advance(host, definition, created, options);

@@ -13,6 +13,7 @@ export const errorCodes = [
   "invalid-input",
   "input-mismatch",
   "workflow-mismatch",
+  "run-exists",
   "unknown-workflow",
   "unknown-step",
   "not-found",

@@ -1,0 +1,51 @@
+/**
+ * The attacks that `npm run soak:attack` runs. To add one, add a row: a name, a count that takes about a minute, and a
+ * function that tries that often and returns what it reached. The function is in the tests of a package, where a test
+ * runs it with a small count.
+ */
+import {
+  attackBodies,
+  attackOrigins,
+  attackWebhooks,
+  type Tried,
+} from "../../packages/http/test/support/random-attacks.ts";
+import { attackTenant } from "../../packages/http/test/support/tenants.ts";
+
+export interface Attack {
+  readonly name: string;
+  /** What is attacked, for the list of attacks. */
+  readonly about: string;
+  /** How many attempts by default. */
+  readonly count: number;
+  readonly run: (options: { readonly count: number; readonly seed: number }) => Promise<Tried>;
+}
+
+export const attacks: readonly Attack[] = [
+  {
+    name: "tenant",
+    about: "sequences of requests by a tenant that wants to reach another one's runs",
+    count: 4_000,
+    run: async ({ count, seed }) => {
+      const { sequences, statuses, problems } = await attackTenant({ sequences: count, seed });
+      return { tried: sequences, ends: statuses, problems };
+    },
+  },
+  {
+    name: "bodies",
+    about: "JSON bodies of many, deep or long values",
+    count: 5_000,
+    run: attackBodies,
+  },
+  {
+    name: "origins",
+    about: "requests of pages of other origins",
+    count: 50_000,
+    run: attackOrigins,
+  },
+  {
+    name: "webhooks",
+    about: "signed messages that are cut at another place",
+    count: 50_000,
+    run: attackWebhooks,
+  },
+];
