@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 type Entry = { kind: string; key?: string; [field: string]: unknown };
 type Batch = { entries: Entry[] };
 
-const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(3) } });
+const encryption = aesGcm({ current: "k", keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 3) } });
 const words = (n: number): string => `top secret ${n} `;
 
 const flow = durable("sealed", async (ctx, n: number) => {
@@ -114,7 +114,11 @@ describe("H68 a sealed journal", () => {
   ])("envelope.2 with %s in clear is `tampered`, unless older journals are to be read", async (_, change) => {
     const made = await recorded();
     expect(await verdictOn(made, change)).toBe("tampered");
-    const lenient = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(3) }, acceptPlain: true });
+    const lenient = aesGcm({
+      current: "k",
+      keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 3) },
+      acceptPlain: true,
+    });
     expect(await verdictOn(made, change, undefined, lenient)).toBe("read");
   });
 

@@ -110,7 +110,10 @@ describe("H54 the format of a batch", () => {
   });
 
   test("is 2 for all that is sealed, and for a journal without a workflow", async () => {
-    const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(7) } });
+    const encryption = aesGcm({
+      current: "k",
+      keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 7) },
+    });
     const sealed = lines(await written("plain", { encryption }));
     expect(sealed.filter((line) => !line.startsWith("2 "))).toEqual(["3 run.started"]);
     const world = virtualWorld();

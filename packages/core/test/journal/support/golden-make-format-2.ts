@@ -7,7 +7,11 @@ import { book, charges, school, streams } from "./golden-flows-format-2.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
 /** The key of the sealed journals: they hold nothing that is worth keeping. */
-export const goldenCipher = aesGcm({ current: "golden", keys: { golden: new Uint8Array(32).fill(54) } });
+/** The key of the recorded journals is constant, so it may open them but not seal. */
+export const goldenCipher = aesGcm({
+  current: "today",
+  keys: { today: Uint8Array.from({ length: 32 }, (_, at) => at), golden: new Uint8Array(32).fill(54) },
+});
 
 /** Runs until the append of this number, and dies before it lands, or right after. */
 async function dies(
