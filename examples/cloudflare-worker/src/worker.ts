@@ -93,7 +93,12 @@ function resumeResponse({ status, issues, outcome }: ResumeResult, served: Serve
     status: outcome.status,
     ...(outcome.status === "completed" && { output: outcome.output }),
   };
-  const body = { status, ...(issues !== undefined && { issues }), ...(result && { outcome: result }), served };
+  const body = {
+    status,
+    ...(issues !== undefined && { issues }),
+    ...(result && { outcome: result }),
+    served,
+  };
   return Response.json(toJson(body), { status: statusOf[status] });
 }
 
