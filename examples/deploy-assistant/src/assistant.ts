@@ -12,14 +12,7 @@
  *     other forever.
  */
 
-import {
-  durable,
-  FatalError,
-  type Context,
-  type Duration,
-  type StepInfo,
-  type Workflow,
-} from "@durable/core";
+import { durable, type Context, type Duration, type StepInfo, type Workflow } from "@durable/core";
 import type { LanguageModel, ModelMessage } from "ai";
 import type { Release } from "./catalogue.ts";
 import { versionOf, type Deploys, type Health } from "./deployment.ts";
