@@ -155,26 +155,41 @@ test("a yes with an instruction after it: a question back, never a deployment", 
   expect([live(desk), desk.kinds()]).toEqual([null, ["1-plan", "2-plan"]]);
 });
 
-test("a text made to be slow costs no more than its length", () => {
-  const long = 64 * 1024;
-  const bodies = [
-    `yes\n${"1".repeat(long)}`,
-    `yes\n${"1.".repeat(long / 2)}`,
-    `On ${" ".repeat(long)}x`,
-    `${"On a <".repeat(long / 6)}`,
-    `yes${" ".repeat(long)}x`,
-    `-- \n${"-- \n".repeat(long / 4)}`,
-    "> ".repeat(long),
-  ];
-  const names = ['"', '""', '"""'].flatMap((quotes) => [
-    `${" ".repeat(970)}${quotes}<ada@example.com>`,
-    `${quotes}${" ".repeat(970)}<ada@example.com>`,
-  ]);
-  const began = performance.now();
-  for (const body of bodies) decide(body, names[0]);
-  for (const name of names) nameIn(name);
-  // The expressions of before took 20 seconds for one of the names.
-  expect(performance.now() - began).toBeLessThan(2_000);
+/** The best of three, because other processes need time, too. */
+function msOf(work: () => unknown): number {
+  const times = [1, 2, 3].map(() => {
+    const began = performance.now();
+    work();
+    return performance.now() - began;
+  });
+  return Math.min(...times);
+}
+
+describe("a text made to be slow costs no more than its length", () => {
+  // With expressions that backtrack, the first took 660 ms and the second 1,300 ms.
+  test("the name of a sender", () => {
+    for (const quotes of ['"', '""', '"""'])
+      expect(msOf(() => nameIn(`${" ".repeat(960)}${quotes}<ada@example.com>`))).toBeLessThan(100);
+  });
+
+  test("the text of a reply", () => {
+    const long = 64 * 1024;
+    const bodies = [
+      `yes\n${"1".repeat(long)}`,
+      `yes\n${"1.".repeat(long / 2)}`,
+      `On ${" ".repeat(long)}x`,
+      "On a <".repeat(long / 6),
+      `yes${" ".repeat(long)}x`,
+      `-- \n${"1".repeat(long)}`,
+      "&gt; ".repeat(long / 5),
+    ];
+    for (const body of bodies) {
+      const tenTimes = msOf(() => {
+        for (let times = 1; times <= 10; times++) decide(body, "Ada <ada@example.com>");
+      });
+      expect(tenTimes, body.slice(0, 20)).toBeLessThan(400);
+    }
+  });
 });
 
 test.runIf(process.platform !== "win32")(

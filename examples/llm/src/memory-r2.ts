@@ -8,13 +8,13 @@ interface Listing {
 
 /** A bucket that has what the library and the examples use of a binding. */
 export class MemoryR2 {
-  readonly #objects = new Map<string, Uint8Array>();
+  readonly #objects = new Map<string, Uint8Array<ArrayBuffer>>();
 
   get(key: string): Promise<{ arrayBuffer(): Promise<ArrayBuffer>; text(): Promise<string> } | null> {
     const found = this.#objects.get(key);
     if (found === undefined) return Promise.resolve(null);
     return Promise.resolve({
-      arrayBuffer: () => Promise.resolve(found.slice().buffer as ArrayBuffer),
+      arrayBuffer: () => Promise.resolve(found.slice().buffer),
       text: () => Promise.resolve(new TextDecoder().decode(found)),
     });
   }
@@ -25,7 +25,10 @@ export class MemoryR2 {
     options: { readonly onlyIf?: Headers } = {},
   ): Promise<object | null> {
     if (options.onlyIf?.get("if-none-match") === "*" && this.#objects.has(key)) return Promise.resolve(null);
-    this.#objects.set(key, typeof value === "string" ? new TextEncoder().encode(value) : value.slice());
+    this.#objects.set(
+      key,
+      typeof value === "string" ? new TextEncoder().encode(value) : Uint8Array.from(value),
+    );
     return Promise.resolve({});
   }
 

@@ -33,6 +33,7 @@ const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 const mostAttempts = 3;
 const firstWaitMs = 50;
+const deepestCause = 16;
 
 export class Requests {
   readonly #options: S3Options;
@@ -112,10 +113,14 @@ export class Requests {
   }
 
   #repeatsCredentials(cause: unknown): boolean {
-    let text = "";
-    for (let at = cause; at instanceof Error; at = at.cause)
-      text += `${at.message}\n${at.stack ?? ""}\n${JSON.stringify({ ...at, cause: null })}\n`;
-    return this.hush(text) !== text;
+    const texts: string[] = [];
+    let at = cause;
+    // The chain may be a ring.
+    for (let depth = 0; depth < deepestCause && at instanceof Error; depth++, at = at.cause) {
+      texts.push(at.message, at.stack ?? "");
+      for (const value of Object.values(at)) if (typeof value === "string") texts.push(value);
+    }
+    return texts.some((text) => this.hush(text) !== text);
   }
 
   #unanswered({ method, key, query }: Asked, what: string, cause: unknown, attempts: number): DurableError {
