@@ -21,7 +21,10 @@ export { guard } from "#default-storage";
 export interface HostOptions {
   /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
   readonly storage?: Storage | undefined;
-  /** Signs resume tokens. SQLite creates one beside its file by default; other storages need one. */
+  /**
+   * Signs resume tokens. SQLite creates one beside its file by default; other storages need one. The secret
+   * that signs has at least 16 characters.
+   */
   readonly secret?: Secret | undefined;
   /** Encrypts what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. Off by default. */
   readonly encryption?: Cipher | undefined;

@@ -23,12 +23,16 @@ import { basename, dirname, join } from "node:path";
 import { DurableError } from "../../values/errors.ts";
 import { codeOf, draftOf, fileMode, ignoreAll, ignoreInGit, makeFolder } from "./private-files.ts";
 
+/** The name of a folder that holds nothing but files of this library. */
+const own = ".durable";
+
 export function secretBeside(path: string): string {
   const file = placeOf(path);
   const known = read(file);
   if (known !== null) return known;
   const folder = dirname(file);
-  if (makeFolder(folder)) ignoreInGit(folder);
+  makeFolder(folder);
+  if (basename(folder) === own) ignoreInGit(folder);
   const draft = draftOf(file);
   try {
     // On disk before it is used, because a secret lost in a power cut would invalidate every token that was sent.
@@ -47,14 +51,14 @@ export function secretBeside(path: string): string {
 function placeOf(path: string): string {
   const folder = dirname(path);
   const shared = join(folder, "secret");
-  const named = join(folder, ".durable", `${basename(path)}.secret`);
+  const named = join(folder, own, `${basename(path)}.secret`);
   if (existsSync(named)) return named;
   return existsSync(shared) || isOurs(folder) ? shared : named;
 }
 
 /** True for a folder that this library has made for journals: git ignores all of it. */
 function isOurs(folder: string): boolean {
-  if (basename(folder) === ".durable") return true;
+  if (basename(folder) === own) return true;
   try {
     return readFileSync(join(folder, ".gitignore"), "utf8") === ignoreAll;
   } catch {
@@ -95,12 +99,12 @@ function read(file: string): string | null {
 
 /** Root may own it, because root can read and write every file anyway. */
 function refuseForeign(file: string, { uid, mode }: Stats): void {
-  const own = process.getuid?.();
-  if (own === undefined || process.platform === "win32") return;
-  if (uid !== own && uid !== 0)
+  const user = process.getuid?.();
+  if (user === undefined || process.platform === "win32") return;
+  if (uid !== user && uid !== 0)
     throw refused(
       file,
-      `belongs to user ${uid}, and this process runs as user ${own}. If you trust its content, change its owner; otherwise delete it.`,
+      `belongs to user ${uid}, and this process runs as user ${user}. If you trust its content, change its owner; otherwise delete it.`,
     );
   if ((mode & 0o022) !== 0)
     throw refused(

@@ -104,6 +104,18 @@ describe("the secret of a database at a path of its own", () => {
     expect(staged).not.toContain("secret");
   });
 
+  test("a commit of everything contains no secret, also if .durable was made by the program itself", async () => {
+    mkdirSync(join(temp.folder, ".durable"));
+    const storage = new SqliteStorage(join(temp.folder, ".durable", "orders.db"));
+    await storage.secret();
+    await storage.close();
+    expect(readdirSync(join(temp.folder, ".durable")).toSorted()).toEqual([
+      ".gitignore",
+      "orders.db",
+      "secret",
+    ]);
+  });
+
   test("a secret that an older version made is still used, so that its tokens stay good", async () => {
     writeFileSync(join(temp.folder, "secret"), "made by an older version\n", { mode: 0o600 });
     const storage = new SqliteStorage(temp.path);
