@@ -51,7 +51,7 @@ export class Demo {
 
     this.#stage.head("Another answer comes too late");
     await this.#post("/resume", { token, value: { approved: false } });
-    await this.#follow(/^queue: .*resume/);
+    await this.#follow(/^queue: .*advance wind/);
     await this.#look("wind");
 
     this.#stage.head(

@@ -84,9 +84,13 @@ async function answer(request: Request, env: Env): Promise<Response> {
     return Response.json({ status: "submitted", runId, model: line }, { status: 202 });
   }
   if (route === "POST /resume") {
-    // The token and the deadline are checked when the message is processed.
+    // The token is the only permission here, so it is checked first: a forged one costs no message, and is not
+    // stored anywhere. The answer is in the journal before it is acknowledged.
     const { token, value = null } = await bodyOf(request);
-    await env.RUNS.send({ type: "resume", token: String(token), value });
+    const { app } = await appOf(env, createBudget());
+    const { outcome } = await app.deliver(String(token), value);
+    if (outcome === undefined) return Response.json({ status: "unknown" }, { status: 404 });
+    await env.RUNS.send({ type: "advance", runId: outcome.runId });
     return Response.json({ status: "submitted" }, { status: 202 });
   }
   if (route === "GET /runs/:id") {

@@ -84,8 +84,22 @@ function outcomeResponse(outcome: Outcome<unknown>, served: Served): Response {
 
 const statusOf = { accepted: 200, unknown: 404, duplicate: 409, expired: 410, invalid: 422 } as const;
 
-function resumeResponse({ status, ...rest }: ResumeResult, served: Served): Response {
-  return Response.json(toJson({ status, ...rest, served }), { status: statusOf[status] });
+/**
+ * A token is the permission to answer one question, not to read the run: its holder gets the result, but no
+ * token or note of the next question.
+ */
+function resumeResponse({ status, issues, outcome }: ResumeResult, served: Served): Response {
+  const result = outcome && {
+    status: outcome.status,
+    ...(outcome.status === "completed" && { output: outcome.output }),
+  };
+  const body = {
+    status,
+    ...(issues !== undefined && { issues }),
+    ...(result && { outcome: result }),
+    served,
+  };
+  return Response.json(toJson(body), { status: statusOf[status] });
 }
 
 const handler = {

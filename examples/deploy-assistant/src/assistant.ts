@@ -6,7 +6,9 @@
  *     two sends the same mail again, never one with another token.
  * A2. A reply may arrive before the mail it answers is recorded: the journal keeps it until the wait is
  *     reached.
- * A3. Every round has its own wait. There are at most `maxRounds`, so that two robots do not write to each
+ * A3. An answer counts only if it comes from a person who may approve. Any other leaves the wait open.
+ * A4. Mail goes to the sender of the request and to the people who may approve it, and to no other address.
+ * A5. Every round has its own wait. There are at most `maxRounds`, so that two robots do not write to each
  *     other forever.
  */
 
@@ -14,9 +16,11 @@ import { durable, type Context, type Duration, type StepInfo, type Workflow } fr
 import type { LanguageModel, ModelMessage } from "ai";
 import type { Release } from "./catalogue.ts";
 import { versionOf, type Deploys, type Health } from "./deployment.ts";
+import { z } from "zod";
 import { addressIn, headerId, type Email } from "./email.ts";
-import type { Mailer } from "./mailer.ts";
+import type { Mailer, Sent } from "./mailer.ts";
 import * as messages from "./messages.ts";
+import { anybody, senderOf, type People } from "./people.ts";
 import { propose, type Plan, type Proposal } from "./plan.ts";
 import { decide, ownWords } from "./reply.ts";
 
@@ -25,6 +29,8 @@ export interface AssistantParts {
   readonly mailer: Mailer;
   readonly site: Deploys;
   readonly releases: readonly Release[];
+  /** Who may approve; without it, the sender of a request. */
+  readonly people?: People;
   /** How long to wait for an approval. */
   readonly timeout: Duration;
   /** How long to wait each time for another deployment to the same environment. */
@@ -33,12 +39,17 @@ export interface AssistantParts {
   readonly watch?: (ctx: Context) => Context;
 }
 
+/** The input of a run: the request, and who was to be asked when it came, if there are lists. */
+export type Asked = Email & { readonly approvers?: readonly string[] | undefined };
+
 /** The answer to the wait. */
 export interface Reply {
   readonly from: string;
   readonly body: string;
   readonly messageId: string;
 }
+
+const replySchema = z.object({ from: z.string(), body: z.string(), messageId: z.string() });
 
 export type Ending =
   | ({ readonly status: "deployed" | "rolled-back" | "busy" } & Plan)
@@ -50,11 +61,15 @@ const maxRounds = 10;
 const maxPauses = 60;
 const longestThread = 20;
 
-export function createAssistant(parts: AssistantParts): Workflow<Email, Ending> {
-  const { model, releases, timeout, watch = (ctx) => ctx } = parts;
-  return durable(workflowName, async (context, request: Email) => {
+export function createAssistant(parts: AssistantParts): Workflow<Asked, Ending> {
+  const { model, releases, timeout, people = anybody, watch = (ctx) => ctx } = parts;
+  return durable(workflowName, async (context, request: Asked) => {
     const ctx = watch(context);
-    const post = new Post(ctx, parts.mailer, request);
+    const post = new Post(ctx, { mailer: parts.mailer, people, request });
+    const schema = replySchema.refine(
+      ({ from }) => people.mayApprove(addressIn(from) ?? "", senderOf(request)),
+      "is not from a person who may approve",
+    );
     const said: ModelMessage[] = [
       { role: "user", content: `${request.subject}\n\n${ownWords(request.body)}` },
     ];
@@ -63,13 +78,13 @@ export function createAssistant(parts: AssistantParts): Workflow<Email, Ending> 
     for (let round = 1; round <= maxRounds; round++) {
       const proposal = await ctx.step("plan", think, { timeout: "2m" });
       const { plan } = proposal;
-      const approval = ctx.suspend<Reply | null>("approval", { timeout, fallback: null, note: plan });
+      const approval = ctx.suspend("approval", { schema, timeout, fallback: null, note: plan });
       post.token = approval.token; // known before the mail goes out, and the same after a crash
       await post.send(messages.question(request, proposal, round));
       const reply = await approval; // the process may end here
       if (reply === null) return post.end(messages.expired(), { status: "expired" });
       post.heard(reply.messageId);
-      const { kind, text } = await ctx.step("decide", () => decide(reply.body));
+      const { kind, text } = await ctx.step("decide", () => decide(reply.body, reply.from));
       if (kind === "reject") return post.end(messages.rejected(), { status: "rejected" });
       if (kind === "approve" && plan !== null) return deploy(ctx, parts, plan, post);
       said.push({ role: "assistant", content: answerOf(proposal) }, { role: "user", content: text || "..." });
@@ -119,19 +134,25 @@ async function deploy(
     : post.end(messages.rolledBack(plan, health, versionOf(live)), { status: "rolled-back", ...plan });
 }
 
-/** The outgoing side of the conversation: one recipient, one thread, the token of the last wait. */
+/** The outgoing side of the conversation: its people, one thread, the token of the last wait. */
 class Post {
   token = "";
   readonly #ctx: Context;
   readonly #mailer: Mailer;
-  readonly #to: string;
+  readonly #people: People;
+  readonly #asker: string;
+  readonly #approvers: readonly string[];
   readonly #subject: string;
   readonly #thread: string[] = [];
 
-  constructor(ctx: Context, mailer: Mailer, { from, subject, messageId }: Email) {
+  constructor(ctx: Context, { mailer, people, request }: { mailer: Mailer; people: People; request: Asked }) {
+    const { subject, messageId } = request;
     this.#ctx = ctx;
     this.#mailer = mailer;
-    this.#to = addressIn(from) ?? "";
+    this.#people = people;
+    this.#asker = senderOf(request);
+    // As recorded, because the number of mails must not change when the run is replayed.
+    this.#approvers = request.approvers ?? [this.#asker];
     this.#subject = /^re:/i.test(subject.trim()) ? subject : `Re: ${subject}`;
     this.heard(messageId);
   }
@@ -142,27 +163,43 @@ class Post {
     if (id !== null) this.#thread.push(id);
   }
 
-  async send({ kind, text }: messages.Text): Promise<void> {
+  /** A question goes to the people who may answer it, a result also to the sender of the request. */
+  async send(text: messages.Text): Promise<void> {
+    const to = text.asks === true ? this.#approvers : new Set([this.#asker, ...this.#approvers]);
+    for (const address of to) await this.#sendTo(address, text);
+  }
+
+  async #sendTo(to: string, { kind, text }: messages.Text): Promise<void> {
     const at = this.#ctx.now();
     const message = {
       kind,
       text,
       at,
-      to: this.#to,
+      to,
       subject: this.#subject,
       token: this.token,
       thread: this.#thread.slice(-longestThread),
     };
     const sent = await this.#ctx.step(
       "mail",
-      ({ idempotencyKey }) => this.#mailer.send(message, idempotencyKey),
+      ({ idempotencyKey }): Sent | Promise<Sent> =>
+        this.#mayReceive(to) ? this.#mailer.send(message, idempotencyKey) : notSent(to),
       { retry: { attempts: 8, delay: "1s", factor: 2, maxDelay: "1 minute" }, timeout: "1m" },
     );
     this.heard(sent.messageId);
+  }
+
+  /** The lists may have become shorter since the run began. */
+  #mayReceive(to: string): boolean {
+    return this.#people.mayAsk(to) || this.#people.mayApprove(to, this.#asker);
   }
 
   async end(text: messages.Text, ending: Ending): Promise<Ending> {
     await this.send(text);
     return ending;
   }
+}
+
+function notSent(to: string): Sent {
+  return { messageId: "", to, subject: "", via: "not sent: the address is no longer in the lists" };
 }

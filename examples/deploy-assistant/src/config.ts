@@ -3,7 +3,9 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { paceOf, type Environment } from "example-llm";
+import { addressIn } from "./email.ts";
 import type { Mailbox } from "./mailer.ts";
+import { anybody, listedPeople, type People } from "./people.ts";
 import { isLoopback } from "./webhook.ts";
 
 export const bundleFolder = fileURLToPath(new URL("../bundle", import.meta.url));
@@ -17,6 +19,9 @@ export interface Config {
   readonly port: number;
   readonly hostname: string;
   readonly secrets: readonly string[];
+  readonly people: People;
+  /** How many conversations one sender may start in an hour. */
+  readonly senderLimit: number;
   readonly own: Mailbox;
   readonly smtpUrl: string | null;
   readonly outbox: string;
@@ -34,10 +39,17 @@ export function readConfig(env: Environment): Config {
     throw new ConfigError(
       `HOST is "${hostname}", which other machines can reach, but WEBHOOK_SECRET is not set. Set it, or listen on 127.0.0.1.`,
     );
+  const people = peopleOf(env);
+  if (!people.listed && !isLoopback(hostname))
+    throw new ConfigError(
+      `HOST is "${hostname}", which other machines can reach, but MAY_ASK and MAY_APPROVE are not set. List the addresses that may ask and approve, or listen on 127.0.0.1.`,
+    );
   return {
     port: portOf(env["PORT"]),
     hostname,
     secrets,
+    people,
+    senderLimit: limitOf(env["SENDER_LIMIT"]),
     own: mailboxOf(env["MAIL_ADDRESS"] || "deploy@localhost"),
     smtpUrl: smtpOf(env["SMTP_URL"]),
     outbox: env["OUTBOX_DIR"] || join(folder, "outbox"),
@@ -55,7 +67,28 @@ export function readConfig(env: Environment): Config {
 function secretOf(text: string): string[] {
   if (text === "" || text.startsWith("whsec_")) return text === "" ? [] : [text];
   const asText = `whsec_${Buffer.from(text).toString("base64")}`;
-  return text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? [text, asText] : [asText];
+  return text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? [asText, text] : [asText];
+}
+
+/** Both lists or none: a list of askers alone would leave open who decides. */
+function peopleOf(env: Environment): People {
+  const [askers, approvers] = ["MAY_ASK", "MAY_APPROVE"].map((name) => addressesIn(env[name] ?? "", name));
+  if (askers?.length && approvers?.length) return listedPeople(askers, approvers);
+  if (!askers?.length && !approvers?.length) return anybody;
+  throw new ConfigError("MAY_ASK and MAY_APPROVE belong together. Set both, or neither.");
+}
+
+function addressesIn(value: string, name: string): string[] {
+  const addresses = value.split(/[\s,;]+/).filter((text) => text !== "");
+  const odd = addresses.find((text) => addressIn(text) !== text);
+  if (odd === undefined) return addresses;
+  throw new ConfigError(`${name} contains "${odd}", which is not an address. Separate addresses by commas.`);
+}
+
+function limitOf(value: string | undefined): number {
+  const limit = Number(value || 60);
+  if (Number.isInteger(limit) && limit > 0) return limit;
+  throw new ConfigError(`SENDER_LIMIT is "${value}". Use a whole number from 1 on.`);
 }
 
 function portOf(value: string | undefined): number {

@@ -19,9 +19,9 @@ const outbox = join(folder, "outbox");
 
 /** Settings of a public server, which this one must not use. */
 const unset = Object.fromEntries(
-  ["HOST", "WEBHOOK_SECRET", "SMTP_URL", "MAIL_ADDRESS", "OUTBOX_DIR", "SITE_DIR", "APPROVAL_TIMEOUT"].map(
-    (name) => [name, ""],
-  ),
+  "HOST WEBHOOK_SECRET MAY_ASK MAY_APPROVE SENDER_LIMIT SMTP_URL MAIL_ADDRESS OUTBOX_DIR SITE_DIR APPROVAL_TIMEOUT"
+    .split(" ")
+    .map((name) => [name, ""]),
 );
 
 interface Letter {
@@ -95,7 +95,7 @@ export class Demo {
     this.#url = url;
     this.#out.line();
     this.#out.line(`  ${this.#out.paint("bold", `server ${this.#lives}`)} listens at ${url}`);
-    const facts = lines.filter((line) => /^(?:trust|model)/.test(line));
+    const facts = lines.filter((line) => /^(?:trust|people|model)/.test(line));
     if (this.#lives === 1) for (const fact of facts) this.#out.line(`  ${this.#out.paint("dim", fact)}`);
   }
 

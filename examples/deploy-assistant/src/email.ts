@@ -17,11 +17,17 @@ export function addressIn(text: string): string | null {
   return address.length <= longest.address && addressShape.test(address) ? address : null;
 }
 
-/** The name before the address, for a greeting; the mailbox if there is no name. */
+/** The name before the address, for a greeting; the mailbox if there is no name, or an odd one. */
 export function nameIn(text: string): string {
-  const [, name = ""] = /^\s*"?([^"<>]*?)"?\s*<[^<>]*>\s*$/.exec(text) ?? [];
+  const before = text.slice(0, Math.max(0, text.indexOf("<"))).trim();
+  const name = before.startsWith('"') && before.endsWith('"') ? before.slice(1, -1) : before;
   const [mailbox = ""] = (addressIn(text) ?? "").split("@");
-  return oneLine(name, 60) || mailbox;
+  return (name.includes('"') ? "" : oneLine(name, 60)) || mailbox;
+}
+
+/** The part of an address after the last `@`, in lower case. */
+export function domainOf(address: string): string {
+  return address.slice(address.lastIndexOf("@") + 1).toLowerCase();
 }
 
 /** Without line breaks and control characters, and at most `most` characters: valid in a header. */
@@ -36,8 +42,21 @@ const recipients = oneOrMore
   .refine((list) => list.some((text) => text.includes("@")), "holds no address");
 const messageIds = oneOrMore.refine((list) => list.join().length <= longest.ids, "is too long");
 
+/** What the mail provider found about the sender; its form differs from provider to provider. */
+const verdict = z
+  .union([z.string().max(longest.line), z.boolean(), z.object({ status: z.string().max(longest.line) })])
+  .nullish();
+
+export type Verdict = z.output<typeof verdict>;
+
 /** Optional fields, under the names that providers use. */
-const optional = { inReplyTo: messageIds.nullish(), references: messageIds.nullish() };
+const optional = {
+  inReplyTo: messageIds.nullish(),
+  references: messageIds.nullish(),
+  spf: verdict,
+  dkim: verdict,
+  dmarc: verdict,
+};
 
 export const emailSchema = z.object({
   from: z

@@ -3,7 +3,8 @@
  *
  * M1. A message depends only on recorded values and on the key of the step that sends it. Sent again after a
  *     crash, it has the same Message-ID, token and file name.
- * M2. Mail goes only to the sender of the request, and no header value of theirs is used unchecked.
+ * M2. One mail goes to one address, and no header value of a sender is used unchecked.
+ * M3. Files of the outbox contain tokens, so only their owner may read them.
  */
 
 import { mkdirSync, renameSync, writeFileSync } from "node:fs";
@@ -98,10 +99,10 @@ export function outboxMailer(folder: string, own: Mailbox): Mailer {
       const composed = compose(own, message, key);
       const { message: bytes } = await transport.sendMail(composed);
       const file = `${stamp(message.at)}-${key.slice(0, 8)}-${message.kind}.eml`;
-      mkdirSync(folder, { recursive: true });
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
       // Written to another name and renamed, so that no reader sees a partial message.
       const aside = join(folder, `.${file}.${process.pid}`);
-      writeFileSync(aside, bytes as Buffer);
+      writeFileSync(aside, bytes as Buffer, { mode: 0o600 });
       renameSync(aside, join(folder, file));
       return sent(message, composed.messageId, file);
     },

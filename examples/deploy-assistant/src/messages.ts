@@ -1,12 +1,16 @@
 /** The texts of the assistant's mails. The workflow decides who gets them, and with which token. */
 
 import type { Health } from "./deployment.ts";
-import { nameIn, type Email } from "./email.ts";
+import type { Asked } from "./assistant.ts";
+import { nameIn, oneLine } from "./email.ts";
+import { senderOf } from "./people.ts";
 import type { Plan, Proposal } from "./plan.ts";
 
 export interface Text {
   readonly kind: string;
   readonly text: string;
+  /** True for a question, which goes only to the people who may answer it. */
+  readonly asks?: boolean;
 }
 
 const how = `Reply to this mail:
@@ -18,10 +22,15 @@ const how = `Reply to this mail:
 Nothing happens until then.`;
 
 /** The plan, or the question for what is missing. Only this message asks for an answer. */
-export function question(request: Email, { message, plan, risks }: Proposal, round: number): Text {
-  const lines = [`Hello ${nameIn(request.from)},`, message];
+export function question(request: Asked, { message, plan, risks }: Proposal, round: number): Text {
+  const { from, subject, approvers } = request;
+  const asker = senderOf(request);
+  const lines = [`Hello ${nameIn(from)},`, message];
+  if (approvers?.some((address) => address !== asker))
+    lines[0] = `${asker} asks for a deployment: ${oneLine(subject, 200)}`;
   if (plan === null)
     return {
+      asks: true,
       kind: `${round}-question`,
       text: [...lines, "Reply to this mail with what is missing, or with: reject"].join("\n\n"),
     };
@@ -33,7 +42,7 @@ export function question(request: Email, { message, plan, risks }: Proposal, rou
     ...risks.map((risk) => ["risk", risk]),
   ];
   const table = facts.map(([name = "", value = ""]) => `    ${name.padEnd(10)}${value}`).join("\n");
-  return { kind: `${round}-plan`, text: [...lines, table, how].join("\n\n") };
+  return { asks: true, kind: `${round}-plan`, text: [...lines, table, how].join("\n\n") };
 }
 
 export function started({ version, environment }: Plan): Text {

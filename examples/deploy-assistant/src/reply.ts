@@ -1,4 +1,12 @@
-/** Reads a reply: the sender's text without quotes, and whether it approves, rejects or changes the plan. */
+/**
+ * Reads a reply: the sender's text without quotes, and whether it approves, rejects or changes the plan.
+ *
+ * R1. Only an unmistakable approval counts, because a program that deploys must not guess. After the yes there may be
+ *     courtesy, the sender's name and quoted text. Anything else makes it a question back.
+ * R2. Every expression here takes time in proportion to the text: its sender chooses it.
+ */
+
+import { nameIn } from "./email.ts";
 
 export interface Decision {
   readonly kind: "approve" | "reject" | "change";
@@ -9,29 +17,61 @@ export interface Decision {
 /** Longer text is cut, and not paid for. */
 const longest = 8_000;
 
-/** Lines that introduce the quoted mail. */
+/** Lines that introduce quoted lines, which have marks of their own. */
+const introductions = [/^\s*On\b.{0,300}\bwrote:\s*$/i, /^\s*On\b.{0,200}<[^<>]{0,300}>\s*$/i];
+/** Lines after which everything is the quoted mail, without marks. */
 const quoteHeads = [
-  /^\s*On\b.{0,300}\bwrote:\s*$/i,
-  /^\s*On\b.{0,200}<[^<>]{0,300}>\s*$/i,
   /^\s*-{2,}\s*(?:original message|forwarded message)\s*-{2,}/i,
   /^\s*_{10,}\s*$/,
   /^\s*From:\s.{0,300}@/i,
-  /^-- ?$/,
-  /\[deploy-assistant:/i,
 ];
+const quoted = /^\s*(?:>|&gt;|\|)/;
+const signature = /^-- ?$/;
+/** The last line of every mail of the assistant. */
+const footer = /\[deploy-assistant:/i;
 
-/** The sender's own text, without quoted lines, the quoted mail and the signature. */
-export function ownWords(body: string): string {
-  const own: string[] = [];
-  for (const line of body.split(/\r\n|\r|\n/)) {
-    if (quoteHeads.some((head) => head.test(line))) break;
-    if (!/^\s*(?:>|&gt;|\|)/.test(line)) own.push(line.trimEnd());
+interface Parts {
+  /** The sender's own text. */
+  readonly own: string;
+  /** What stands below the signature mark, and below the quoted mail. */
+  readonly signature: readonly string[];
+  readonly after: readonly string[];
+}
+
+type Mode = "own" | "signature" | "after" | "quoted";
+
+function partsOf(body: string): Parts {
+  const lines = body.split(/\r\n|\r|\n/);
+  const parts: Record<Mode, string[]> = { own: [], signature: [], after: [], quoted: [] };
+  const hasMarks = lines.some((line) => quoted.test(line));
+  let mode: Mode = "own";
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? "";
+    if (quoted.test(line)) continue;
+    // Some programs fold a long introduction.
+    const folded = /^\s*On\b/i.test(line)
+      ? `${line.slice(0, 300)} ${lines[at + 1]?.slice(0, 300) ?? ""}`
+      : "";
+    if (introductions.some((head) => head.test(line))) mode = hasMarks ? mode : "quoted";
+    else if (introductions[0]?.test(folded)) {
+      mode = hasMarks ? mode : "quoted";
+      at += 1;
+    } else if (footer.test(line)) mode = "after";
+    else if (quoteHeads.some((head) => head.test(line))) mode = "quoted";
+    else if (signature.test(line) && mode === "own") mode = "signature";
+    else parts[mode].push(line.trimEnd());
   }
-  return own
+  const own = parts.own
     .join("\n")
     .replaceAll(/\n{3,}/g, "\n\n")
     .trim()
     .slice(0, longest);
+  return { own, signature: parts.signature, after: parts.after };
+}
+
+/** The sender's own text, without quoted lines, the quoted mail and the signature. */
+export function ownWords(body: string): string {
+  return partsOf(body).own;
 }
 
 const assent =
@@ -57,25 +97,59 @@ function isYes(said: string): boolean {
 const no = /^(?:reject|rejected|i reject|cancel|stop|abort|decline|declined|do not deploy|don't deploy)\b/;
 const bareNo = /^(?:no|nope|no thanks|no thank you)$/;
 /** Words that withdraw an approval. */
-const doubt = /\b(?:but|instead|except|however|unless|wait|not|don't|rather|only if|first)\b|\d+\.\d+/i;
+const doubt = /\b(?:but|instead|except|however|unless|wait|not|don't|rather|only if|first)\b|\d\.\d/i;
+/** A signature says nothing about the plan. */
+const aboutPlan = /\b(?:staging|production|preview|deploy|release|version|until|before|after)\b/i;
 
-/**
- * Only an unmistakable approval counts, because a program that deploys must not guess. "yes, but ..." is a
- * change, which the model reads and a person approves again.
- */
-export function decide(body: string): Decision {
-  const text = ownWords(body);
-  const [first = "", ...rest] = text.split("\n").filter((line) => line.trim() !== "");
-  const line = first
+const courtesies = new Set(
+  [
+    "thanks,thank you,many thanks,thanks a lot,thank you very much,thanks again,cheers,please",
+    "best,best wishes,best regards,kind regards,warm regards,with best wishes,with kind regards,regards",
+    "sincerely,yours,yours sincerely,yours faithfully,yours truly,all the best,bye",
+    "have a nice day,have a good day,have a great day,have a nice weekend,have a good weekend",
+  ]
+    .join()
+    .split(","),
+);
+
+/** One line in lower case, without marks that do not change its meaning. */
+function spoken(line: string): string {
+  return line
     .toLowerCase()
     .replaceAll("’", "'")
     .replaceAll(/[\s.!,;:*_]+/g, " ")
     .trim();
-  const said = line
+}
+
+/** True for thanks and greetings, for the name of the sender, and for what a telephone adds. */
+function isCourtesy(line: string, names: ReadonlySet<string>): boolean {
+  const said = spoken(line);
+  if (said === "" || courtesies.has(said) || /^sent from my [a-z0-9 ]{1,30}$/.test(said)) return true;
+  return said.split(/[ -]/).every((word) => names.has(word));
+}
+
+/** The words of the sender's name, and their initials. */
+function namesOf(from: string): ReadonlySet<string> {
+  const [mailbox = ""] = from.slice(from.lastIndexOf("<") + 1).split("@");
+  const words = `${nameIn(from)} ${mailbox}`.toLowerCase().match(/\p{L}+/gu) ?? [];
+  return new Set(words.flatMap((word) => [word, word.slice(0, 1)]));
+}
+
+/** What a reply says; `from` is its sender, who may sign with a name. */
+export function decide(body: string, from = ""): Decision {
+  const { own: text, ...other } = partsOf(body);
+  const [first = "", ...rest] = text.split("\n").filter((line) => line.trim() !== "");
+  const said = spoken(first)
     .replace(/^(?:hi|hello|hey|dear)\b.{0,40}$/, "")
-    .replace(/\s*(?:please|thanks|thank you|cheers)$/, "");
-  if (no.test(said) || (bareNo.test(said) && rest.join(" ").length < 200 && !doubt.test(rest.join(" "))))
+    .replace(/ (?:please|thanks|thank you|cheers)$/, "");
+  const more = rest.join("\n");
+  if (no.test(said) || (bareNo.test(said) && more.length < 200 && !doubt.test(more)))
     return { kind: "reject", text };
-  if (isYes(said) && !doubt.test(rest.join("\n"))) return { kind: "approve", text };
-  return { kind: "change", text };
+  const names = namesOf(from);
+  const signed = other.signature.join("\n").slice(0, longest);
+  const clear =
+    [...rest, ...other.after].every((line) => isCourtesy(line, names)) &&
+    !doubt.test(signed) &&
+    !aboutPlan.test(signed);
+  return { kind: isYes(said) && clear ? "approve" : "change", text };
 }

@@ -33,16 +33,19 @@ export async function openServer(config: Config, env: Environment, out: Terminal
     mailer,
     releases,
     site: new Site(config.site, bundleFolder),
+    people: config.people,
     timeout: config.approvalTimeout,
     watch: (ctx) => watch(ctx, out),
   });
-  mkdirSync(dirname(config.journal), { recursive: true });
+  mkdirSync(dirname(config.journal), { recursive: true, mode: 0o700 });
   const storage = new SqliteStorage(config.journal);
   const app = createApp({ storage, workflows: [assistant] });
   const webhook = createWebhook({
     app,
     own: config.own,
     secrets: config.secrets,
+    people: config.people,
+    senderLimit: config.senderLimit,
     onAnswer: (email, answer) => out.line(answerText(out, email, answer)),
     onError,
   });
@@ -98,6 +101,7 @@ function showHead(out: Terminal, { url, model, mailer, config }: Head): void {
   const facts = [
     ["webhook", `${url}/webhook`],
     ["trust", trust],
+    ["people", config.people.line],
     ["model", model],
     ["mail", mailer],
     ["journal", config.journal],

@@ -5,16 +5,19 @@
  *     twice counts once.
  * H2. Write, then answer: what a 202 reports is durable, and the run continues in the background.
  * H3. No content of a mail causes a 5xx.
+ * H4. A mail whose sender may not ask or approve, or is not the one it claims to be, starts nothing, answers nothing,
+ *     and causes no mail: its sender may be forged.
  */
 
-import { createHash } from "node:crypto";
 import type { App, ResumeResult } from "@durable/core";
 import { errorResponse, HttpError, readJson, standardWebhooks, startOnce, webhook } from "@durable/http";
 import { z } from "zod";
-import { workflowName, type Reply } from "./assistant.ts";
-import { addressIn, bareId, emailSchema, type Email } from "./email.ts";
+import { workflowName, type Asked, type Reply } from "./assistant.ts";
+import { bareId, emailSchema, type Email } from "./email.ts";
 import { sourcesIn, type Source } from "./inbound.ts";
 import type { Mailbox } from "./mailer.ts";
+import { anybody, isGenuine, senderOf, type People } from "./people.ts";
+import { isOverLimit, runIdOf } from "./sender-limit.ts";
 
 export interface Answer {
   readonly status: "started" | "resumed" | "duplicate" | "ignored";
@@ -29,6 +32,10 @@ export interface WebhookParts {
    * are accepted.
    */
   readonly secrets: readonly string[];
+  /** Who may ask and who may approve; without it, anybody may ask, and the sender of a request may approve it. */
+  readonly people?: People;
+  /** How many conversations one sender may start in an hour; without it, any number. */
+  readonly senderLimit?: number;
   /** Called for every accepted mail. */
   readonly onAnswer?: (email: Email | null, answer: Answer) => void;
   readonly onError: (error: unknown) => void;
@@ -93,12 +100,22 @@ function parsed<S extends z.ZodType>(schema: S, value: unknown, where: string): 
   throw new HttpError("invalid-body", `Not an event: ${issues.join("; ")}`, { details: { issues } });
 }
 
-async function route({ app, own, onError }: WebhookParts, email: Email): Promise<Answer> {
+async function route(parts: WebhookParts, email: Email): Promise<Answer> {
+  const { own, people = anybody } = parts;
+  const sender = senderOf(email);
   // The assistant's own mail, returned by a forwarding rule, would be answered forever.
-  if (addressIn(email.from)?.toLowerCase() === `${own.mailbox}@${own.domain}`.toLowerCase())
-    return { status: "ignored" };
+  if (sender.toLowerCase() === `${own.mailbox}@${own.domain}`.toLowerCase()) return ignored;
+  if (!isGenuine(email)) return ignored;
   const sources = sourcesIn(email, own.mailbox);
-  if (sources.length === 0) return start(app, email);
+  if (sources.length > 0)
+    return people.listed && !people.mayApprove(sender, "") ? ignored : answer(parts, email, sources);
+  return people.mayAsk(sender) ? start(parts, email) : ignored;
+}
+
+const ignored: Answer = { status: "ignored" };
+
+async function answer(parts: WebhookParts, email: Email, sources: readonly Source[]): Promise<Answer> {
+  const { app, onError } = parts;
   const reply: Reply = {
     from: email.from,
     body: email.body.slice(0, longestBody),
@@ -110,19 +127,35 @@ async function route({ app, own, onError }: WebhookParts, email: Email): Promise
     const runId = result.outcome?.runId ?? "";
     // The answer is durable. If this process dies before the run continues, a worker finds it.
     if (result.status === "accepted") void app.advance(runId).catch(onError);
-    if (result.status === "accepted") return { status: "resumed", runId };
-    return result.status === "duplicate" ? { status: "duplicate", runId } : { status: "ignored" };
+    if (result.status === "accepted")
+      return (await mayDecide(parts, email, runId)) ? { status: "resumed", runId } : ignored;
+    return result.status === "duplicate" ? { status: "duplicate", runId } : ignored;
   }
-  return { status: "ignored" };
+  return ignored;
 }
 
-function start(app: App, email: Email): Promise<Answer> {
-  const id = `deploy-${createHash("sha256").update(bareId(email.messageId)).digest("hex").slice(0, 32)}`;
-  return startOnce(app, {
-    workflow: workflowName,
-    input: { ...email, body: email.body.slice(0, longestBody) },
-    id,
-  });
+/** Without lists only the run knows who may approve it: its wait has refused the reply, and stays open. */
+async function mayDecide(
+  { app, people = anybody }: WebhookParts,
+  email: Email,
+  runId: string,
+): Promise<boolean> {
+  if (people.listed) return true;
+  const [first] = await app.get(runId).entries();
+  return first?.kind === "run.started" && people.mayApprove(senderOf(email), senderOf(first.input as Asked));
+}
+
+async function start({ app, people = anybody, senderLimit }: WebhookParts, email: Email): Promise<Answer> {
+  const sender = senderOf(email);
+  const id = runIdOf(sender, bareId(email.messageId));
+  if (await isOverLimit(app, id, senderLimit)) return ignored;
+  const body = email.body.slice(0, longestBody);
+  const input: Asked = {
+    ...email,
+    body,
+    ...(people.listed && { approvers: people.approversOf(sender) }),
+  };
+  return startOnce(app, { workflow: workflowName, input, id });
 }
 
 /** Offers the reply to the waits of a source's tokens; `null` when none of the tokens is valid. */

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { decide, ownWords } from "../src/reply.ts";
 
+const from = "Ada Lovelace <ada@example.com>";
+
 describe("what a reply says", () => {
   test.each([
     ["approve", "approve"],
@@ -11,6 +13,9 @@ describe("what a reply says", () => {
     ["Ship it\n\n> approve   to go ahead", "approve"],
     ["Go ahead.\n\nBest wishes\nAda", "approve"],
     ["*approve*", "approve"],
+    ["yes\n\nKind regards,\nA. Lovelace\n\nSent from my phone", "approve"],
+    ["Approved.\n\n-- \nAda Lovelace\nAnalytical Engines, +44 20 7946 0000", "approve"],
+    ["ok\n\nOn Sunday, Deploy assistant <\ndeploy+x@localhost> wrote:\n> Hello Ada,\n\nThanks!", "approve"],
     ["Yes, go ahead!", "approve"],
     ["I approve this plan.", "approve"],
     ["Approved, please proceed with the deployment.", "approve"],
@@ -22,7 +27,7 @@ describe("what a reply says", () => {
     ["Don’t deploy", "reject"],
     ["cancel, please", "reject"],
   ])("%j is %s", (body, kind) => {
-    expect(decide(body).kind).toBe(kind);
+    expect(decide(body, from).kind).toBe(kind);
   });
 
   test.each([
@@ -45,8 +50,19 @@ describe("what a reply says", () => {
     "&gt; approve",
     "-- \napprove",
     "On Sunday somebody wrote:\napprove",
+    // A yes with more behind it is a question back, wherever it stands.
+    "yes\n\nProduction",
+    "yes\n\nAnd 2.0.0 on production, too.",
+    "Approved\n\nRun the migration by hand afterwards.",
+    "yes\n\nBob",
+    "yes\n\nOn Sunday, Deploy assistant wrote:\n> Hello Ada,\n> a plan\n\nTomorrow, please.",
+    "yes\n> a plan\n> [deploy-assistant: abc]\nTomorrow, please.",
+    "yes\n\n-----Original Message-----\na plan\n[deploy-assistant: abc]\nTomorrow, please.",
+    "yes\n\n-- \nWait for Monday",
+    "yes\n\n-- \nAnd on production as well",
+    "yes. Thanks for asking Bob",
   ])("%j is not a yes", (body) => {
-    expect(decide(body).kind).not.toBe("approve");
+    expect(decide(body, from).kind).not.toBe("approve");
   });
 });
 

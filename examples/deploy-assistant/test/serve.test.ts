@@ -38,17 +38,23 @@ test("says whom it trusts, serves, and ends on SIGTERM", async () => {
   expect({ code, err }).toEqual({ code: 0, err: "" });
   expect(out).toMatch(/^webhook +http:\/\/127\.0\.0\.1:\d+\/webhook$/m);
   expect(out).toMatch(/^trust +unsigned requests are taken, from this machine only \(no WEBHOOK_SECRET\)$/m);
+  expect(out).toMatch(
+    /^people +anybody may ask, and only the sender of a request may approve it .*this machine only$/m,
+  );
   expect(out).toMatch(/^model +scripted, offline/m);
   expect(out).toMatch(/^mail +\.eml files in /m);
 });
 
-test("WEBHOOK_SECRET lets it bind elsewhere, and turns unsigned requests away", async () => {
+const lists = { MAY_ASK: "ada@example.com, bob@example.com", MAY_APPROVE: "grace@example.com" };
+
+test("WEBHOOK_SECRET and lists let it bind elsewhere, and turn unsigned requests away", async () => {
   const secret = `whsec_${randomBytes(32).toString("base64")}`;
-  const server = new ServerProcess(place(), { HOST: "0.0.0.0", WEBHOOK_SECRET: secret });
+  const server = new ServerProcess(place(), { HOST: "0.0.0.0", WEBHOOK_SECRET: secret, ...lists });
   const { port } = new URL(await server.url());
   expect(await post(`http://127.0.0.1:${port}`)).toBe(401);
   const { out } = await server.kill();
   expect(out).toMatch(/^trust +signed requests only \(WEBHOOK_SECRET\)$/m);
+  expect(out).toMatch(/^people +2 addresses may ask \(MAY_ASK\), 1 address may approve \(MAY_APPROVE\)$/m);
   expect(out).not.toContain(secret.slice(6, 20));
 });
 
@@ -58,6 +64,14 @@ test.each([
     /^HOST is "0\.0\.0\.0", which other machines can reach, but WEBHOOK_SECRET is not set\..*\n$/,
   ],
   [{ HOST: "::" }, /^HOST is "::", .*\n$/],
+  [
+    { HOST: "0.0.0.0", WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}` },
+    /^HOST is "0\.0\.0\.0", .*MAY_ASK and MAY_APPROVE are not set\..*\n$/,
+  ],
+  [{ MAY_ASK: "ada@example.com" }, /^MAY_ASK and MAY_APPROVE belong together\..*\n$/],
+  [{ MAY_ASK: "ada@example.com", MAY_APPROVE: "grace" }, /^MAY_APPROVE contains "grace".*\n$/],
+  [{ SENDER_LIMIT: "0" }, /^SENDER_LIMIT is "0"\..*\n$/],
+  [{ WEBHOOK_SECRET: "hunter2" }, /^[^\n]*too short[^\n]*openssl rand -base64 32[^\n]*\n$/],
   [{ WEBHOOK_SECRET: "whsec_!!" }, /^[^\n]*secret[^\n]*\n$/i],
   [{ PORT: "80000" }, /^PORT is "80000"\..*\n$/],
   [{ MAIL_ADDRESS: "assistant@example.com" }, /^MAIL_ADDRESS is .*at most 8 characters.*\n$/],

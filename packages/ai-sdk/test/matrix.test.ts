@@ -97,7 +97,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
               // Open, so that the run can be driven once more from its beginning.
               await ctx.suspend("more");
             },
-            { storage, secret: "s", world },
+            { storage, secret: "a secret for tests, of no worth", world },
           );
         const first = await flow(version.models[kind](server.url)).run(undefined, { id: "r" });
         expect(first.status).toBe("suspended");

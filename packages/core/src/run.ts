@@ -10,7 +10,7 @@ import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
-import type { Outcome } from "./journal/outcome.ts";
+import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
@@ -223,8 +223,13 @@ function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): Du
   return new DurableError(
     "suspended",
     `Run ${outcome.runId} waits for ${names}. Use resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
-    { details: { waiting: outcome.waiting } },
+    { details: { waiting: outcome.waiting.map(withHiddenToken) } },
   );
+}
+
+/** The token can be read, but a runtime that prints an uncaught error leaves it out. */
+function withHiddenToken(point: SuspendPoint): SuspendPoint {
+  return Object.defineProperty({ ...point }, "token", { enumerable: false });
 }
 
 /** Records a run, or finds the one that has this id, and drives it in the background. */

@@ -13,7 +13,10 @@ import type { Limits } from "./limits.ts";
 
 /** Options of a webhook profile. */
 export interface ProfileOptions {
-  /** One secret, or several during a rotation: any of them may have signed. */
+  /**
+   * One secret, or several during a rotation: any of them may have signed. The first is the current one, with
+   * at least 16 characters.
+   */
   readonly secrets: string | readonly string[];
   /** Distinguishes two senders with the same profile, in run ids. The name of the profile by default. */
   readonly name?: string | undefined;
@@ -64,7 +67,7 @@ const mostSignatures = 16;
 export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfile {
   const { prefix = "webhook" } = options;
   const { name, toleranceMs } = settings(options, "standard-webhooks");
-  const holds = verifier(secretsOf(options, name).map((secret) => keyOf(secret, name)));
+  const holds = verifier(keysOf(options, name, (secret) => keyOf(secret, name)));
   return {
     name,
     types: [jsonType],
@@ -89,7 +92,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): WebhookProfi
  */
 export function github(options: Omit<ProfileOptions, "toleranceSeconds">): WebhookProfile {
   const { name } = settings(options, "github");
-  const holds = verifier(secretsOf(options, name).map(utf8));
+  const holds = verifier(keysOf(options, name, utf8));
   return {
     name,
     types: [jsonType],
@@ -104,7 +107,7 @@ export function github(options: Omit<ProfileOptions, "toleranceSeconds">): Webho
 /** Verifies `Stripe-Signature: t=...,v1=...`. A message is identified by the `id` of its event. */
 export function stripe(options: ProfileOptions): WebhookProfile {
   const { name, toleranceMs } = settings(options, "stripe");
-  const holds = verifier(secretsOf(options, name).map(utf8));
+  const holds = verifier(keysOf(options, name, utf8));
   return {
     name,
     types: [jsonType],
@@ -130,7 +133,7 @@ export function stripe(options: ProfileOptions): WebhookProfile {
  */
 export function slack(options: ProfileOptions): WebhookProfile {
   const { name, toleranceMs } = settings(options, "slack");
-  const holds = verifier(secretsOf(options, name).map(utf8));
+  const holds = verifier(keysOf(options, name, utf8));
   return {
     name,
     types: [jsonType, formType],
@@ -165,15 +168,23 @@ function settings(
   return { name: name ?? usual, toleranceMs: toleranceSeconds * 1_000 };
 }
 
-function secretsOf({ secrets }: Pick<ProfileOptions, "secrets">, name: string): readonly string[] {
-  const list = typeof secrets === "string" ? [secrets] : secrets;
-  if (
-    Array.isArray(list) &&
-    list.length > 0 &&
-    list.every((secret) => typeof secret === "string" && secret !== "")
-  )
-    return list as readonly string[];
-  throw new DurableError("invalid-options", `The webhook profile "${name}" needs at least one secret.`);
+/** The keys of the secrets. The first is the current one and must be hard to guess; the others may be older. */
+function keysOf(
+  { secrets }: Pick<ProfileOptions, "secrets">,
+  name: string,
+  toKey: (secret: string) => Uint8Array<ArrayBuffer>,
+): readonly Uint8Array<ArrayBuffer>[] {
+  const list: readonly unknown[] = Array.isArray(secrets) ? secrets : [secrets];
+  const texts = list.filter((secret) => typeof secret === "string" && secret !== "") as string[];
+  const [current, ...older] = texts.map(toKey);
+  if (current === undefined || texts.length < list.length)
+    throw new DurableError("invalid-options", `The webhook profile "${name}" needs at least one secret.`);
+  if (current.length < 16 || new Set(current).size < 5)
+    throw new DurableError(
+      "invalid-options",
+      `The first secret of the webhook profile "${name}" is too short or too regular. Make one with \`openssl rand -base64 32\`, and give it to the sender. As a later secret in the list, the old one still verifies.`,
+    );
+  return [current, ...older];
 }
 
 function keyOf(secret: string, name: string): Uint8Array<ArrayBuffer> {

@@ -21,7 +21,7 @@ beforeAll(async () => {
   const limits = { bytes: 10_000, readMs: 1_000 };
   const api = createHandler(app, { authorize: () => true, limits, onError: (error) => errors.push(error) });
   const hook = webhook(
-    { profile: github({ secrets: "s" }), limits, onError: (error) => errors.push(error) },
+    { profile: github({ secrets: "a secret of webhooks" }), limits, onError: (error) => errors.push(error) },
     () => {
       handled += 1;
     },
@@ -184,7 +184,7 @@ test("H64 a body without end takes no room, and a proper request is answered bes
 });
 
 test("H64 a signed webhook with two signature headers is not handled, in either order", async () => {
-  const { body, headers } = signGithub("s", '{"a":1}');
+  const { body, headers } = signGithub("a secret of webhooks", '{"a":1}');
   const good = headers["x-hub-signature-256"] as string;
   const bad = `sha256=${"0".repeat(64)}`;
   for (const twice of [

@@ -75,31 +75,31 @@ const cases: Record<string, Case> = {
   "standard-webhooks": {
     make: (secrets) => standardWebhooks({ secrets }),
     secret: standardSecret,
-    other: `whsec_${Buffer.alloc(24, 7).toString("base64")}`,
+    other: `whsec_${Buffer.from("another one, of 24 bytes").toString("base64")}`,
     sign: (secret, seconds, body) => signStandard(keyOf(secret), "msg_1", seconds, body),
     signature: "webhook-signature",
     timed: true,
   },
   github: {
     make: (secrets) => github({ secrets }),
-    secret: "one",
-    other: "two",
+    secret: "one secret of webhooks",
+    other: "two secrets of webhooks",
     sign: (secret, _seconds, body) => signGithub(secret, body),
     signature: "x-hub-signature-256",
     timed: false,
   },
   stripe: {
     make: (secrets) => stripe({ secrets }),
-    secret: "whsec_one",
-    other: "whsec_two",
+    secret: "whsec_one_secret_of_webhooks",
+    other: "whsec_two_secrets_of_webhooks",
     sign: signStripe,
     signature: "stripe-signature",
     timed: true,
   },
   slack: {
     make: (secrets) => slack({ secrets }),
-    secret: "one",
-    other: "two",
+    secret: "one secret of webhooks",
+    other: "two secrets of webhooks",
     sign: signSlack,
     signature: "x-slack-signature",
     timed: true,
@@ -218,6 +218,15 @@ describe.each(Object.entries(cases))("%s", (name, { make, secret, other, sign, s
       );
   });
 
+  test("a message signed with a guessed secret: refused as the first secret, and with the command for a better one", async () => {
+    for (const weak of ["c2hvcnQ=", Buffer.alloc(32).toString("base64"), "a".repeat(64)]) {
+      expect(() => make(weak)).toThrow(/too short or too regular.*openssl rand -base64 32/);
+      expect(() => make([weak, secret])).toThrow(/too short or too regular/);
+      // While the sender changes to the new one.
+      expect(await verdict(make([secret, weak]), requestOf(sign(weak, at, body)))).not.toBe("bad-signature");
+    }
+  });
+
   test("without a secret, or with an odd name, no profile is made", () => {
     for (const secrets of ["", [], [secret, ""], undefined as never, [7] as never])
       expect(() => make(secrets)).toThrow(/secret/);
@@ -227,18 +236,28 @@ describe.each(Object.entries(cases))("%s", (name, { make, secret, other, sign, s
 test("ids come from what is signed: the event's own, or the body", async () => {
   const id = (profile: WebhookProfile, signed: Signed): Promise<string> =>
     verdict(profile, requestOf(signed));
-  expect(await id(stripe({ secrets: "s" }), signStripe("s", at, body))).toBe("evt_1");
-  expect(await id(slack({ secrets: "s" }), signSlack("s", at, body))).toBe("Ev1");
+  expect(
+    await id(stripe({ secrets: "a secret of webhooks" }), signStripe("a secret of webhooks", at, body)),
+  ).toBe("evt_1");
+  expect(
+    await id(slack({ secrets: "a secret of webhooks" }), signSlack("a secret of webhooks", at, body)),
+  ).toBe("Ev1");
   for (const odd of ["[]", "null", '{"id":7}', '{"id":""}', '{"__proto__":{"id":"x"}}', "not json"])
-    expect(await id(stripe({ secrets: "s" }), signStripe("s", at, odd)), odd).toMatch(/^sha256-/);
+    expect(
+      await id(stripe({ secrets: "a secret of webhooks" }), signStripe("a secret of webhooks", at, odd)),
+      odd,
+    ).toMatch(/^sha256-/);
 });
 
 test("a signed time that is given twice is invalid, in either order and also when both are equal", async () => {
-  const { headers } = signStripe("s", at, body);
+  const { headers } = signStripe("a secret of webhooks", at, body);
   const value = headers["stripe-signature"] as string;
   for (const twice of [`t=${at},${value}`, `t=1,${value}`, `${value},t=1`])
     expect(
-      await verdict(stripe({ secrets: "s" }), requestOf({ body, headers }, { "stripe-signature": twice })),
+      await verdict(
+        stripe({ secrets: "a secret of webhooks" }),
+        requestOf({ body, headers }, { "stripe-signature": twice }),
+      ),
       twice,
     ).toBe("bad-signature");
 });
@@ -293,7 +312,7 @@ test("Svix's own headers are taken where that is asked for, and the two are not 
 test("options that make no sense are refused when the program starts", () => {
   expect(() => standardWebhooks({ secrets: "whsec_not base64" })).toThrow(/base64/);
   expect(() => standardWebhooks({ secrets: "whsec_" })).toThrow(/base64/);
-  expect(() => github({ secrets: "s", name: "../x" })).toThrow(/name/);
+  expect(() => github({ secrets: "a secret of webhooks", name: "../x" })).toThrow(/name/);
   for (const toleranceSeconds of [0, -1, Number.NaN, 1e9])
-    expect(() => stripe({ secrets: "s", toleranceSeconds })).toThrow(/tolerance/);
+    expect(() => stripe({ secrets: "a secret of webhooks", toleranceSeconds })).toThrow(/tolerance/);
 });

@@ -62,21 +62,21 @@ const senders: Record<
     unsigned: { "user-agent": "other", "x-request-id": "2" },
   },
   github: {
-    profile: github({ secrets: "s" }),
-    signed: signGithub("s", body),
-    resent: signGithub("s", body),
+    profile: github({ secrets: "a secret of webhooks" }),
+    signed: signGithub("a secret of webhooks", body),
+    resent: signGithub("a secret of webhooks", body),
     unsigned: { "x-github-delivery": "00000000-0000-0000-0000-000000000000", "x-github-event": "other" },
   },
   stripe: {
-    profile: stripe({ secrets: "s" }),
-    signed: signStripe("s", at, body),
-    resent: signStripe("s", at + 200, body.replace('"n":1', '"n":1,"pending_webhooks":2')),
+    profile: stripe({ secrets: "a secret of webhooks" }),
+    signed: signStripe("a secret of webhooks", at, body),
+    resent: signStripe("a secret of webhooks", at + 200, body.replace('"n":1', '"n":1,"pending_webhooks":2')),
     unsigned: { "user-agent": "other" },
   },
   slack: {
-    profile: slack({ secrets: "s" }),
-    signed: signSlack("s", at, body),
-    resent: signSlack("s", at + 200, body),
+    profile: slack({ secrets: "a secret of webhooks" }),
+    signed: signSlack("a secret of webhooks", at, body),
+    resent: signSlack("a secret of webhooks", at + 200, body),
     unsigned: { "x-slack-retry-num": "1", "x-slack-retry-reason": "http_timeout" },
   },
 };
@@ -171,15 +171,15 @@ test("run ids of two senders, and of two messages, are never the same", async ()
   ]);
   expect(new Set(ids).size).toBe(ids.length);
   expect(await webhookRunId("github", "x")).toBe(ids[0]);
-  const profile = github({ secrets: "s", name: "repo-a" });
-  const event = await verifyWebhook(requestOf(signGithub("s", body)), { profile });
+  const profile = github({ secrets: "a secret of webhooks", name: "repo-a" });
+  const event = await verifyWebhook(requestOf(signGithub("a secret of webhooks", body)), { profile });
   expect(event.runId).toBe(await webhookRunId("repo-a", event.id));
   for (const id of ids) expect(id).toMatch(/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/);
 });
 
 test("a webhook answers what its handle gives, and 500 when it throws", async () => {
   const errors: unknown[] = [];
-  const profile = github({ secrets: "s" });
+  const profile = github({ secrets: "a secret of webhooks" });
   const answers: (() => unknown)[] = [
     () => undefined,
     () => ({ runId: "r", when: new Date(0) }),
@@ -189,7 +189,7 @@ test("a webhook answers what its handle gives, and 500 when it throws", async ()
   const seen = [];
   for (const answer of answers) {
     const hook = webhook({ profile, onError: (error) => errors.push(error) }, answer);
-    const response = await hook(requestOf(signGithub("s", body)));
+    const response = await hook(requestOf(signGithub("a secret of webhooks", body)));
     seen.push([response.status, await response.text()]);
   }
   expect(seen).toEqual([
@@ -202,12 +202,12 @@ test("a webhook answers what its handle gives, and 500 when it throws", async ()
 });
 
 test("a body that holds is still parsed within limits", async () => {
-  const profile = github({ secrets: "s" });
+  const profile = github({ secrets: "a secret of webhooks" });
   const hook = webhook({ profile }, (event) => event.json());
   for (const [text, status] of [
     ["[".repeat(100_000), 400],
     ["{not json", 400],
     ['{"a":1}', 202],
   ] as const)
-    expect((await hook(requestOf(signGithub("s", text)))).status).toBe(status);
+    expect((await hook(requestOf(signGithub("a secret of webhooks", text)))).status).toBe(status);
 });

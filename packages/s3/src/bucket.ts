@@ -90,9 +90,11 @@ class S3Bucket implements Bucket {
     if (!done || reply.text.includes("NoSuchBucket")) throw this.#refusal("deleted", key, reply);
   }
 
-  #ask(asked: Asked): Promise<Reply> {
+  async #ask(asked: Asked): Promise<Reply> {
     const { key } = asked;
-    return this.#requests.ask(key === undefined ? asked : { ...asked, key: this.#prefix + key });
+    if (key === undefined) return this.#requests.ask(asked);
+    assertKey(key, this.#prefix + key);
+    return this.#requests.ask({ ...asked, key: this.#prefix + key });
   }
 
   #refusal(what: string, key: string, { status, text }: Reply): DurableError {
@@ -101,10 +103,20 @@ class S3Bucket implements Bucket {
     const said = [status, code, message].filter((part) => part !== "").join(" ");
     return new DurableError(
       codeOf(status, code),
-      `${key} in bucket ${this.#bucket} could not be ${what}: the store replied ${said}.`,
+      `${key} in bucket ${this.#bucket} could not be ${what}: the store replied ${this.#requests.hush(said)}.`,
       { details: { status, code } },
     );
   }
+}
+
+/** A URL is normalized before it is sent: dot segments would lead to another key, or to another bucket. */
+function assertKey(key: string, whole: string): void {
+  const dots = whole.split("/").some((name) => name === "." || name === "..");
+  if (!dots && !key.split("/").includes("")) return;
+  throw new DurableError(
+    "invalid-name",
+    `${JSON.stringify(whole.slice(0, 200))} is not a valid key of a bucket. Use names separated by "/", none of them empty, "." or "..".`,
+  );
 }
 
 function codeOf(status: number, said: string): ErrorCode {

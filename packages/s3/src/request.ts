@@ -33,6 +33,7 @@ const fromUtf8 = new TextDecoder("utf-8", { ignoreBOM: true });
 
 const mostAttempts = 3;
 const firstWaitMs = 50;
+const deepestCause = 16;
 
 export class Requests {
   readonly #options: S3Options;
@@ -45,8 +46,17 @@ export class Requests {
     const endpoint = options.endpoint ?? `https://s3.${region}.amazonaws.com`;
     this.#options = options;
     this.#host = hostOf(endpoint);
-    this.#base = `${endpoint.replace(/\/+$/, "")}/${encode(bucket)}`;
+    this.#base = `${withoutSlashes(endpoint)}/${encode(bucketName(bucket))}`;
     this.#signer = new Signer(options, { region, service: "s3" });
+  }
+
+  /** Without the credentials: a store, a proxy or a `fetch` of the caller may repeat what it was sent. */
+  hush(text: string): string {
+    const { accessKeyId, secretAccessKey, sessionToken } = this.#options;
+    let hushed = text;
+    for (const hidden of [secretAccessKey, sessionToken, accessKeyId])
+      if (hidden) hushed = hushed.replaceAll(hidden, "[hidden]");
+    return hushed;
   }
 
   async ask(asked: Asked): Promise<Reply> {
@@ -70,7 +80,7 @@ export class Requests {
             attempt,
           );
         if (attempt >= mostAttempts) {
-          const what = `the connection to ${this.#host} failed ${attempt} times (${describeCause(error)})`;
+          const what = `the connection to ${this.#host} failed ${attempt} times (${this.hush(describeCause(error))})`;
           throw this.#unanswered(asked, what, error, attempt);
         }
       }
@@ -102,6 +112,17 @@ export class Requests {
     };
   }
 
+  #repeatsCredentials(cause: unknown): boolean {
+    const texts: string[] = [];
+    let at = cause;
+    // The chain may be a ring.
+    for (let depth = 0; depth < deepestCause && at instanceof Error; depth++, at = at.cause) {
+      texts.push(at.message, at.stack ?? "");
+      for (const value of Object.values(at)) if (typeof value === "string") texts.push(value);
+    }
+    return texts.some((text) => this.hush(text) !== text);
+  }
+
   #unanswered({ method, key, query }: Asked, what: string, cause: unknown, attempts: number): DurableError {
     const [verb, done] = wordsOf[method];
     const asked = key === undefined ? `list ${query?.["prefix"] ?? ""}` : `${verb} ${key}`;
@@ -109,7 +130,8 @@ export class Requests {
     return new DurableError(
       "storage-busy",
       `Could not ${asked.trim()} in bucket ${this.#options.bucket}: ${what}.${doubt} Try again later. If this persists, check the endpoint and the network.`,
-      { cause, details: { attempts } },
+      // An uncaught error is printed with its causes.
+      { ...(this.#repeatsCredentials(cause) ? {} : { cause }), details: { attempts } },
     );
   }
 }
@@ -117,10 +139,34 @@ export class Requests {
 /** What a request does, and what may have happened when no answer came. */
 const wordsOf = { GET: ["read", ""], PUT: ["write", "written"], DELETE: ["delete", "deleted"] } as const;
 
-/** Host and port of an endpoint. With a password in it, `fetch` would refuse it, and repeat it in its message. */
+/** A URL is normalized, so a dot segment in a name would lead to another bucket. */
+function bucketName(name: unknown): string {
+  if (typeof name === "string" && !["", ".", ".."].includes(name) && !name.includes("/")) return name;
+  throw new DurableError(
+    "invalid-options",
+    "The bucket of s3Bucket is not the name of a bucket. Use the name alone, without the address.",
+  );
+}
+
+/** Not a regular expression, which would take a time that grows with the square of the slashes. */
+function withoutSlashes(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "/") end -= 1;
+  return text.slice(0, end);
+}
+
+/**
+ * Host and port of an endpoint. With a password in it, `fetch` would refuse it, and repeat it in its message.
+ * Some stores hand out URLs with a key in the query, which would end up in the middle of the address.
+ */
 function hostOf(endpoint: string): string {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : null;
   const web = url?.protocol === "http:" || url?.protocol === "https:";
+  if (url !== null && web && /[?#]/.test(endpoint))
+    throw new DurableError(
+      "invalid-options",
+      `The endpoint of s3Bucket has a query or a fragment in its URL (host ${url.host}). Use the address alone, such as https://s3.example.com:9000.`,
+    );
   if (url !== null && web && url.username === "" && url.password === "") return url.host;
   throw new DurableError(
     "invalid-options",

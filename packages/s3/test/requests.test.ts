@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { DurableError, RemoteStorage, systemWorld } from "@durable/core";
 import { AwsV4Signer } from "aws4fetch";
 import { describe, expect, test } from "vitest";
@@ -74,6 +75,53 @@ describe("what a store answers is read as it means it", () => {
       .catch((reason) => reason);
     expect(String(thrown)).toMatch(/a\/b in bucket journal .* 403 AccessDenied said the store/);
     expect(String(thrown)).not.toContain(credentials.secretAccessKey);
+  });
+
+  test("a key with dot segments or an empty name reaches no other bucket: it is refused, and nothing is sent", async () => {
+    const { bucket, sent } = scripted(written);
+    for (const key of ["", ".", "..", "../other-bucket/x", "a/../../b", "a/.", "a/./b", "a//b", "a/", "/a"]) {
+      expect(await codeOf(bucket.create(key, "")), key).toBe("invalid-name");
+      expect(await codeOf(bucket.put(key, "")), key).toBe("invalid-name");
+      expect(await codeOf(bucket.get(key)), key).toBe("invalid-name");
+      expect(await codeOf(bucket.delete([key])), key).toBe("invalid-name");
+    }
+    expect(sent).toEqual([]);
+    await bucket.put("a/..b/c.", "");
+    expect(sent[0]?.url).toBe("https://s3.us-east-1.amazonaws.com/journal/a/..b/c.");
+    const above = s3Bucket({
+      ...credentials,
+      bucket: "journal",
+      prefix: "../",
+      fetch: async () => written(),
+    });
+    expect(await codeOf(above.get("other-bucket/x"))).toBe("invalid-name");
+    for (const name of ["", ".", "..", "a/b"])
+      expect(() => s3Bucket({ ...credentials, bucket: name }), name).toThrow(/name of a bucket/);
+  });
+
+  test("a store or a proxy that repeats the credentials does not bring them into an error", async () => {
+    const { accessKeyId, secretAccessKey } = credentials;
+    const sessionToken = "a token of a session";
+    const echo = `${accessKeyId} ${secretAccessKey} ${sessionToken}`;
+    const open = (send: () => Promise<Response>) =>
+      s3Bucket({ ...credentials, sessionToken, bucket: "journal", fetch: send });
+    const told = open(async () => new Response(`<Error><Message>${echo}</Message></Error>`, { status: 403 }));
+    const broken = open(() =>
+      Promise.reject(new TypeError(`no route for ${echo}`, { cause: new Error(echo) })),
+    );
+    for (const bucket of [told, broken]) {
+      const thrown = inspect(await bucket.get("a").catch((reason: unknown) => reason), { depth: 10 });
+      expect(thrown).toContain("[hidden]");
+      for (const hidden of [accessKeyId, secretAccessKey, sessionToken]) expect(thrown).not.toContain(hidden);
+    }
+  });
+
+  test("an endpoint with a key in its query is refused at once, and not repeated", () => {
+    for (const endpoint of ["https://s3.example.com/?sig=hush", "https://s3.example.com#hush"]) {
+      const make = (): unknown => s3Bucket({ ...credentials, bucket: "journal", endpoint });
+      expect(make).toThrow(/has a query or a fragment/);
+      expect(make).not.toThrow(/hush/);
+    }
   });
 
   test("a write is sent again with the same bytes until the store says something", async () => {

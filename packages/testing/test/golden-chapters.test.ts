@@ -15,7 +15,7 @@ const diary = durable("diary", async (ctx, day: number) => {
   return [day, page.length, told];
 });
 
-const cipher = aesGcm({ current: "one", keys: { one: new Uint8Array(32).fill(3) } });
+const cipher = aesGcm({ current: "one", keys: { one: Uint8Array.from({ length: 32 }, (_, at) => at + 3) } });
 
 function lab(encryption?: Cipher) {
   const world = virtualWorld();

@@ -191,7 +191,10 @@ describe("H54 values outside of the batches", () => {
   });
 
   test("H68 an encrypted run is recorded and replayed with its key, and stays encrypted in the file", async () => {
-    const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(9) } });
+    const encryption = aesGcm({
+      current: "k",
+      keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 9) },
+    });
     const at = { ...lab(), encryption };
     const parked = await at.world.run(large.with(at).run("tides", { id: "a-1" }));
     await expect(recordGolden(at.storage, "a-1")).rejects.toMatchObject({ code: "no-key" });

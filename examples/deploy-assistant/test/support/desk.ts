@@ -11,6 +11,7 @@ import { readReleases } from "../../src/catalogue.ts";
 import { bundleFolder } from "../../src/config.ts";
 import { Site } from "../../src/deployment.ts";
 import type { Mailer, Message, Sent } from "../../src/mailer.ts";
+import type { People } from "../../src/people.ts";
 import { scriptFor } from "../../src/script.ts";
 import { createWebhook } from "../../src/webhook.ts";
 
@@ -22,6 +23,8 @@ export interface Given {
   readonly storage?: Storage;
   readonly world?: World;
   readonly secrets?: readonly string[];
+  readonly people?: People;
+  readonly senderLimit?: number;
   /** Called when a mail has gone out, before that is recorded. */
   readonly onMail?: (message: Message) => unknown;
 }
@@ -56,13 +59,16 @@ export class Desk {
       site: this.site,
       releases,
       timeout: "3 days",
+      ...(given.people && { people: given.people }),
       ...given.parts,
     });
     const world = given.world === undefined ? {} : { world: given.world };
     const secret = "only for these tests, 32 characters";
     this.app = createApp({ storage: this.storage, secret, workflows: [assistant], ...world });
     const onError = (error: unknown): unknown => this.errors.push(error);
-    this.handler = createWebhook({ app: this.app, own, secrets: given.secrets ?? [], onError });
+    const { secrets = [], people, senderLimit } = given;
+    const rules = { ...(people && { people }), ...(senderLimit && { senderLimit }) };
+    this.handler = createWebhook({ app: this.app, own, secrets, onError, ...rules });
   }
 
   #mailer({ onMail }: Given): Mailer {

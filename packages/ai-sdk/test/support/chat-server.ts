@@ -35,7 +35,7 @@ function chatApp({ storage, provider, ran }: Pick<ChatServerParts, "storage" | "
     await chatStream(ctx, result.toUIMessageStream());
     return result.text;
   });
-  return createApp({ storage, secret: "s", workflows: [answer] });
+  return createApp({ storage, secret: "a secret for tests, of no worth", workflows: [answer] });
 }
 
 export async function chatServer(parts: ChatServerParts) {

@@ -9,6 +9,7 @@ import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
+import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
@@ -20,7 +21,10 @@ export { guard } from "#default-storage";
 export interface HostOptions {
   /** Where journals are kept. On Node, Bun and Deno a SQLite file at `.durable/journal.db` by default. */
   readonly storage?: Storage | undefined;
-  /** Signs resume tokens. SQLite creates one beside its file by default; other storages need one. */
+  /**
+   * Signs resume tokens. SQLite creates one beside its file by default; other storages need one. The secret
+   * that signs has at least 16 characters.
+   */
   readonly secret?: Secret | undefined;
   /** Encrypts what runs record: `aesGcm({ current, keys })` of @durable/core/encryption. Off by default. */
   readonly encryption?: Cipher | undefined;
@@ -75,7 +79,7 @@ export class Host {
     this.lingerMs = toMs(options.linger ?? 5_000, "linger");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
     // An invalid secret fails when the program starts, not when the first run suspends.
-    if (options.secret !== undefined) this.#keyring = Promise.resolve(keyring(options.secret));
+    if (options.secret !== undefined) this.#keyring = Promise.resolve(ringOf(options.secret));
   }
 
   /** One piece of work on a run at a time, so that many in this process do not contend for the next position. */
@@ -110,7 +114,7 @@ export class Host {
   /** The keyring, or the error that asks for a secret. It is not thrown here, because runs that never suspend need none. */
   keyring(): Promise<Keyring | DurableError> {
     this.#keyring ??= this.storage().then(async (storage) =>
-      storage.secret === undefined ? noSecret() : keyring(await storage.secret()),
+      storage.secret === undefined ? noSecret() : ringOf(await storage.secret()),
     );
     return this.#keyring;
   }
@@ -144,6 +148,14 @@ export class Host {
     });
     this.#options.waitUntil?.(reported);
   }
+}
+
+/** A secret that signs must be hard to guess; one that only verifies may be older than this rule. */
+function ringOf(secret: Secret): Keyring {
+  const ring = keyring(secret);
+  if (isWeak(typeof secret === "string" ? secret : (secret.keys[secret.current] as string)))
+    throw new DurableError("invalid-options", `\`secret\` is too short or too regular. ${keyRecipe}`);
+  return ring;
 }
 
 function noSecret(): DurableError {

@@ -181,7 +181,10 @@ describe("H71 bytes of 32 MiB are kept", () => {
     return [whole.length, Buffer.compare(whole, bytes(valueBytes)), mixed.part.length, mixed.text, over];
   });
   const expected = [valueBytes, 0, valueBytes - 20, "x", { code: "too-large" }];
-  const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(3) } });
+  const encryption = aesGcm({
+    current: "k",
+    keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 3) },
+  });
 
   test.each<[string, () => Lab & { readonly encryption?: typeof encryption }]>([
     ["in memory", lab],

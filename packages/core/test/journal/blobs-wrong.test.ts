@@ -135,7 +135,11 @@ describe("H51 hostile blobs", () => {
   /** A run whose output is the given text, with these blobs. */
   async function outputWith(value: string, bodies: readonly string[]): Promise<unknown> {
     const storage = new MemoryStorage();
-    const app = createApp({ storage, secret: "s".repeat(32), workflows: [durable("w", () => 1)] });
+    const app = createApp({
+      storage,
+      secret: "a secret for tests, of no worth",
+      workflows: [durable("w", () => 1)],
+    });
     await app.start("w", undefined, { id: "r" }).then((run) => run.result());
     const [head] = (await storage.list()).runs;
     const { batches } = await storage.read(head!.locator);
@@ -152,7 +156,11 @@ describe("H51 hostile blobs", () => {
         head: head!,
         ...(position === 0 ? {} : { blobs }),
       });
-    const reader = createApp({ storage: other, secret: "s".repeat(32), workflows: [durable("w", () => 1)] });
+    const reader = createApp({
+      storage: other,
+      secret: "a secret for tests, of no worth",
+      workflows: [durable("w", () => 1)],
+    });
     return reader
       .get("r")
       .outcome()

@@ -71,7 +71,12 @@ describe("H67 a canary secret", () => {
       if (answer.ok) throw new Error(`the end, with ${canary}`, { cause: failed });
       return [used, chunks, below];
     });
-    const app = createApp({ workflows: [flow, child], storage, world, secret: "for tests" });
+    const app = createApp({
+      workflows: [flow, child],
+      storage,
+      world,
+      secret: "a secret for tests, of no worth",
+    });
     const run = await app.start("leaky", { plain: canary, kept: key }, { id: "r" });
     const suspended = await caught(run.result());
     const waiting = (suspended as DurableError).details["waiting"] as { token: string }[];

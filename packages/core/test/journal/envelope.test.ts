@@ -10,7 +10,7 @@ import { unchained } from "./support/sealed-lab.ts";
 type Entry = { kind: string; key?: string; [field: string]: unknown };
 type Batch = { entries: Entry[] };
 
-const keys = { current: "k", keys: { k: new Uint8Array(32).fill(3) } };
+const keys = { current: "k", keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 3) } };
 const encryption = unchained(aesGcm(keys));
 const words = (n: number): string => `top secret ${n} `;
 

@@ -21,7 +21,7 @@ test.each(["sqlite", "folder"])(
     const [old, now] = [past, present].map((build, n) =>
       build.core.createApp({
         storage: storages[n],
-        secret: "any",
+        secret: "any secret, of no worth",
         workflows: [tallyOf(build.core, () => {})],
       }),
     );

@@ -110,7 +110,10 @@ describe("H54 the format of a batch", () => {
   });
 
   test("is 3 for all that is sealed, and 2 for a journal without a workflow", async () => {
-    const encryption = aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(7) } });
+    const encryption = aesGcm({
+      current: "k",
+      keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 7) },
+    });
     const sealed = lines(await written("plain", { encryption }));
     expect(sealed.filter((line) => !line.startsWith("3 "))).toEqual([]);
     const world = virtualWorld();

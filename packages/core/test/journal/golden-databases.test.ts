@@ -75,7 +75,7 @@ describe.each(databases)("H54 a file as $name", ({ name, version, added }) => {
     const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
     const pages = Array.from({ length: 40 }, (_, n) => `page ${n} `.repeat(400));
     const book = durable("book", (ctx) => ctx.step("write", () => pages));
-    const host = { storage, world, secret: "any" };
+    const host = { storage, world, secret: "any secret, of no worth" };
     await world.run(book.with(host).run(undefined, { id: "book" }));
     const { locator } = (await storage.list({ workflow: "book" })).runs[0]!;
     expect(Object.keys((await storage.read(locator)).blobs ?? {}).length).toBeGreaterThan(1);
@@ -87,7 +87,7 @@ describe.each(databases)("H54 a file as $name", ({ name, version, added }) => {
   test("takes an answer to a run that was parked in it, and the run ends", async () => {
     const storage = opened();
     const world = virtualWorld({ start: Date.UTC(2026, 5, 1) });
-    const app = createApp({ storage, world, secret: "any", workflows: goldenFlows });
+    const app = createApp({ storage, world, secret: "any secret, of no worth", workflows: goldenFlows });
     const parked = await app.get("sqlite-parked").outcome();
     const token = parked.status === "suspended" ? parked.waiting[0]!.token : "";
     expect(await world.run(app.resume(token, 42))).toMatchObject({

@@ -138,7 +138,12 @@ describe("H54 journals of every format", () => {
     for (const [cipher, verdict] of [
       [{}, "no-key"],
       [
-        { encryption: aesGcm({ current: "golden", keys: { golden: new Uint8Array(32).fill(1) } }) },
+        {
+          encryption: aesGcm({
+            current: "golden",
+            keys: { golden: Uint8Array.from({ length: 32 }, (_, at) => at + 1) },
+          }),
+        },
         "tampered",
       ],
     ] as const) {

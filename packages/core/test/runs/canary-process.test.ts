@@ -21,7 +21,10 @@ function lifeOf(how: "told" | "killed" | "crashed", path: string) {
 
 /** Files by name, as they lie there. */
 function filesIn(folder: string): Map<string, Buffer> {
-  return new Map(readdirSync(folder).map((name) => [name, readFileSync(join(folder, name))]));
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return new Map(files.map(({ parentPath, name }) => [name, readFileSync(join(parentPath, name))]));
 }
 
 describe("H67 a process that puts a secret everywhere", () => {

@@ -37,7 +37,14 @@ const before = ["one 1, two 1", "one 2, two 2"];
 describe.each([false, true])("a fork of a run in its third chapter (sealed: %s)", (sealed) => {
   const place = (): Lab => ({
     ...lab(),
-    ...(sealed ? { encryption: aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(3) } }) } : {}),
+    ...(sealed
+      ? {
+          encryption: aesGcm({
+            current: "k",
+            keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 3) },
+          }),
+        }
+      : {}),
   });
 
   test("goes back within that chapter, and keeps its state", async () => {

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { lab, outputOf, tokenOf } from "../support/behaviour-lab.ts";
 
 describe("encrypted", () => {
-  const keys = { current: "k1", keys: { k1: new Uint8Array(32).fill(7) } };
+  const keys = { current: "k1", keys: { k1: Uint8Array.from({ length: 32 }, (_, at) => at + 7) } };
 
   test("chapters are sealed, read back, and bound to their place", async () => {
     const on = { ...lab(), encryption: aesGcm(keys) };
@@ -53,7 +53,14 @@ describe("large values", () => {
     async (sealed) => {
       const on = {
         ...lab(),
-        ...(sealed ? { encryption: aesGcm({ current: "k", keys: { k: new Uint8Array(32).fill(1) } }) } : {}),
+        ...(sealed
+          ? {
+              encryption: aesGcm({
+                current: "k",
+                keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 1) },
+              }),
+            }
+          : {}),
       };
       let outcome = await on.world.run(growing.with(on).run({ n: 1, parts: [] }, { id: "r" }));
       for (let n = 1; n <= 4; n++) {

@@ -155,7 +155,7 @@ describe("a parked run that stays warm", () => {
     expect(await bound.resume(token(two), "a")).toEqual({ status: "unknown" });
     const forged = token(three).slice(0, -1) + (token(three).endsWith("a") ? "b" : "a");
     expect((await bound.resume(forged, "a")).status).toBe("unknown");
-    const bad = flow.with({ storage, secret: "another" });
+    const bad = flow.with({ storage, secret: "another secret for tests" });
     expect((await bad.resume(token(three), "a")).status).toBe("unknown");
     expect(seen.passes).toBe(3);
     await bound.resume(token(three), "a");

@@ -98,7 +98,10 @@ describe("a journal and the rest of the library", () => {
   test("encryption seals its records; without the key, or with another, they are not read", async () => {
     // Web Crypto works in real time.
     const on = { ...lab(), world: systemWorld };
-    const keys = { k: btoa("k".repeat(32)), other: btoa("o".repeat(32)) };
+    const keys = {
+      k: btoa("one of 32 bytes, for tests alone"),
+      other: btoa("another of 32 bytes, for a test."),
+    };
     const encryption = aesGcm({ current: "k", keys });
     const journal = await openJournal(on, { encryption });
     await journal.record("ask", () => ({ text: "my card is 4711", long: "lorem 4711 ".repeat(2_000) }));

@@ -9,7 +9,7 @@ import { createHandler, type Handler } from "@durable/http";
 import { type Random, seeded } from "@durable/testing";
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
-const retired = "a retired key";
+const retired = "a key that was retired";
 const inUse = { b: "the key before this one, still accepted", c: "the key that signs now, 32 letters" };
 const rings = {
   past: { current: "a", keys: { a: retired, ...inUse } },
@@ -222,7 +222,7 @@ export async function rotate(count: number): Promise<Rotated> {
   const keys = {
     a: "the first key, of 32 characters or so",
     b: "the second key, of as many",
-    c: "and a third key",
+    c: "and a third key, as long",
   };
   const appWith = (current: "a" | "b" | "c", ring: Partial<typeof keys>): App =>
     createApp({

@@ -13,7 +13,7 @@ const onError = (error: unknown): void => {
 };
 const limits = { readMs: 1_000, bytes: 16 * 1024 };
 const api = createHandler(app, { authorize: () => true, limits, onError });
-const hook = webhook({ profile: github({ secrets: "s" }), limits, onError }, () => {});
+const hook = webhook({ profile: github({ secrets: "a secret of webhooks" }), limits, onError }, () => {});
 const server = await serve(
   (request) => (new URL(request.url).pathname === "/hook" ? hook(request) : api(request)),
   { onError, requestMs: 2_000 },

@@ -228,7 +228,7 @@ export class Cluster {
 
   #secret(): Secret {
     const first = "the first secret of a simulation";
-    return this.rotated ? { current: "b", keys: { a: first, b: "another secret" } } : first;
+    return this.rotated ? { current: "b", keys: { a: first, b: "another secret of the cluster" } } : first;
   }
 
   #workflow(program: Program, life: ProcessLife): Workflow<unknown, unknown> {

@@ -2,6 +2,7 @@
 
 import { fromBase64 } from "../../values/base64.ts";
 import { DurableError } from "../../values/errors.ts";
+import { isWeak, keyRecipe } from "../../values/strength.ts";
 import { toBase64Url } from "./base64url.ts";
 
 /** The keys of `aesGcm`. */
@@ -10,7 +11,7 @@ export interface AesGcmOptions {
   readonly current: string;
   /**
    * Keys of 32 bytes, as bytes or as base64 text, by ids of 1 to 32 letters, digits, "_" and "-". All of them
-   * decrypt: keep a retired key here as long as anything it encrypted is kept.
+   * decrypt: keep a retired key here as long as anything it encrypted is kept. The current one must be random.
    */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /** True to read journals from before encryption was on. Remove it when they are gone. */
@@ -29,7 +30,6 @@ export interface MasterKeys {
 }
 
 const keyBytes = 32;
-const recipe = "Make a key with `openssl rand -base64 32`.";
 
 export function isKeyId(id: unknown): id is string {
   return typeof id === "string" && /^[\w-]{1,32}$/.test(id);
@@ -38,7 +38,7 @@ export function isKeyId(id: unknown): id is string {
 export function masterKeys(options: AesGcmOptions): MasterKeys {
   const { current, keys: given } = (options ?? {}) as Partial<AesGcmOptions>;
   const entries = Object.entries(given ?? {});
-  if (entries.length === 0) throw bad(`got no keys. ${recipe}`);
+  if (entries.length === 0) throw bad(`got no keys. ${keyRecipe}`);
   if (!entries.every(([id]) => isKeyId(id)))
     throw bad('got an invalid key id. Use 1 to 32 letters, digits, "_" and "-".');
   const keys = new Map<string, string>();
@@ -46,7 +46,11 @@ export function masterKeys(options: AesGcmOptions): MasterKeys {
     const bytes = key instanceof Uint8Array ? key : fromText(key);
     if (bytes?.length !== keyBytes)
       throw bad(
-        `got an invalid key "${id}". A key has ${keyBytes} bytes, as bytes or as base64 text. ${recipe}`,
+        `got an invalid key "${id}". A key has ${keyBytes} bytes, as bytes or as base64 text. ${keyRecipe}`,
+      );
+    if (id === current && isWeak(bytes))
+      throw bad(
+        `got the key "${id}" as \`current\`, which is too regular: it can be guessed. ${keyRecipe} The old key still decrypts if it stays in \`keys\`.`,
       );
     keys.set(id, toBase64Url(bytes));
   }

@@ -1,16 +1,21 @@
 /**
  * A bucket in a folder, one file per object: for tests, and to try on one machine what will run on an object store.
  * Several processes may share it. It relies on an atomic `link`, so check that before you use a network file system.
+ *
+ * folder.1. Files and folders are readable only by their owner, from the moment they exist.
+ * folder.2. Two keys never share a file, and no key leads out of the folder: names that would are refused.
  */
 
 import { randomUUID } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { link, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { DurableError, describeError } from "../../values/errors.ts";
+import { DurableError, describeError, show } from "../../values/errors.ts";
 import type { Bucket, BucketPage, BucketQuery } from "../../ports/bucket.ts";
 
 const pageSize = 1_000;
+/** Given when they are created, so that a umask can only take rights away. */
+const [fileMode, folderMode] = [0o600, 0o700];
 /** `nameOf` never returns a dot, so these names cannot collide with folders or with objects. */
 const suffix = ".txt";
 const underWay = ".writing";
@@ -47,7 +52,7 @@ export class FolderBucket implements Bucket {
   }
 
   create(key: string, text: string): Promise<boolean> {
-    return this.#write(text, this.#fileOf(key), async (written, file) => {
+    return this.#write(text, key, async (written, file) => {
       try {
         await link(written, file);
         return true;
@@ -59,7 +64,7 @@ export class FolderBucket implements Bucket {
   }
 
   put(key: string, text: string): Promise<void> {
-    return this.#write(text, this.#fileOf(key), (written, file) => rename(written, file));
+    return this.#write(text, key, (written, file) => rename(written, file));
   }
 
   delete(keys: readonly string[]): Promise<void> {
@@ -71,7 +76,8 @@ export class FolderBucket implements Bucket {
   list({ prefix, after = "", limit = pageSize }: BucketQuery): Promise<BucketPage> {
     return this.#do(async () => {
       const folder = prefix.slice(0, prefix.lastIndexOf("/") + 1);
-      const all = await keysIn(join(this.path, ...folder.split("/").slice(0, -1).map(nameOf)), folder);
+      const parts = folder === "" ? [] : partsOf(folder.slice(0, -1));
+      const all = await keysIn(join(this.path, ...parts), folder);
       const found = all.filter((key) => key.startsWith(prefix) && key > after).toSorted(byCharacters);
       const keys = found.slice(0, Math.min(limit, pageSize));
       return { keys, more: keys.length < found.length };
@@ -79,17 +85,18 @@ export class FolderBucket implements Bucket {
   }
 
   #fileOf(key: string): string {
-    return join(this.path, ...key.split("/").map(nameOf)) + suffix;
+    return join(this.path, ...partsOf(key)) + suffix;
   }
 
   /** The text is complete and on disk before the file gets its name; the name is on disk before the call returns. */
-  #write<T>(text: string, file: string, name: (written: string, file: string) => Promise<T>): Promise<T> {
+  #write<T>(text: string, key: string, name: (written: string, file: string) => Promise<T>): Promise<T> {
     return this.#do(async () => {
+      const file = this.#fileOf(key);
       const folder = dirname(file);
-      await mkdir(folder, { recursive: true });
+      await mkdir(folder, { recursive: true, mode: folderMode });
       const written = join(folder, `${underWay}-${randomUUID()}`);
       try {
-        const handle = await open(written, "wx");
+        const handle = await open(written, "wx", fileMode);
         try {
           await handle.writeFile(text);
           if (this.#sync) await handle.sync();
@@ -109,6 +116,7 @@ export class FolderBucket implements Bucket {
     try {
       return await work();
     } catch (error) {
+      if (DurableError.is(error)) throw error;
       const code = codes[codeOf(error)] ?? "storage-failed";
       const message = `Cannot use the folder "${this.path}" (${describeError(error)}). ${advice[code]}`;
       throw new DurableError(code, message, { cause: error });
@@ -140,6 +148,16 @@ function codeOf(error: unknown): string {
 
 function isMissing(error: unknown): boolean {
   return codeOf(error) === "ENOENT" || codeOf(error) === "ENOTDIR";
+}
+
+/** The names of a key. An empty one would fall together with another key, and dots mean other folders elsewhere. */
+function partsOf(key: string): string[] {
+  const parts = key.split("/");
+  if (!parts.some((part) => part === "" || part === "." || part === "..")) return parts.map(nameOf);
+  throw new DurableError(
+    "invalid-name",
+    `${show(key)} is not a valid key of a bucket. Use names separated by "/", none of them empty, "." or "..".`,
+  );
 }
 
 /** One part of a key as a file name that is valid on every system. */

@@ -1,8 +1,9 @@
 /** `#default-storage` on platforms with files: `journal.db` in `.durable`, or in the folder that `DURABLE_DIR` names. */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Storage } from "../../ports/storage.ts";
+import { folderMode, ignoreInGit, makeFolder } from "./private-files.ts";
 import { named } from "./errors.ts";
 import { SqliteStorage } from "./storage.ts";
 
@@ -20,19 +21,28 @@ export function defaultStorage(): Promise<Storage> {
     const folder = resolve(chosen ?? ".durable");
     const known = opened.get(folder);
     if (known !== undefined && !known.closed) return known;
-    makeFolder(folder, chosen === null);
+    prepareFolder(folder, chosen === null);
     const storage = new SqliteStorage(join(folder, "journal.db"));
     opened.set(folder, storage);
     return storage;
   });
 }
 
-/** Keeps journals and the secret out of version control. An existing folder that the user chose is not changed. */
-function makeFolder(folder: string, ours: boolean): void {
+/**
+ * Keeps journals and the secret out of version control, and away from other users. An existing folder that the user
+ * chose is not changed; a `.durable` that an older version made is closed to others.
+ */
+function prepareFolder(folder: string, ours: boolean): void {
   try {
-    const made = mkdirSync(folder, { recursive: true });
-    if (ours || made !== undefined) writeFileSync(join(folder, ".gitignore"), "*\n", { flag: "wx" });
+    const made = makeFolder(folder);
+    if (made || ours) ignoreInGit(folder);
+    if (!made && ours) closeToOthers(folder);
   } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw named(error, folder);
+    throw named(error, folder);
   }
+}
+
+function closeToOthers(folder: string): void {
+  const { mode, uid } = statSync(folder);
+  if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(folder, folderMode);
 }

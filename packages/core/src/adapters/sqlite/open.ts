@@ -4,12 +4,14 @@
  * open.1. WAL and synchronous=FULL are set and read back; if they do not apply, the file is refused.
  * open.2. While other processes open, migrate or close the file, opening waits, up to a limit.
  * open.3. A refused file is not changed, and not left open.
+ * open.4. A new file is readable only by its owner, and so are its logs: SQLite gives them the mode of the database.
  */
 
-import { mkdirSync, statfsSync, statSync } from "node:fs";
+import { existsSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type * as Sqlite from "node:sqlite";
 import { DurableError, describeError } from "../../values/errors.ts";
+import { createEmpty, makeFolder } from "./private-files.ts";
 import { shortWait } from "./commits.ts";
 import { isBusy, isOwnFault, named } from "./errors.ts";
 import { checkVersion, migrate } from "./schema.ts";
@@ -32,9 +34,10 @@ export function openDatabase(path: string, waitMs: number): Opened {
   for (;;) {
     let database: Sqlite.DatabaseSync | undefined;
     try {
-      mkdirSync(dirname(path), { recursive: true });
+      makeFolder(dirname(path));
       refuseNetwork(path, statfsSync(dirname(path)).type);
       refuseEmptied(path);
+      if (path !== ":memory:" && !existsSync(path)) createEmpty(path);
       database = new DatabaseSync(path);
       prepare(database, path);
       return { database, sql: prepareStatements(database, path) };

@@ -1,27 +1,69 @@
-/** The secret beside the journal: created once, readable only by its owner, the same for every process. */
+/**
+ * The secret beside the journal: created once, readable only by its owner, the same for every process.
+ *
+ * secret.1. In a folder of this library, such as `.durable`, it is `secret`. In any other folder it is
+ *     `.durable/<database>.secret`, which names its database and is ignored by git. A `secret` that is there is used.
+ * secret.2. A file that another user owns or may write to is refused: that user could sign tokens.
+ */
 
 import { randomBytes } from "node:crypto";
-import { closeSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
-import { dirname, join } from "node:path";
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+  type Stats,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { DurableError } from "../../values/errors.ts";
+import { codeOf, draftOf, fileMode, ignoreAll, ignoreInGit, makeFolder } from "./private-files.ts";
+
+/** The name of a folder that holds nothing but files of this library. */
+const own = ".durable";
 
 export function secretBeside(path: string): string {
-  const file = join(dirname(path), "secret");
+  const file = placeOf(path);
   const known = read(file);
   if (known !== null) return known;
-  const draft = `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  const folder = dirname(file);
+  makeFolder(folder);
+  if (basename(folder) === own) ignoreInGit(folder);
+  const draft = draftOf(file);
   try {
     // On disk before it is used, because a secret lost in a power cut would invalidate every token that was sent.
-    synced(openSync(draft, "wx", 0o600), `${randomBytes(32).toString("base64url")}\n`);
+    synced(openSync(draft, "wx", fileMode), `${randomBytes(32).toString("base64url")}\n`);
     // A link is atomic: if several processes create a secret at once, one succeeds, and all read that one.
     linkSync(draft, file);
-    synced(openSync(dirname(file), "r"));
+    synced(openSync(folder, "r"));
   } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
+    if (codeOf(error) !== "EEXIST") throw error;
   } finally {
     rmSync(draft, { force: true });
   }
   return read(file) ?? "";
+}
+
+function placeOf(path: string): string {
+  const folder = dirname(path);
+  const shared = join(folder, "secret");
+  const named = join(folder, own, `${basename(path)}.secret`);
+  if (existsSync(named)) return named;
+  return existsSync(shared) || isOurs(folder) ? shared : named;
+}
+
+/** True for a folder that this library has made for journals: git ignores all of it. */
+function isOurs(folder: string): boolean {
+  if (basename(folder) === own) return true;
+  try {
+    return readFileSync(join(folder, ".gitignore"), "utf8") === ignoreAll;
+  } catch {
+    return false;
+  }
 }
 
 function synced(descriptor: number, text?: string): void {
@@ -34,16 +76,43 @@ function synced(descriptor: number, text?: string): void {
 }
 
 function read(file: string): string | null {
-  let text: string;
+  let descriptor: number;
   try {
-    text = readFileSync(file, "utf8").trim();
+    descriptor = openSync(file, "r");
   } catch (error) {
-    if ((error as { code?: string }).code === "ENOENT") return null;
+    if (codeOf(error) === "ENOENT") return null;
     throw error;
   }
-  if (text !== "") return text;
-  throw new DurableError(
-    "no-secret",
-    `The secret file "${file}" is empty. Restore its content, so that resume tokens stay valid, or delete the file to create a new secret.`,
+  try {
+    // The open file is checked, so that it cannot be exchanged between the check and the reading.
+    refuseForeign(file, fstatSync(descriptor));
+    const text = readFileSync(descriptor, "utf8").trim();
+    if (text !== "") return text;
+  } finally {
+    closeSync(descriptor);
+  }
+  throw refused(
+    file,
+    "is empty. Restore its content, so that resume tokens stay valid, or delete the file to create a new secret.",
   );
+}
+
+/** Root may own it, because root can read and write every file anyway. */
+function refuseForeign(file: string, { uid, mode }: Stats): void {
+  const user = process.getuid?.();
+  if (user === undefined || process.platform === "win32") return;
+  if (uid !== user && uid !== 0)
+    throw refused(
+      file,
+      `belongs to user ${uid}, and this process runs as user ${user}. If you trust its content, change its owner; otherwise delete it.`,
+    );
+  if ((mode & 0o022) !== 0)
+    throw refused(
+      file,
+      `can be written by other users (mode ${(mode & 0o777).toString(8)}). If you trust its content, run chmod 600 on it; otherwise delete it.`,
+    );
+}
+
+function refused(file: string, why: string): DurableError {
+  return new DurableError("no-secret", `The secret file "${file}" ${why}`);
 }

@@ -25,24 +25,28 @@ describe("FolderBucket", () => {
   test("H65 no key leads out of its folder, and no two share a file", async () => {
     const handle = await open();
     const { bucket } = handle;
-    const keys = [
-      "../x",
-      "a/../../x",
-      "..",
-      ".",
-      "a",
-      "a.txt",
-      "a.txt/b",
-      "a/b",
-      "%2E",
-      "con",
-      "a b",
-      "a\\b",
-      "*?<>|:",
-    ];
+    const keys = ["..x/y..", "...", "a", "a.txt", "a.txt/b", "a/b", "%2E", "con", "a b", "a\\b", "*?<>|:"];
     for (const key of keys) expect(await bucket.create(key, key), key).toBe(true);
     for (const key of keys) expect(await bucket.get(key)).toBe(key);
     expect((await bucket.list({ prefix: "" })).keys).toEqual(keys.toSorted((a, b) => (a < b ? -1 : 1)));
+    await handle.close();
+  });
+
+  test("a key with dot segments or an empty name reaches no other file, and is refused", async () => {
+    const handle = await open();
+    const { bucket } = handle;
+    const refused = { code: "invalid-name" };
+    await bucket.create("a", "text");
+    for (const key of ["", "/", "a/", "/a", "a//b", ".", "..", "../x", "a/../../x", "a/.", "./a"]) {
+      await expect(bucket.create(key, "forged"), key).rejects.toMatchObject(refused);
+      await expect(bucket.put(key, "forged"), key).rejects.toMatchObject(refused);
+      await expect(bucket.get(key), key).rejects.toMatchObject(refused);
+      await expect(bucket.delete([key]), key).rejects.toMatchObject(refused);
+    }
+    for (const prefix of ["../", "a//", "/"])
+      await expect(bucket.list({ prefix }), prefix).rejects.toMatchObject(refused);
+    expect((await bucket.list({ prefix: "" })).keys).toEqual(["a"]);
+    expect(await bucket.get("a")).toBe("text");
     await handle.close();
   });
 

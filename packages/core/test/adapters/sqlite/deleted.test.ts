@@ -72,6 +72,7 @@ describe.skipIf(process.platform === "win32")("H20 a journal file that is gone u
     await expect(storage.list()).rejects.toMatchObject(regressed);
     await expect(storage.secret()).rejects.toMatchObject(regressed);
     expect(existsSync(join(folder, "secret"))).toBe(false);
+    expect(existsSync(join(folder, ".durable"))).toBe(false);
   });
 
   it("says which file, what happened and what to do", async () => {

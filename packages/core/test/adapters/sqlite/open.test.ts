@@ -106,7 +106,7 @@ describe("a journal file is opened for durability (H13)", () => {
     const storage = new SqliteStorage("relative.db");
     process.chdir(before);
     await storage.secret();
-    expect(existsSync(join(temp.folder, "secret"))).toBe(true);
+    expect(existsSync(join(temp.folder, ".durable", "relative.db.secret"))).toBe(true);
     await storage.close();
   });
 

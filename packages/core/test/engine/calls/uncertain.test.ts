@@ -201,7 +201,7 @@ describe("a driver that dies after the announcement", () => {
     const { secret: _, ...on } = lab();
     const taken = till();
     const flow = shop(taken, "suspend");
-    await dieCharged({ ...on, secret: "s" }, flow);
+    await dieCharged({ ...on, secret: "another secret for tests" }, flow);
     const blocked = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
     expect(blocked).toMatchObject({ status: "blocked", error: { code: "no-secret" } });
     await on.world.advance(120_000);

@@ -9,6 +9,11 @@ const [which = "", kind = "", path = ""] = process.argv.slice(2);
 const build = which === "past" ? await loadFormat2() : presentBuild;
 const tally = tallyOf(build.core, (runId, key) => void writeSync(1, `body ${runId} ${key}\n`));
 const storage = openPlace(build, kind, path);
-const app = build.core.createApp({ storage, secret: "any", lease: 500, workflows: [tally] });
+const app = build.core.createApp({
+  storage,
+  secret: "any secret, of no worth",
+  lease: 500,
+  workflows: [tally],
+});
 build.core.createWorker(app, { interval: 20, concurrency: 2 });
 writeSync(1, "up\n");

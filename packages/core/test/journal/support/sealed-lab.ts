@@ -7,10 +7,10 @@ import { secret, type Lab } from "../../support/behaviour-lab.ts";
 import { heads } from "../../support/worker-runs.ts";
 
 const keys = {
-  k1: new Uint8Array(32).fill(1),
-  k2: new Uint8Array(32).fill(2),
+  k1: Uint8Array.from({ length: 32 }, (_, at) => at + 1),
+  k2: Uint8Array.from({ length: 32 }, (_, at) => at + 2),
   // Another key under an id that others use as well.
-  other: new Uint8Array(32).fill(9),
+  other: Uint8Array.from({ length: 32 }, (_, at) => at + 9),
 };
 
 /** Seals with the first of the ids, and opens what any of them sealed. */

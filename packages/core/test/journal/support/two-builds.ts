@@ -82,7 +82,7 @@ function tracking() {
     delete: (keys) => noted(bucket.delete(keys)),
   });
   const cipherOf = ({ encryption }: Build): Cipher => {
-    const keys = { one: new Uint8Array(32).fill(7) };
+    const keys = { one: Uint8Array.from({ length: 32 }, (_, at) => at + 7) };
     const cipher = encryption.aesGcm({ current: "one", keys, acceptUnchained: true });
     return {
       seal: (text, place) => noted(cipher.seal(text, place)),

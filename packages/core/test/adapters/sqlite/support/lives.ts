@@ -149,7 +149,7 @@ async function calmEnds(planned: readonly Planned[]): Promise<Map<string, string
 
 /** By run: its outcome, and every key that was settled, once for each record. */
 async function endsOf(storage: Storage, planned: readonly Planned[]): Promise<Map<string, string>> {
-  const flow = planFlow({}, { storage, secret: "only read with" });
+  const flow = planFlow({}, { storage, secret: "a secret to read with" });
   const ends = new Map<string, string>();
   for (const runId of planned.flatMap(({ id, fork }) => [id, fork.id])) {
     const outcome = await flow.get(runId).outcome();

@@ -1,0 +1,53 @@
+/**
+ * Files that only their owner may read. Modes are given when a file is created, so that there is no moment in which
+ * others can open it, and a umask can only take rights away. Windows has no modes.
+ */
+
+import { randomBytes } from "node:crypto";
+import { closeSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const fileMode = 0o600;
+export const folderMode = 0o700;
+
+/** Creates a folder and the folders above it that are missing; true when it made one. Existing ones stay as they are. */
+export function makeFolder(folder: string): boolean {
+  return mkdirSync(folder, { recursive: true, mode: folderMode }) !== undefined;
+}
+
+/** Keeps everything in a folder out of version control. An existing `.gitignore` is not changed. */
+export function ignoreInGit(folder: string): void {
+  try {
+    writeFileSync(join(folder, ".gitignore"), ignoreAll, { flag: "wx", mode: fileMode });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+  }
+}
+
+export const ignoreAll = "*\n";
+
+/**
+ * Puts an empty file at a path where there is none. It is linked there and never opened under this name, because
+ * closing a descriptor drops the locks that other threads of this process have on the same file.
+ */
+export function createEmpty(path: string): void {
+  const draft = draftOf(path);
+  closeSync(openSync(draft, "wx", fileMode));
+  try {
+    linkSync(draft, path);
+  } catch (error) {
+    // Some file systems have no links. Another process may have been first.
+    if (codeOf(error) !== "EEXIST") closeSync(openSync(path, "a", fileMode));
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** A name beside a file that no other process uses. */
+export function draftOf(file: string): string {
+  return `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+}
+
+export function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code);
+}

@@ -1,0 +1,161 @@
+/** Files that other users of the machine must not read or write, whatever the umask. */
+
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
+import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
+
+const child = fileURLToPath(new URL("support/child-private.ts", import.meta.url));
+const hasModes = process.platform !== "win32";
+const isRoot = process.getuid?.() === 0;
+
+let temp: TempFolder;
+beforeEach(() => {
+  temp = tempFolder();
+});
+afterEach(() => temp.remove());
+
+/** Runs a program under a umask; returns what it printed. */
+function under(umask: string, ...args: readonly string[]): string {
+  const command = [process.execPath, "--conditions=durable-source", child, ...args];
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", `umask ${umask}; exec "$@"`, "sh", ...command], {
+    cwd: temp.folder,
+    env: { ...process.env, DURABLE_DIR: "" },
+    encoding: "utf8",
+  });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  return stdout;
+}
+
+/** Everything in a folder that its group or others may use in any way. */
+function open(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => (lstatSync(path).mode & 0o077) !== 0)
+    .map((path) => relative(folder, path));
+}
+
+describe.runIf(hasModes)("files of other users", () => {
+  test.each(["000", "022", "077"])(
+    "a reader on the same machine opens no database, log or secret, under umask %s",
+    (umask) => {
+      // The program lists the modes while the database is open, so that its logs are there.
+      const modes = JSON.parse(under(umask, "default")) as Record<string, string>;
+      expect(Object.keys(modes).toSorted()).toEqual([
+        ".durable",
+        ".durable/.gitignore",
+        ".durable/journal.db",
+        ".durable/journal.db-shm",
+        ".durable/journal.db-wal",
+        ".durable/secret",
+      ]);
+      for (const [name, mode] of Object.entries(modes))
+        expect([name, mode]).toEqual([name, name === ".durable" ? "700" : "600"]);
+      expect(open(temp.folder)).toEqual([]);
+    },
+  );
+
+  test.each(["000", "022", "077"])(
+    "a reader on the same machine opens no object of a folder bucket, under umask %s",
+    (umask) => {
+      under(umask, "bucket");
+      expect(readdirSync(join(temp.folder, "bucket"), { recursive: true })).toContain("a/b.txt");
+      expect(open(temp.folder)).toEqual([]);
+    },
+  );
+
+  test("a .durable that an older version left open to others is closed", () => {
+    mkdirSync(join(temp.folder, ".durable"));
+    chmodSync(join(temp.folder, ".durable"), 0o755);
+    under("022", "default");
+    expect(statSync(join(temp.folder, ".durable")).mode & 0o777).toBe(0o700);
+  });
+});
+
+describe("the secret of a database at a path of its own", () => {
+  test("a commit of everything in the project contains no secret", async () => {
+    mkdirSync(join(temp.folder, "data"));
+    const storage = new SqliteStorage(join(temp.folder, "data", "orders.db"));
+    const made = await storage.secret();
+    await storage.close();
+    const file = join(temp.folder, "data", ".durable", "orders.db.secret");
+    expect(readFileSync(file, "utf8").trim()).toBe(made);
+    expect(existsSync(join(temp.folder, "data", "secret"))).toBe(false);
+    if (hasModes) expect(open(join(temp.folder, "data", ".durable"))).toEqual([]);
+    const git = (...args: readonly string[]): string =>
+      spawnSync("git", args, { cwd: temp.folder, encoding: "utf8" }).stdout;
+    git("init", "-q");
+    git("add", "-A");
+    const staged = git("ls-files");
+    expect(staged).toContain("data/orders.db");
+    expect(staged).not.toContain("secret");
+  });
+
+  test("a commit of everything contains no secret, also if .durable was made by the program itself", async () => {
+    mkdirSync(join(temp.folder, ".durable"));
+    const storage = new SqliteStorage(join(temp.folder, ".durable", "orders.db"));
+    await storage.secret();
+    await storage.close();
+    expect(readdirSync(join(temp.folder, ".durable")).toSorted()).toEqual([
+      ".gitignore",
+      "orders.db",
+      "secret",
+    ]);
+  });
+
+  test("a secret that an older version made is still used, so that its tokens stay good", async () => {
+    writeFileSync(join(temp.folder, "secret"), "made by an older version\n", { mode: 0o600 });
+    const storage = new SqliteStorage(temp.path);
+    expect(await storage.secret()).toBe("made by an older version");
+    expect(existsSync(join(temp.folder, ".durable"))).toBe(false);
+    await storage.close();
+  });
+});
+
+describe.runIf(hasModes)("a secret that somebody else planted", () => {
+  const planted = "known to the one who put it here";
+  const refusal = async (): Promise<unknown> => {
+    const storage = new SqliteStorage(temp.path);
+    const error = await storage.secret().catch((reason: unknown) => reason);
+    await storage.close();
+    return error;
+  };
+  const refused = (message: RegExp): object => ({
+    code: "no-secret",
+    message: expect.stringMatching(message) as string,
+  });
+
+  test.each(["666", "620", "602"])("a file of mode %s, which others can write, is refused", async (mode) => {
+    const file = join(temp.folder, "secret");
+    writeFileSync(file, planted);
+    chmodSync(file, Number.parseInt(mode, 8));
+    expect(await refusal()).toMatchObject(
+      refused(/can be written by other users \(mode \d+\)\. .*chmod 600/),
+    );
+    chmodSync(file, 0o644);
+    const storage = new SqliteStorage(temp.path);
+    expect(await storage.secret()).toBe(planted);
+    await storage.close();
+  });
+
+  // Only root can give a file away.
+  test.runIf(isRoot)("a file that belongs to another user is refused", async () => {
+    const file = join(temp.folder, "secret");
+    writeFileSync(file, planted, { mode: 0o600 });
+    chownSync(file, 12_345, 12_345);
+    expect(await refusal()).toMatchObject(refused(/belongs to user 12345/));
+  });
+});
