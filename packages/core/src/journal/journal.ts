@@ -104,20 +104,13 @@ export class RunJournal {
     return new RunJournal(locator, options);
   }
 
-  /** Reads the current chapter of a run; `null` when the storage does not have it. */
-  static async open(locator: string, options: JournalOptions): Promise<RunJournal | null> {
-    const journal = new RunJournal(locator, options);
-    await journal.refresh();
-    return journal.exists ? journal : null;
-  }
-
   /**
-   * Reads of a run only what an answer to one of its waits needs: its head, its first entry and the batches that name
-   * the wait. The whole chapter where the storage does not give the head.
+   * Reads the current chapter of a run; `null` when the storage does not have it. With `wait`, only what an answer to that
+   * wait needs: the head, the first entry and the batches that name the wait, where the storage gives the head.
    */
-  static async skim(locator: string, wait: string, options: JournalOptions): Promise<RunJournal | null> {
+  static async open(locator: string, options: JournalOptions, wait?: string): Promise<RunJournal | null> {
     const journal = new RunJournal(locator, options);
-    await journal.#skim(wait);
+    await (wait === undefined ? journal.refresh() : journal.#skim(wait));
     return journal.exists ? journal : null;
   }
 

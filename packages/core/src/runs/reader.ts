@@ -136,9 +136,7 @@ function keyOf(journal: RunJournal, name: string): string | null {
 }
 
 function streamKeys(journal: RunJournal): Set<string> {
-  const keys = new Set<string>();
-  for (const entry of journal.entries) if (isOfStream(entry)) keys.add(entry.key);
-  return keys;
+  return new Set(journal.entries.filter(isOfStream).map(({ key }) => key));
 }
 
 /** Also true for an attempt that failed before its first chunk. */

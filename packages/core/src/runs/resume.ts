@@ -239,7 +239,7 @@ async function deliverToOpenWait(
   { value, options }: Answered,
 ): Promise<ResumeResult | null> {
   for (;;) {
-    const journal = await RunJournal.skim(locator, wait, await host.journals());
+    const journal = await RunJournal.open(locator, await host.journals(), wait);
     const { status } = journal?.state.summary ?? {};
     const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
     if (!isOpen || (status !== "suspended" && status !== "running")) return null;

@@ -19,7 +19,7 @@ import {
   openQuestion,
   checkedMode,
   reconcile,
-  Uncertain,
+  uncertainOf,
   undecided,
   type OnUncertain,
   type Resolution,
@@ -174,7 +174,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     this.#begun = starts;
     if (mode === "retry") return this.#prepare();
     const info = new Info(this.engine.journal, this.key, this.#nextAttempt, this.scope);
-    const uncertain = new Uncertain(info, started ?? 0);
+    const uncertain = uncertainOf(info, started ?? 0);
     if (mode === "suspend") {
       const asked = openQuestion(this.engine, this.scope, {
         uncertain,

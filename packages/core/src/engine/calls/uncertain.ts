@@ -16,28 +16,30 @@ import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";
 
 /** What is known about an attempt that began and whose end was not recorded. */
-export class Uncertain {
+export interface Uncertain {
   readonly key: string;
   readonly attempt: number;
   /** When it began, in milliseconds since the epoch. */
   readonly startedAt: number;
-  readonly #info: Info;
-
-  constructor(info: Info, startedAt: number) {
-    this.key = info.key;
-    this.attempt = info.attempt;
-    this.startedAt = startedAt;
-    this.#info = info;
-  }
-
   /** The key that the work passed to the service: use it to ask that service. */
-  get idempotencyKey(): string {
-    return this.#info.idempotencyKey;
-  }
+  readonly idempotencyKey: string;
+  readonly signal: AbortSignal;
+}
 
-  get signal(): AbortSignal {
-    return this.#info.signal;
-  }
+/** Key and signal are made when they are read. */
+export function uncertainOf(info: Info, startedAt: number): Uncertain {
+  const { key, attempt } = info;
+  return {
+    key,
+    attempt,
+    startedAt,
+    get idempotencyKey() {
+      return info.idempotencyKey;
+    },
+    get signal() {
+      return info.signal;
+    },
+  };
 }
 
 /**

@@ -122,7 +122,8 @@ class Encoder {
 
   #count(bytes: number): void {
     this.least += bytes;
-    if (this.least > this.#limit) this.#fail(tooLarge(this.#where, this.least, this.#limit, "at least "));
+    // A proxy may claim to have any length, NaN included.
+    if (!(this.least <= this.#limit)) this.#fail(tooLarge(this.#where, this.least, this.#limit, "at least "));
   }
 
   #text(text: string): string {
@@ -171,15 +172,14 @@ class Encoder {
     // Keys that are positions come first. If the last key is a position, all are.
     if (keys.length === length && (length === 0 || keys[length - 1] === String(length - 1)))
       return keys.map((_, i) => this.#field(value, i));
-    if (!(length <= limits.valueBytes)) this.#refuse(`a sparse array of length ${String(length)}`);
+    // Read as a list, every hole takes five characters.
+    this.#count(5 * length);
     const items = keys.map((key): Json => {
       const index = Number(key);
       if (String(index) !== key || !Number.isInteger(index) || index < 0 || index >= length)
         this.#refuse(`an array with a field "${scrub(key).slice(0, 80)}"`);
       return [index, this.#field(value, index)];
     });
-    // Read as a list, every hole takes five characters.
-    this.#count(5 * length);
     return { $: "sparse", n: length, v: items };
   }
 
