@@ -29,11 +29,11 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const next = history.runs.find(({ earlier }) => earlier === run);
   const end = next === undefined ? run.batches.at(-1)?.entries.at(-1) : next.batches[0]?.entries[0];
   const lineage = history.lineage(run);
-  // Foreign awaits end in another order.
+  // Foreign awaits end in another order. The beginning of a chapter ends the one before, and not the chapter itself.
   if (
     history.foreign ||
     end === undefined ||
-    !/^run\.(completed|failed|continued)$/.test(end.kind) ||
+    !(next === undefined ? /^run\.(completed|failed)$/ : /^run\.continued$/).test(end.kind) ||
     lineage.some(({ deleted, dropped }) => deleted || dropped)
   )
     return null;

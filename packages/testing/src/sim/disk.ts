@@ -112,7 +112,8 @@ export class Disk {
   forget({ locator }: AppendRequest): null {
     const run = this.#history.latest(locator);
     if (run === undefined || run.deleted) this.#history.forgotten.add(locator);
-    else run.tainted = true;
+    // Nothing shows which run of a deleted id the work of the forgotten one belongs to.
+    if (run !== undefined) run.tainted = true;
     return null;
   }
 
