@@ -169,7 +169,7 @@ export class Run<Output = unknown, Input = unknown> {
     const { locator, state } = await openRun(this.#host, this.id);
     const storage = await this.#host.storage();
     if (storage.dropChapters === undefined)
-      throw new DurableError("invalid-options", "This storage keeps all chapters of a run.");
+      throw new DurableError("invalid-options", "This storage keeps all chapters.");
     await storage.dropChapters(locator, state.summary.chapter ?? 0);
   }
 

@@ -132,6 +132,12 @@ export function isParked({ state }: RunJournal, { wakeAt, look }: Park): boolean
   return state.summary.status === "suspended" && look === undefined && state.summary.wakeAt === wakeAt;
 }
 
+/** The function has thrown. */
+export function failure(thrown: unknown, runId: string): Finish {
+  const error = encodeThrown(thrown, `error of run ${runId}`);
+  return { fact: (leftovers) => ({ kind: "run.failed", error, ...leftovers }), thrown: { value: thrown } };
+}
+
 /** The end of the run as a fact, or `diverged` if the code did not reach an open wait. */
 export function endOf(finish: Finish, run: Answerable & { readonly world: World }): EndFact | DurableError {
   const { runId } = run.journal;

@@ -44,7 +44,7 @@ async function entriesOf(ancestor: Ancestor, storage: Storage, envelope: Envelop
     const { facts, outside } = await envelope.unwrap(read, text, { runId, position });
     for (const { fact, at } of facts) {
       if ("runId" in fact && fact.runId !== runId) throw misplaced(fact.runId);
-      if ("nonce" in fact && fact.nonce !== undefined) nonce = fact.nonce;
+      if ("nonce" in fact) nonce = fact.nonce ?? null;
       if ("key" in fact && "wait" in fact && fact.wait !== waitOf(fact.key, nonce)) throw corrupt(where);
       entries.push({ ...fact, at, seq: ++seq, outside });
     }

@@ -38,7 +38,7 @@ export function regressed(runId: string, position: number): DurableError {
 export function misplaced(runId: string): DurableError {
   return new DurableError(
     "tampered",
-    `The journal of run ${runId} is in the place of another run. Restore the journal from a backup.`,
+    `The journal of run ${runId} is in the place of another run. Restore it from a backup.`,
   );
 }
 

@@ -55,6 +55,6 @@ function equal(a: string, b: string): boolean {
 function badSecret(): DurableError {
   return new DurableError(
     "invalid-options",
-    "`secret` is invalid. Use a text that is not empty, or { current, keys } with key ids of one character (a-z, 2-7), where `current` is one of them.",
+    "`secret` is invalid. Use a text, or { current, keys } with key ids of one character (a-z, 2-7).",
   );
 }

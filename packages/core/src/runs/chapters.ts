@@ -8,10 +8,10 @@
 
 import type { Definition } from "../engine/definition.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { Finish } from "../engine/stop.ts";
+import { failure, type Finish } from "../engine/stop.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { decode } from "../values/codec/decode.ts";
-import { encode, encodeThrown } from "../values/codec/encode.ts";
+import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
@@ -25,7 +25,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   if (child !== undefined) {
     throw new DurableError(
       "open-child",
-      `Run ${runId} cannot begin a chapter before its child "${child}" has ended. Await the child first.`,
+      `Run ${runId} cannot begin a chapter before its child "${child}" has ended. Await it first.`,
       { details: { key: child } },
     );
   }
@@ -37,13 +37,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
         input: json,
         nonce: newNonce(engine.world, `${runId} ${journal.chapter + 1}`),
       }),
-    (thrown: unknown) => {
-      const error = encodeThrown(thrown, `error of run ${runId}`);
-      return {
-        fact: (leftovers) => ({ kind: "run.failed", error, ...leftovers }),
-        thrown: { value: thrown },
-      };
-    },
+    (thrown: unknown) => failure(thrown, runId),
   );
 }
 

@@ -272,7 +272,7 @@ async function poisoned(
 ): Promise<Outcome<unknown>> {
   const error = new DurableError(
     "poison",
-    `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry, then call app.advance("${runId}").`,
+    `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry; then advance it again.`,
     { details: { starts: starts - 1 } },
   );
   const since = alone ? await lease.note(error, length) : 0;

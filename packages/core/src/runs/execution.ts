@@ -3,7 +3,7 @@
 import { cancelChild } from "./cancel.ts";
 import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
-import { encode, encodeThrown } from "../values/codec/encode.ts";
+import { encode } from "../values/codec/encode.ts";
 import type { Context } from "../engine/context.ts";
 import { createContext } from "../engine/create-context.ts";
 import type { Definition } from "../engine/definition.ts";
@@ -12,7 +12,7 @@ import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
-import type { AdvanceOptions, OnReplayEnd, Finish, Stop } from "../engine/stop.ts";
+import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
@@ -194,17 +194,12 @@ export class Execution implements Parked {
 
 /** Calls the function. Its result is encoded at once, so that later changes to the value have no effect. */
 async function run(definition: Definition, ctx: Context, input: unknown): Promise<Finish> {
-  const where = `of run ${ctx.runId}`;
   try {
     const value: unknown = await definition.body(ctx as never, input as never);
-    const output = encode(value, `output ${where}`);
+    const output = encode(value, `output of run ${ctx.runId}`);
     return { fact: (leftovers) => ({ kind: "run.completed", output, ...leftovers }) };
   } catch (thrown) {
-    const error = encodeThrown(thrown, `error ${where}`);
-    return {
-      fact: (leftovers) => ({ kind: "run.failed", error, ...leftovers }),
-      thrown: { value: thrown },
-    };
+    return failure(thrown, ctx.runId);
   }
 }
 

@@ -10,7 +10,7 @@
 import { callKind } from "../journal/kinds.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Entry } from "../journal/entry.ts";
-import { DurableError, describeError, show } from "../values/errors.ts";
+import { DurableError, describeError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
@@ -49,7 +49,7 @@ export async function* readStream(
   if (!Number.isInteger(from) || from < 0 || !Number.isInteger(attempt) || attempt < 1) {
     throw new DurableError(
       "invalid-options",
-      `run.stream("${name}") of run ${runId} got from: ${show(from)} and attempt: ${show(attempt)}. Use integers: \`from\` is 0 or more, \`attempt\` is 1 or more.`,
+      `run.stream("${name}") of run ${runId} needs integers: \`from\` is 0 or more, \`attempt\` 1 or more.`,
     );
   }
   const journal = await openRun(host, runId, options.chapter);

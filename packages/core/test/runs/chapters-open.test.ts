@@ -83,7 +83,7 @@ describe("children", () => {
     expect(codes).toMatchObject([
       {
         code: "open-child",
-        message: 'Run r cannot begin a chapter before its child "child" has ended. Await the child first.',
+        message: 'Run r cannot begin a chapter before its child "child" has ended. Await it first.',
         details: { key: "child" },
       },
     ]);

@@ -78,7 +78,7 @@ export class ChunkBuffer {
     if (this.#total > limits.streamBytes || count > limits.streamChunks) {
       throw new DurableError(
         "too-large",
-        `The ${this.#where} is number ${count} and makes ${this.#total} bytes; the limit is ${limits.streamChunks} chunks and ${limits.streamBytes} bytes. Split the stream.`,
+        `The ${this.#where} is number ${count} and makes ${this.#total} bytes; the limits are ${limits.streamChunks} and ${limits.streamBytes}. Split the stream.`,
         { details: { size: this.#total, limit: limits.streamBytes } },
       );
     }

@@ -109,7 +109,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   protected answer(settlement: Settlement): void {
     // An answer to another wait is not taken for one to this.
-    if (!("wait" in settlement) || settlement.wait !== this.wait) throw corrupt(`The end of ${this.where}`);
+    if ((settlement as { readonly wait?: string }).wait !== this.wait)
+      throw corrupt(`The end of ${this.where}`);
     if (settlement.kind === "suspend.resolved") {
       this.outcome.resolve(decode(this.engine.replay.answer(settlement), `answer to ${this.where}`));
     } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
