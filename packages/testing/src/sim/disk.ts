@@ -132,6 +132,8 @@ export class Disk {
   }
 
   note(locator: string, note: BlockedNote): Promise<void> {
+    // A blocked run ends later or never, so work that it no longer waits for may run again.
+    this.#history.leases.lost(locator);
     return this.#base.note?.(locator, note) ?? lacking("note");
   }
 
