@@ -4,6 +4,7 @@
  * `npm run sim:mutants`.
  */
 
+import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
@@ -116,6 +117,7 @@ export class History {
   readonly runs: RunLog[] = [];
   readonly #byLocator = new Map<string, RunLog>();
   readonly #byId = new Map<string, RunLog>();
+  readonly marks = new Marks();
   /** Locators of runs whose first batch was acknowledged and not kept. */
   readonly forgotten = new Set<string>();
   /** Another version of the code may be deployed. */
