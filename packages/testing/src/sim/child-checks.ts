@@ -86,8 +86,8 @@ function judgeCancelled(history: History, run: RunLog): void {
 
 /** Runs after the end of the simulation. */
 export function judgeChildren(history: History, run: RunLog): void {
-  // Changed code may return something else for the same records.
-  if (history.codeChanges) return;
+  // Changed code may return something else for the same records, and so may names that strands behind foreign awaits share.
+  if (history.codeChanges || history.foreign) return;
   const entries = history.entries(run);
   for (const { kind, key, value } of entries) {
     if (kind !== "child.completed" && kind !== "child.failed") continue;

@@ -16,7 +16,7 @@ import {
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
-import { batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
+import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { judgeBatch } from "./batch-checks.ts";
 import type { Process } from "./process.ts";
 
@@ -113,7 +113,7 @@ export class Disk {
     const run = this.#history.latest(locator);
     if (run === undefined || run.deleted) this.#history.forgotten.add(locator);
     // Nothing shows which run of a deleted id the work of the forgotten one belongs to.
-    if (run !== undefined) run.tainted = true;
+    for (const log of run === undefined ? [] : chaptersOf(run)) log.tainted = true;
     return null;
   }
 
@@ -132,6 +132,8 @@ export class Disk {
   }
 
   note(locator: string, note: BlockedNote): Promise<void> {
+    // A blocked run ends later or never, so work that it no longer waits for may run again.
+    this.#history.leases.lost(locator);
     return this.#base.note?.(locator, note) ?? lacking("note");
   }
 

@@ -4,6 +4,7 @@
  * `npm run sim:mutants`.
  */
 
+import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
@@ -116,6 +117,7 @@ export class History {
   readonly runs: RunLog[] = [];
   readonly #byLocator = new Map<string, RunLog>();
   readonly #byId = new Map<string, RunLog>();
+  readonly marks = new Marks();
   /** Locators of runs whose first batch was acknowledged and not kept. */
   readonly forgotten = new Set<string>();
   /** Another version of the code may be deployed. */
@@ -309,11 +311,11 @@ export class History {
   runBegunAt(runId: string, at: number, input: unknown): RunLog | undefined {
     const { chapter } = chapterIn(input);
     const latest = this.run(runId);
-    // The first chapter of a fork begins at the time of its parent.
-    return (
-      this.runs.findLast((run) => run.runId === runId && createdAt(run) === at && run.part === chapter) ??
-      (latest && chaptersOf(latest)[0])
-    );
+    const begun = (run: RunLog): boolean =>
+      run.runId === runId && createdAt(run) === at && run.part === chapter;
+    // The first chapter of a fork begins at the time of its parent, which may be that of a deleted fork of this id.
+    const isFork = (run: RunLog): boolean => this.entries(run)[0]?.kind === "run.forked";
+    return this.runs.findLast((run) => begun(run) && !isFork(run)) ?? (latest && chaptersOf(latest)[0]);
   }
 
   /** Notes the suspend point that a token answers, by the part of the token that identifies it. */

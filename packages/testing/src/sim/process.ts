@@ -65,6 +65,7 @@ export class Process implements Owner {
         return this.clock;
       },
       id: () => this.#id(),
+      nonce: (name) => parts.history.marks.nonce(name, () => this.#id().slice(0, 16)),
       random: () => this.random.next(),
       timer: (ms, fire) => scheduler.after(ms, this, fire),
       drain: () => systemWorld.drain(),

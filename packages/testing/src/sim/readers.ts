@@ -50,7 +50,7 @@ async function readAlong(cluster: Cluster, life: ProcessLife, asked: AbortSignal
 
 /** Before it has a record, a key without a path may also mean a stream of that name in a branch. */
 function isKnown(history: History, seen: Seen): boolean {
-  return seen.key.includes("/") || ofStream(history, seen).length > 0;
+  return seen.key.includes("/") || history.entries(seen.run).some(({ key }) => key === seen.key);
 }
 
 /** A deleted or forgotten run looks like one that never existed. */

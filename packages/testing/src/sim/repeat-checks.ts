@@ -1,8 +1,8 @@
 /**
  * I3: the work of one attempt runs a second time only for a reason.
  *
- * The process of the first execution died, its driver lost the lease or could not write, or its attempt is
- * recorded as failed.
+ * The process of the first execution died, its driver lost the lease or could not write, its attempt is
+ * recorded as failed, or the code was changed since.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
@@ -33,6 +33,9 @@ function reasonFor(history: History, { run, key, attempt, process, at, leased }:
   );
   if (failed) return "it failed";
   if (history.dead.has(process)) return "its process died";
+  // In the changed code, a branch that had lost may run.
+  const codes = history.passes.filter((pass) => pass.run === run).map(({ code }) => code);
+  if (new Set(codes).size > 1) return "its code changed";
   const { locator = "" } = run ?? {};
   if (!leased || history.leases.isLostSince(locator, at)) return "its lease was lost";
   if (history.leases.hasGivenUpSince(process, locator, at)) return "its disk was full";
