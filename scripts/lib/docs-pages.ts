@@ -25,6 +25,7 @@ const anyLength = [
   "docs/reference/",
   "docs/errors.md",
   "ARCHITECTURE.md",
+  "CHANGELOG.md",
 ];
 
 /** Every page of the documentation at `base`, by its path. */

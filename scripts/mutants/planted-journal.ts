@@ -186,8 +186,8 @@ const lineage: readonly PlantedBug[] = [
     name: "fork-reads-all-of-its-parent",
     breaks: "lineage.1",
     file: "journal/ancestors.ts",
-    find: "batches: batches.slice(0, length - from),",
-    replace: "batches,",
+    find: "batches.slice(0, length - from).entries()",
+    replace: "batches.entries()",
     why: "A fork sees entries that its parent wrote after the fork was made.",
   },
   {

@@ -35,7 +35,11 @@ function lab(authorize: unknown) {
 }
 
 function realWorld(): World {
-  const { world } = createApp({ storage: new MemoryStorage(), secret: "s", workflows: [] });
+  const { world } = createApp({
+    storage: new MemoryStorage(),
+    secret: "a secret for tests, of no worth",
+    workflows: [],
+  });
   return world;
 }
 

@@ -174,7 +174,7 @@ export function vanishedWait(
   const end = finished ? ended : "waits";
   return new DurableError(
     "diverged",
-    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, pass { was: "${name}" } if it has another name now, or fork the run; then advance it again.`,
+    `Run ${runId} does not fit this code: the code ${end} without reaching the open suspend point "${key}". Restore ctx.suspend("${name}")${branch}, pass { was: "${name}" } if it was renamed, or fork the run; then advance it again.`,
     {
       ...(thrown === undefined ? {} : { cause: decode(encodeThrown(thrown.value, where), where) }),
       details: { key, recorded: { kind: "suspend" }, asked: null },

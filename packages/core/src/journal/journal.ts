@@ -89,7 +89,8 @@ export class RunJournal {
   /** Another driver has the run, so this one must not go on. */
   lost = false;
 
-  private constructor(locator: string, { storage, world, cipher, chapter }: JournalOptions) {
+  /** A journal that is not read yet. */
+  constructor(locator: string, { storage, world, cipher, chapter }: JournalOptions) {
     this.locator = locator;
     this.#chapter = chapter;
     this.#storage = storage;
@@ -97,11 +98,6 @@ export class RunJournal {
     this.#chain = this.#envelope.chain();
     this.#world = world;
     this.driver = world.id().slice(0, 12);
-  }
-
-  /** A journal that is not read yet. */
-  static at(locator: string, options: JournalOptions): RunJournal {
-    return new RunJournal(locator, options);
   }
 
   /**

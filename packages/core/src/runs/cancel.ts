@@ -69,7 +69,7 @@ export async function cancelChild(host: Host, child: UnneededChild): Promise<voi
   const reason = `Run ${childOf.runId} does not need it any more.`;
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return end(host, journal, reason);
-  const unborn = RunJournal.at(locatorOf(runId), await host.journals());
+  const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
     {
       kind: "run.started",

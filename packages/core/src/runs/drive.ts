@@ -64,7 +64,7 @@ export async function create(
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
-  const journal = RunJournal.at(locatorOf(runId), await host.journals());
+  const journal = new RunJournal(locatorOf(runId), await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
   const started = {
@@ -186,7 +186,7 @@ export async function advanceRun(
   const parked = await host.parked.checkOut(locatorOf(runId));
   if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
-  const journal = RunJournal.at(locatorOf(runId), await host.journals());
+  const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
   if (isPoison(leased, options)) return poisoned(leased, runId, options);

@@ -48,7 +48,7 @@ export async function createFork(
 ): Promise<string> {
   const fact = await forkOf(host, definition, parent, options);
   const { runId, parent: parentId } = fact;
-  const journal = RunJournal.at(locatorOf(runId), await host.journals());
+  const journal = new RunJournal(locatorOf(runId), await host.journals());
   const appended = await journal.append([writeFact(fact, host.world.now())], { learn: false });
   if (appended.kind !== "landed" && journal.state.summary.parent !== parentId) {
     throw new DurableError(
@@ -100,7 +100,7 @@ export async function forkOf(
 
 /** The journal that a fork would have. It is not written. */
 export async function previewFork(host: Host, fact: Forked): Promise<RunJournal> {
-  const journal = RunJournal.at(locatorOf(fact.runId), await host.journals());
+  const journal = new RunJournal(locatorOf(fact.runId), await host.journals());
   // The journal makes an entry of what it is given, and the fact itself is written later.
   await journal.imagine({ ...fact }, host.world.now());
   return journal;

@@ -83,7 +83,7 @@ export class Journal {
     const host = new Host(options, () => null);
     const journals = await host.journals();
     const journal =
-      (await RunJournal.open(locatorOf(id), journals)) ?? RunJournal.at(locatorOf(id), journals);
+      (await RunJournal.open(locatorOf(id), journals)) ?? new RunJournal(locatorOf(id), journals);
     const direct = new Journal(id, host, journal);
     if (direct.#foreign !== null) throw direct.#foreign;
     return direct;

@@ -25,7 +25,7 @@ export class SecretValue {
     throw new DurableError(
       "no-key",
       value === null
-        ? `Several secrets have no name, so a journal cannot distinguish them. Call secret(value, "NAME") for each.`
+        ? `Several secrets have no name. Call secret(value, "NAME") for each.`
         : `The secret "${this.name}" is not known in this process. Call secret(value, "${this.name}") before the run.`,
       { details: { secret: this.name } },
     );

@@ -92,7 +92,7 @@ describe("H5 the code no longer fits the journal", () => {
         "another declared input": ""a" is recorded with input fingerprint hniovow3iudgghgw, but the code declares input fingerprint ieq2txrl3oztezmq. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
         "another length of an open sleep": ""a" is recorded with 86400000 ms, but the code declares 172800000 ms. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
         "no declared input any more": ""a" is recorded with input fingerprint hniovow3iudgghgw, but the code declares no input. Restore the code, give the new call another name, or fork the run from "a"; then advance it again.",
-        "the open wait vanished": "the code ended without reaching the open suspend point "review". Restore ctx.suspend("review"), pass { was: "review" } if it has another name now, or fork the run; then advance it again.",
+        "the open wait vanished": "the code ended without reaching the open suspend point "review". Restore ctx.suspend("review"), pass { was: "review" } if it was renamed, or fork the run; then advance it again.",
         "the step that \`was\` names is no step": ""review" is recorded as kind "suspend", but the code asks for kind "step". Restore the code, or fork the run from "review"; then advance it again.",
       }
     `);

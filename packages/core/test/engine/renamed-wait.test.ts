@@ -30,7 +30,7 @@ describe("an open wait that the code has under another name", () => {
     const before = await at.bytes();
     const refused = at.world.run(at.flow(approval()).resume(token, "yes"));
     await expect(refused).rejects.toThrowErrorMatchingInlineSnapshot(
-      `[DurableError: Run order-1 does not fit this code: the code waits without reaching the open suspend point "review". Restore ctx.suspend("review"), pass { was: "review" } if it has another name now, or fork the run; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
+      `[DurableError: Run order-1 does not fit this code: the code waits without reaching the open suspend point "review". Restore ctx.suspend("review"), pass { was: "review" } if it was renamed, or fork the run; then advance it again. The answer was not recorded. To record it without running code, use app.deliver(token, value).]`,
     );
     await expect(at.world.run(at.app(approval()).resume(token, "yes"))).rejects.toMatchObject({
       code: "diverged",

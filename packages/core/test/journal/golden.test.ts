@@ -141,7 +141,10 @@ describe("H54 journals of every format", () => {
         {
           encryption: aesGcm({
             current: "golden",
-            keys: { golden: Uint8Array.from({ length: 32 }, (_, at) => at + 1) },
+            keys: {
+              golden: Uint8Array.from({ length: 32 }, (_, at) => at + 1),
+              today: Uint8Array.from({ length: 32 }, (_, at) => at + 2),
+            },
           }),
         },
         "tampered",

@@ -16,7 +16,7 @@ const completed = (key: string) =>
 
 async function twoDrivers() {
   const options = { storage: new MemoryStorage({ now: () => world.now() }), world };
-  const first = RunJournal.at(locatorOf("r"), options);
+  const first = new RunJournal(locatorOf("r"), options);
   const started = { kind: "run.started", runId: "r", workflow: "w", version: null, input: null } as const;
   await first.append([writeFact(started, world.now())]);
   first.driven = true;

@@ -32,7 +32,7 @@ const answered = (key: string): Fact<Json> => ({ kind: "suspend.answered", wait:
 
 /** Writes the journal of run `r`, in batches that are as large as they may be. */
 async function written(on: Lab, facts: readonly Fact<Json>[]): Promise<void> {
-  const journal = RunJournal.at(locatorOf("r"), on);
+  const journal = new RunJournal(locatorOf("r"), on);
   for (let from = 0; from < facts.length; from += limits.batchEntries) {
     const batch = facts.slice(from, from + limits.batchEntries);
     await journal.append(batch.map((fact) => writeFact(fact, on.world.now())));

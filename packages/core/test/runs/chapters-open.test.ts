@@ -32,7 +32,7 @@ describe("waits that are open when a chapter ends", () => {
 
 describe("what is still to be written when a chapter ends", () => {
   test.each([false, true])("is not in the batch that begins the next one (sealed: %s)", async (sealed) => {
-    const keys = { k: new Uint8Array(32).fill(3) };
+    const keys = { k: Uint8Array.from({ length: 32 }, (_, at) => at + 3) };
     const on = { ...lab(), ...(sealed && { encryption: aesGcm({ current: "k", keys }) }) };
     const text = "x".repeat(5_000);
     const flow = durable("left", async (ctx, state: { n: number; text: string }): Promise<string> => {

@@ -17,7 +17,7 @@ export async function record(
   runId: string,
   { workflow, input = null }: Recorded,
 ): Promise<string> {
-  const journal = RunJournal.at(locatorOf(runId), { storage, world });
+  const journal = new RunJournal(locatorOf(runId), { storage, world });
   const started = { runId, workflow, version: null, input: encode(input, "input") } as const;
   await journal.append([writeFact({ kind: "run.started", ...started }, world.now())], { lease: null });
   return journal.locator;

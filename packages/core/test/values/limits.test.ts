@@ -72,7 +72,7 @@ describe("H71 size edges", () => {
     ["a Set", () => new Set(Array.from({ length: 50_000 }, (_, i) => -i))],
     ["dates and the like", () => Array.from({ length: 20_000 }, (_, i) => [new Date(i), undefined, 5n])],
     ["errors", () => Array.from({ length: 1_000 }, () => new Error("m", { cause: new TypeError("n") }))],
-    ["a list with holes", () => Object.assign(new Array(9_000_000), { 8_000_000: 5 })],
+    ["a list with holes", () => Object.assign(new Array(6_000_000), { 5_000_000: 5 })],
   ])("one byte below, at, and over the limit, beside %s", (_, make) => {
     const value = make();
     const limit = sizeOf([value, "xxx"]);

@@ -8,6 +8,7 @@ import {
   createApp,
   durable,
   type AnyWorkflow,
+  type Chain,
   type Context,
   type Outcome,
 } from "@durable/core";
@@ -42,11 +43,12 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   if (program === undefined || code === null) return null;
   const world = virtualWorld({ start: Date.UTC(2026, 6, 1) });
   const storage = new MemoryStorage({ now: () => world.now() });
-  for (const log of lineage.toReversed()) await load(storage, log, cluster.disk, log === run);
+  const sealed = cluster.plan.encrypted === true ? { encryption: simCipher("b") } : {};
+  for (const log of lineage.toReversed())
+    await load(storage, log, cluster.disk, { cut: log === run, chain: sealed.encryption?.chain() });
   const ran: string[] = [];
   const workflow = replaying(program, code, { ran, part: run.part });
   const secret = "a secret for replays";
-  const sealed = cluster.plan.encrypted === true ? { encryption: simCipher("b") } : {};
   const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
   const outcome = await world.run(app.advance(run.runId));
   // Work that the run did not wait for has no record.
@@ -142,14 +144,31 @@ function endText(entry: WrittenEntry | undefined): string {
 }
 
 /** Loads a run's batches and blobs, without its end when `cut` is true. */
-async function load(storage: MemoryStorage, log: RunLog, disk: Disk, cut: boolean): Promise<void> {
+async function load(
+  storage: MemoryStorage,
+  log: RunLog,
+  disk: Disk,
+  { cut, chain }: { readonly cut: boolean; readonly chain: Chain | undefined },
+): Promise<void> {
   const { locator, runId, batches, offset: from } = log;
   const { blobs = {} } = await disk.read(locator, from);
-  const texts = batches.flatMap(({ text }) => {
-    const raw = JSON.parse(text) as { entries: WrittenEntry[] };
+  const texts: string[] = [];
+  for (const { text } of batches) {
+    const {
+      after: _,
+      seal,
+      ...raw
+    } = JSON.parse(text) as { entries: WrittenEntry[]; after?: string; seal?: string };
     const entries = raw.entries.filter(({ kind }) => !cut || !isEnd(kind));
-    return entries.length === 0 ? [] : [JSON.stringify({ ...raw, entries })];
-  });
+    if (entries.length === 0) continue;
+    const spot = { runId, position: from + texts.length };
+    const whole = entries.length === raw.entries.length;
+    const bare = JSON.stringify({ ...raw, entries });
+    // A batch that has lost an entry needs another seal.
+    const batch = whole ? text : ((seal === undefined ? undefined : await chain?.sign(bare, spot)) ?? bare);
+    await chain?.check([batch], spot);
+    texts.push(batch);
+  }
   const [first = log] = chaptersOf(log);
   return loadJournal(storage, {
     locator,

@@ -68,6 +68,7 @@ class Encoder {
 
   /** A lower bound of the size, for the part visited so far. */
   least = 0;
+  #holes = 0;
   /** By how much the text is longer than its size: base64, and the tags of bytes. */
   growth = 0;
   /** What this encoder threw itself. */
@@ -122,8 +123,7 @@ class Encoder {
 
   #count(bytes: number): void {
     this.least += bytes;
-    // A proxy may claim to have any length, NaN included.
-    if (!(this.least <= this.#limit)) this.#fail(tooLarge(this.#where, this.least, this.#limit, "at least "));
+    if (this.least > this.#limit) this.#fail(tooLarge(this.#where, this.least, this.#limit, "at least "));
   }
 
   #text(text: string): string {
@@ -172,8 +172,9 @@ class Encoder {
     // Keys that are positions come first. If the last key is a position, all are.
     if (keys.length === length && (length === 0 || keys[length - 1] === String(length - 1)))
       return keys.map((_, i) => this.#field(value, i));
+    this.#holes += length;
     // Read as a list, every hole takes five characters.
-    this.#count(5 * length);
+    if (!(this.#holes * 5 <= limits.valueBytes)) this.#refuse(`a sparse array that is too long`);
     const items = keys.map((key): Json => {
       const index = Number(key);
       if (String(index) !== key || !Number.isInteger(index) || index < 0 || index >= length)

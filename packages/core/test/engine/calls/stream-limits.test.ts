@@ -21,7 +21,7 @@ describe("limits of a stream (H71)", () => {
     });
     const [code, message, on1] = outputOf(await runOf(on, flow)) as [string, string, number];
     expect(code).toBe("too-large");
-    expect(message).toMatch(/stream "words" of run r is number 8 .* 67108864 bytes/);
+    expect(message).toMatch(/stream "words" of run r is number 8 .* 67108864\./);
     expect([on1, bodies]).toEqual([1, 1]);
   });
 
@@ -36,7 +36,7 @@ describe("limits of a stream (H71)", () => {
         .catch((error: unknown) => (error as { cause: DurableError }).cause.message),
     );
     expect(outputOf(await runOf(on, flow))).toMatch(
-      /stream "words" of run r is number 1000001 .* limit is 1000000 chunks/,
+      /stream "words" of run r is number 1000001 .* limits are 1000000 and/,
     );
     expect(produced.count).toBe(limits.streamChunks);
   });
