@@ -9,6 +9,8 @@ import {
   attackWebhooks,
   type Tried,
 } from "../../packages/http/test/support/random-attacks.ts";
+import { hostileEdits } from "../../packages/core/test/journal/support/hostile-edits.ts";
+import { forge } from "../../packages/http/test/support/forgery.ts";
 import { attackTenant } from "../../packages/http/test/support/tenants.ts";
 
 export interface Attack {
@@ -21,6 +23,24 @@ export interface Attack {
 }
 
 export const attacks: readonly Attack[] = [
+  {
+    name: "journals",
+    about: "edits of sealed journals by somebody who can write to the storage",
+    count: 100_000,
+    run: async ({ count, seed }) => {
+      const { accepted, ...ends } = await hostileEdits(count, seed);
+      return { tried: count, ends, problems: accepted };
+    },
+  },
+  {
+    name: "tokens",
+    about: "forged and altered resume tokens",
+    count: 200_000,
+    run: async ({ count, seed }) => {
+      const { tried, accepted } = await forge({ forged: count, real: 20, seed });
+      return { tried, ends: { unknown: tried - accepted.length }, problems: accepted };
+    },
+  },
   {
     name: "tenant",
     about: "sequences of requests by a tenant that wants to reach another one's runs",
