@@ -141,7 +141,8 @@ describe("H68 without encryption", () => {
     const forged = await changedCopy(lab as never, (runs) => {
       const { wait } = entryOf(of(runs), "suspend.opened", "a") as unknown as { wait: string };
       const fact = { at: 1, kind: "suspend.resolved", key: "b", after: 0, wait, value: "mine" };
-      of(runs).batches.push({ v: 3, by: "x.1", entries: [fact], ...{ outside: true } });
+      const batch = { v: 3, by: "x.1", outside: true, entries: [fact] };
+      of(runs).batches.push(batch);
     });
     const outcome = await forged.world.run(
       createApp({ ...forged, encryption: undefined, workflows: [flow] }).advance("r"),
