@@ -11,7 +11,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import type { Entry, Fact } from "../journal/entry.ts";
+import type { Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
@@ -88,7 +88,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#outbox = new Outbox(
       { ...options, verdicts: this.verdicts },
       {
-        learn: (entries) => this.learn(entries),
+        learn: () => this.learn(),
         stopped: (kind) => this.#end({ kind }),
         failed: (error) => this.#fail(error),
       },
@@ -190,11 +190,15 @@ export class Engine implements ReplayEnd, CallEngine {
     return this.#stop !== null || this.#blocked !== null || this.#leaving || this.journal.state.end !== null;
   }
 
-  /** Processes entries that came from outside, and our own that have become durable. */
-  learn(entries: readonly Entry[]): void {
+  /**
+   * Processes what the journal has learned since: entries from outside, and our own that have become durable. Others in
+   * this process may have appended through the same journal, so nothing but its entries tells what is new.
+   */
+  learn(): void {
     if (this.journal.nonce !== this.#nonce) return this.wake();
-    this.#learned += entries.length;
-    for (const entry of entries) {
+    const fresh = this.journal.entries.slice(this.#learned);
+    this.#learned += fresh.length;
+    for (const entry of fresh) {
       this.replay.learn(entry);
       this.calls.notify(entry);
     }
@@ -212,9 +216,9 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#given = given;
     this.#stop = null;
     this.#leaving = this.#replayEnded = false;
-    if (this.#learned < this.journal.entries.length) this.learn(this.journal.entries.slice(this.#learned));
+    this.learn();
     lease.start(this.journal, {
-      moved: (entries) => this.learn(entries),
+      moved: () => this.learn(),
       lost: () => this.#end({ kind: "lost" }),
       failed: (error) => this.#fail(error),
     });
@@ -272,6 +276,8 @@ export class Engine implements ReplayEnd, CallEngine {
   /** Nothing is deliverable: place the answer, start work, open waits, append, park or wait. */
   async #idle(): Promise<void> {
     const { lease } = this.options;
+    // Another caller in this process has appended through the same journal, and the code has not seen it yet.
+    if (this.#learned < this.journal.entries.length) return this.learn();
     if (!this.#replayEnded) {
       const next = await this.#given.onReplayEnd?.(this);
       this.#replayEnded = next !== "again";

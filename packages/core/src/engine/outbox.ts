@@ -11,7 +11,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import { fitting, writeFact, type WrittenFact } from "../journal/fact-text.ts";
-import type { Entry, Fact } from "../journal/entry.ts";
+import type { Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
 import type { WaitState } from "../journal/fold.ts";
 import type { RunJournal } from "../journal/journal.ts";
@@ -21,7 +21,7 @@ import type { Verdicts } from "./verdicts.ts";
 
 export interface OutboxEvents {
   /** Entries became durable: from this driver or from another writer. */
-  learn(entries: readonly Entry[]): void;
+  learn(): void;
   stopped(kind: "suspended" | "ended" | "lost" | "continued"): void;
   failed(error: unknown): void;
 }
@@ -100,7 +100,7 @@ export class Outbox {
       this.#events.failed(error);
     } finally {
       this.#appending = false;
-      this.#events.learn([]);
+      this.#events.learn();
     }
   }
 
@@ -116,7 +116,7 @@ export class Outbox {
     if (appended.kind === "lost")
       return this.#events.stopped(this.#journal.state.end === null ? "lost" : "ended");
     if (appended.kind === "absorbed") this.#queue.unshift(...facts);
-    this.#events.learn(appended.entries);
+    this.#events.learn();
     if (appended.kind === "absorbed" || stop === null) return;
     if (turnsPage(stop)) return this.#events.stopped("continued");
     this.#lease.released();

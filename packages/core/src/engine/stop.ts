@@ -1,6 +1,6 @@
 /** How a drive is started and how it stops: its options, the park, the end, and the reasons to refuse an end. */
 
-import type { Entry, Fact, Leftovers } from "../journal/entry.ts";
+import type { Fact, Leftovers } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
 import type { Keyring } from "../journal/tokens.ts";
@@ -38,7 +38,7 @@ export interface ReplayEnd {
   readonly finished: boolean;
   /** The error that ended the workflow function, if there was one. */
   readonly thrown?: { readonly value: unknown } | undefined;
-  learn(entries: readonly Entry[]): void;
+  learn(): void;
   block(error: DurableError): void;
 }
 /** `again`: another writer appended first, and the workflow has not seen those entries yet. */
