@@ -99,6 +99,10 @@ const journal: readonly PlantedBug[] = [
     find: "if (length < this.position) throw regressed(this.runId, this.position);",
     replace: "if (length < this.position) return [];",
     why: "A journal that lost acknowledged batches is driven as if nothing had happened.",
+    seenBy: {
+      test: "packages/core/test/engine/lying-storage.test.ts",
+      because: "a simulated run whose storage forgot a batch is judged no longer",
+    },
   },
   {
     name: "state-of-the-chapter-before",
