@@ -14,7 +14,7 @@ import type { AppendRequest, BlockedNote, Lease, Storage } from "../ports/storag
 import { backOff, pause, type World } from "../ports/world.ts";
 
 export interface LeaseEvents {
-  moved(entries: readonly Entry[]): void;
+  moved(): void;
   lost(): void;
   failed(error: unknown): void;
 }
@@ -221,5 +221,5 @@ export class DriverLease {
 
 function notify(entries: readonly Entry[], events: LeaseEvents): void {
   if (entries.some((entry) => !entry.outside)) events.lost();
-  else events.moved(entries);
+  else events.moved();
 }

@@ -38,7 +38,6 @@ export interface ReplayEnd {
   readonly finished: boolean;
   /** The error that ended the workflow function, if there was one. */
   readonly thrown?: { readonly value: unknown } | undefined;
-  learn(): void;
   block(error: DurableError): void;
 }
 /** `again`: another writer appended first, and the workflow has not seen those entries yet. */

@@ -176,7 +176,6 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
   if (journal.position !== position) return "again";
   if (typeof fact === "string") return { status: "invalid", issues: fact };
   const appended = await journal.append([writeFact(fact, host.world.now())], { outside: true });
-  if (appended.kind !== "lost") engine.learn();
   return appended.kind === "landed" ? { status: "accepted" } : "again";
 }
 

@@ -5,6 +5,7 @@ import { aesGcm } from "@durable/core/encryption";
 import { virtualWorld } from "@durable/testing";
 import { secret, type Lab } from "../../support/behaviour-lab.ts";
 import { heads } from "../../support/worker-runs.ts";
+import { notedCipher, notes } from "./noted-cipher.ts";
 
 const keys = {
   k1: Uint8Array.from({ length: 32 }, (_, at) => at + 1),
@@ -36,39 +37,15 @@ export interface SealedLab extends Lab {
 
 /** Web Crypto works in threads of its own: virtual time waits for it. */
 export function sealedLab(cipher: Cipher = cipherOf("k1")): SealedLab {
-  const pending = new Set<Promise<unknown>>();
-  const world = virtualWorld({
-    hold: async () => {
-      if (pending.size === 0) return false;
-      await Promise.allSettled(pending);
-      return true;
-    },
-  });
+  const noting = notes();
+  const world = virtualWorld({ hold: noting.hold });
   const storage = new MemoryStorage({ now: () => world.now() });
-  const noted = <T>(work: Promise<T>): Promise<T> => {
-    pending.add(work);
-    const over = (): void => void pending.delete(work);
-    work.then(over, over);
-    return work;
-  };
   const under = (given: Cipher): SealedLab => {
     const lab: Omit<SealedLab, "under"> = {
       world,
       storage,
       secret,
-      encryption: {
-        acceptsPlain: given.acceptsPlain,
-        nameOf: (content) => given.nameOf(content),
-        seal: (text, place) => noted(given.seal(text, place)),
-        open: (text, place) => noted(given.open(text, place)),
-        chain: () => {
-          const chain = given.chain();
-          return {
-            check: (batches, spot) => noted(chain.check(batches, spot)),
-            sign: (batch, spot) => noted(chain.sign(batch, spot)),
-          };
-        },
-      },
+      encryption: notedCipher(given, noting),
     };
     // Not one of the options that a lab is spread into.
     return Object.defineProperty(lab as SealedLab, "under", { value: under });

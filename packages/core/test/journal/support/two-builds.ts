@@ -14,6 +14,7 @@ import {
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { onTestFinished } from "vitest";
 import { memoryFolder, tempFolder } from "../../support/sqlite-temp.ts";
+import { notedCipher, notes } from "./noted-cipher.ts";
 import type { Build } from "./packed-build.ts";
 import { flowsOf, type Flows } from "./two-builds-flows.ts";
 
@@ -62,18 +63,8 @@ export function siteOf(kind: SiteKind): Site {
 
 /** Virtual time waits for files and for encryption, which take real time. */
 function tracking() {
-  const pending = new Set<Promise<unknown>>();
-  const noted = <T>(work: Promise<T>): Promise<T> => {
-    pending.add(work);
-    const over = (): void => void pending.delete(work);
-    work.then(over, over);
-    return work;
-  };
-  const hold = async (): Promise<boolean> => {
-    if (pending.size === 0) return false;
-    await Promise.allSettled(pending);
-    return true;
-  };
+  const noting = notes();
+  const { noted, hold } = noting;
   const tracked = (bucket: Bucket): Bucket => ({
     get: (key) => noted(bucket.get(key)),
     create: (key, text) => noted(bucket.create(key, text)),
@@ -83,20 +74,7 @@ function tracking() {
   });
   const cipherOf = ({ encryption }: Build): Cipher => {
     const keys = { one: Uint8Array.from({ length: 32 }, (_, at) => at + 7) };
-    const cipher = encryption.aesGcm({ current: "one", keys, acceptUnchained: true });
-    return {
-      seal: (text, place) => noted(cipher.seal(text, place)),
-      open: (sealed, place) => noted(cipher.open(sealed, place)),
-      nameOf: (content) => cipher.nameOf(content),
-      acceptsPlain: cipher.acceptsPlain,
-      chain: () => {
-        const chain = cipher.chain();
-        return {
-          check: (batches, spot) => noted(chain.check(batches, spot)),
-          sign: (batch, spot) => noted(chain.sign(batch, spot)),
-        };
-      },
-    };
+    return notedCipher(encryption.aesGcm({ current: "one", keys, acceptUnchained: true }), noting);
   };
   return { hold, tracked, cipherOf };
 }
