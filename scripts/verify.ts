@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { runStage } from "./lib/run-stage.ts";
-import { readCounts, type Result, tally } from "./lib/tally.ts";
+import { readReport, type Result, tally } from "./lib/tally.ts";
 import { type Stage, stages } from "./stages.ts";
 
 const { values } = parseArgs({
@@ -32,7 +32,9 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-const { passed, failed, red } = tally(results);
+const { passed, failed, red, failures } = tally(results);
+// Again at the end: the output of a test stage is far above.
+for (const failure of failures) console.log(`failed: ${failure}`);
 console.log(
   red.length === 0
     ? `verify: all ${results.length} stages passed`
@@ -44,11 +46,11 @@ process.exitCode = failed === 0 ? 0 : 1;
 async function resultOf({ name, seconds, counts = false }: Stage): Promise<Result> {
   const before = values["after-tests"];
   if (name === "test" && before !== undefined)
-    return { name, ok: before === "0", tests: readCounts(process.env["TEST_REPORT"] ?? "") };
+    return { name, ok: before === "0", tests: readReport(process.env["TEST_REPORT"] ?? "") };
   const report = join(folder, `${name.replace(":", "-")}.json`);
   const ok = await runStage(name, {
     env: counts ? { TEST_REPORT: report } : {},
     seconds: deadline === null ? Infinity : Math.min(seconds, (deadline - performance.now()) / 1000),
   });
-  return { name, ok, tests: counts ? readCounts(report) : null };
+  return { name, ok, tests: counts ? readReport(report) : null };
 }

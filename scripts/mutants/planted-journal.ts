@@ -62,8 +62,8 @@ const journal: readonly PlantedBug[] = [
       },
       {
         file: "engine/lease.ts",
-        find: "if (entries.some((entry) => !entry.outside)) events.lost();\n  else events.moved(entries);",
-        replace: "events.moved(entries);",
+        find: "if (entries.some((entry) => !entry.outside)) events.lost();\n  else events.moved();",
+        replace: "events.moved();",
       },
     ],
     why: "A driver accepts the entries of another driver and continues beside it.",

@@ -5,7 +5,7 @@ import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
 import { runStage } from "../lib/run-stage.ts";
-import { readCounts, tally } from "../lib/tally.ts";
+import { readReport, tally } from "../lib/tally.ts";
 import { root } from "../lib/workspace.ts";
 import { stages } from "../stages.ts";
 
@@ -54,10 +54,21 @@ function workspace(changes: Record<string, string | null> = {}): string {
   return base;
 }
 
-/** A script that reports tests as vitest does. */
+/** A script that reports tests as vitest does; the failed ones are called `breaks`. */
 function report(passed: number, failed: number): string {
-  const counts = JSON.stringify({ numPassedTests: passed, numFailedTests: failed });
-  return `echo '${counts}' > "$TEST_REPORT"; exit ${Math.min(failed, 1)}`;
+  const failure = {
+    fullName: "breaks",
+    status: "failed",
+    failureMessages: ["expected 1 to be 2\n  at a line"],
+  };
+  const counts = JSON.stringify({
+    numPassedTests: passed,
+    numFailedTests: failed,
+    testResults: [
+      { name: "a.test.ts", status: "", assertionResults: Array.from({ length: failed }, () => failure) },
+    ],
+  });
+  return `printf %s '${counts}' > "$TEST_REPORT"; exit ${Math.min(failed, 1)}`;
 }
 
 /** Runs a command there. */
@@ -97,29 +108,41 @@ describe("the list of stages", () => {
 
 describe("the tally", () => {
   const green = { name: "lint", ok: true, tests: null };
-  const tests = { name: "test", ok: true, tests: { passed: 5, failed: 0 } };
+  const tests = { name: "test", ok: true, tests: { passed: 5, failed: 0, failures: [] } };
 
   it("adds up tests of several stages", () => {
-    const full = { name: "test:full", ok: true, tests: { passed: 7, failed: 0 } };
-    expect(tally([tests, green, full])).toEqual({ passed: 12, failed: 0, red: [] });
+    const full = { name: "test:full", ok: true, tests: { passed: 7, failed: 0, failures: [] } };
+    expect(tally([tests, green, full])).toEqual({ passed: 12, failed: 0, red: [], failures: [] });
   });
 
   it("counts failed tests once, and a red stage as one", () => {
-    const broken = { name: "test", ok: false, tests: { passed: 4, failed: 2 } };
-    expect(tally([broken, { ...green, ok: false }])).toEqual({ passed: 4, failed: 3, red: ["test", "lint"] });
+    const broken = { name: "test", ok: false, tests: { passed: 4, failed: 2, failures: [] } };
+    expect(tally([broken, { ...green, ok: false }])).toEqual({
+      passed: 4,
+      failed: 3,
+      red: ["test", "lint"],
+      failures: [],
+    });
   });
 
   it("takes a run that was cut off, and one without a test, for a failure", () => {
-    const cut = { name: "test", ok: false, tests: { passed: 0, failed: 0 } };
-    expect(tally([cut])).toEqual({ passed: 0, failed: 1, red: ["test"] });
-    expect(tally([{ ...cut, ok: true }])).toEqual({ passed: 0, failed: 1, red: ["test"] });
+    const cut = { name: "test", ok: false, tests: { passed: 0, failed: 0, failures: [] } };
+    expect(tally([cut])).toEqual({ passed: 0, failed: 1, red: ["test"], failures: [] });
+    expect(tally([{ ...cut, ok: true }])).toEqual({ passed: 0, failed: 1, red: ["test"], failures: [] });
+  });
+
+  it("names a test file that did not load", () => {
+    const base = workspace();
+    const file = { name: "b.test.ts", status: "failed", message: "no such module", assertionResults: [] };
+    writeFileSync(join(base, "r.json"), JSON.stringify({ testResults: [file] }));
+    expect(readReport(join(base, "r.json")).failures).toEqual(["b.test.ts\n    no such module"]);
   });
 
   it("reads vitest's report, and takes a missing one for no tests", () => {
     const base = workspace();
     writeFileSync(join(base, "r.json"), '{ "numPassedTests": 4, "numFailedTests": 1, "success": false }');
-    expect(readCounts(join(base, "r.json"))).toEqual({ passed: 4, failed: 1 });
-    expect(readCounts(join(base, "nowhere.json"))).toEqual({ passed: 0, failed: 0 });
+    expect(readReport(join(base, "r.json"))).toEqual({ passed: 4, failed: 1, failures: [] });
+    expect(readReport(join(base, "nowhere.json"))).toEqual({ passed: 0, failed: 0, failures: [] });
   });
 });
 
@@ -177,6 +200,7 @@ describe.skipIf(process.platform === "win32")(".ci/run", () => {
     const { status, stdout, last } = command(base, ["bash", ".ci/run"]);
     expect(last).toBe("5 passed, 2 failed");
     expect(status).toBe(1);
+    expect(stdout).toMatch(/failed: a\.test\.ts > breaks\n {4}expected 1 to be 2\nverify: 2 of/);
     expect(stdout).toContain("ran docs:check");
   });
 
