@@ -32,7 +32,7 @@ import type { Code, Program } from "./program.ts";
 import { simCipher } from "./cipher.ts";
 import type { Environment } from "./environment.ts";
 import type { Scheduler } from "./scheduler.ts";
-import { childrenOf, type Tree } from "./tree.ts";
+import { attempts, childrenOf, type Tree } from "./tree.ts";
 import { rejectUnawaited } from "./stray-checks.ts";
 import { inProcess, judgeBodyContext, judgeWorkContext } from "./surroundings.ts";
 import { observeWorkflow } from "./workflow-observer.ts";
@@ -109,6 +109,8 @@ export class Cluster {
   readonly #actors: Actor[] = [];
   readonly #incarnations: number[] = [];
   readonly #pairs: PairNotes;
+  /** How often in a row the outcome of an effect could not be looked up. */
+  readonly #busy = new Map<string, number>();
   #nonces = 0;
   #inputs = 0;
 
@@ -309,7 +311,12 @@ export class Cluster {
   /** Looks up the outcome of an effect in the outside world; the lookup may fail, too. */
   async #lookUp(process: Process, { idempotencyKey }: Uncertain): Promise<Resolution> {
     await process.pause(20);
-    if (!this.network.healed && process.random.chance(0.1)) throw new Error("The world outside is busy.");
+    const busy = (this.#busy.get(idempotencyKey) ?? 0) + 1;
+    // Not so often that the policy of the step gives up.
+    if (!this.network.healed && process.random.chance(0.1) && busy < attempts) {
+      this.#busy.set(idempotencyKey, busy);
+      throw new Error("The world outside is busy.");
+    }
     const found = this.history.effects.find((effect) => effect.idempotencyKey === idempotencyKey);
     return found === undefined ? { status: "retry" } : { status: "completed", value: found.value };
   }

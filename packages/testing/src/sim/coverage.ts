@@ -140,7 +140,7 @@ export const toBeMet: readonly string[] = [
   "work reused by a fork",
   ...cuts,
   "a body that ran twice",
-  ...["it failed", "its process died", "its lease was lost", "its disk was full"].map(
+  ...["it failed", "its process died", "its lease was lost", "its appends failed"].map(
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",

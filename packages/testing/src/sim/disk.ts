@@ -76,7 +76,6 @@ export class Disk {
   }
 
   async append(process: Process, request: AppendRequest): Promise<Landed | null> {
-    this.#history.leases.appended(process.name, request.locator, !this.full);
     if (this.full) {
       this.#history.meet("fault disk full");
       throw new DurableError("storage-full", "The disk is full.");

@@ -3,7 +3,7 @@
  * write. Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-/** A driver tries an append to a full disk a few times before it stops. */
+/** A driver tries an append that fails a few times before it stops. */
 const refusalsInARow = 4;
 
 interface NotedLease {
@@ -47,7 +47,7 @@ export class LeaseNotes {
     this.#lostAt.set(locator, this.#now());
   }
 
-  /** Notes whether the disk accepted an append of this process. */
+  /** Notes whether an append of this process succeeded, as the process sees it. */
   appended(process: string, locator: string, accepted: boolean): void {
     const name = `${process} ${locator}`;
     const refused = accepted ? 0 : (this.#refused.get(name) ?? 0) + 1;
@@ -55,7 +55,7 @@ export class LeaseNotes {
     if (refused >= refusalsInARow) this.#gaveUpAt.set(name, this.#now());
   }
 
-  /** True when the disk refused appends of this process for so long that its driver may have stopped. */
+  /** True when appends of this process failed so often in a row that its driver may have stopped. */
   hasGivenUpSince(process: string, locator: string, at: number): boolean {
     return (this.#gaveUpAt.get(`${process} ${locator}`) ?? Number.NEGATIVE_INFINITY) >= at;
   }

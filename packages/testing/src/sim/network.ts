@@ -7,7 +7,7 @@
 import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
 import { connectionLost, never, type Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
-import type { Disk } from "./disk.ts";
+import type { Disk, Landed } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
 import { judgeTaken } from "./stranger-checks.ts";
@@ -123,9 +123,15 @@ class Line {
   async append(request: AppendRequest, disk: Disk): Promise<void> {
     const process = this.#process;
     if (request.lease) process.leases(request.locator, request.lease.ttlMs);
-    const applied = await this.call("append", () => disk.append(process, request), {
-      forget: () => disk.forget(request),
-    });
+    const { leases } = process.history;
+    const apply = (): Promise<Landed | null> => disk.append(process, request);
+    const applied = await this.call("append", apply, { forget: () => disk.forget(request) }).catch(
+      (error: unknown) => {
+        leases.appended(process.name, request.locator, false);
+        throw error;
+      },
+    );
+    leases.appended(process.name, request.locator, true);
     if (applied !== null) process.noteReply(applied.run, [applied.batch]);
   }
 

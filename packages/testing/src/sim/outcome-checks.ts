@@ -4,7 +4,6 @@
  */
 
 import { DurableError, type Outcome } from "@durable/core";
-import type { History } from "./history.ts";
 import { hasNewInput } from "./input-checks.ts";
 import { inProcess } from "./surroundings.ts";
 import { isMigrated } from "./rename-checks.ts";
@@ -17,7 +16,7 @@ export function judgeOutcome(cluster: Cluster, outcome: Outcome<unknown>): void 
   if (outcome.status !== "blocked") return;
   const { runId, error } = outcome;
   const run = history.run(runId);
-  const expected = error.code === "poison" || isFinal(history, run, error);
+  const expected = error.code === "poison" || isFinal(cluster, run, error);
   const lied = run === undefined || history.lineage(run).some(({ tainted }) => tainted);
   // A driver of a deleted run finds no journal.
   const gone = run?.deleted === true || history.runs.some((other) => other.runId === runId && other.deleted);
@@ -38,12 +37,13 @@ function isMisfit({ history, programs }: Cluster, run: RunLog | undefined, error
 
 /**
  * Changed code does not fit every record, and neither does another input. A foreign await may make keys
- * ambiguous.
+ * ambiguous: both calls of a name are open, or each gets what the other recorded.
  */
-function isFinal(history: History, run: RunLog | undefined, error: unknown): boolean {
+function isFinal({ history, programs }: Cluster, run: RunLog | undefined, error: unknown): boolean {
   if (DurableError.is(error, "foreign-await")) return history.foreign;
   if (DurableError.is(error, "unhandled-rejection")) return history.strayed.has(run?.runId ?? "");
   if (!DurableError.is(error, "diverged")) return false;
+  if (programs.some(({ name, swaps }) => name === run?.workflow && swaps)) return true;
   return history.codeChanges || (run !== undefined && hasNewInput(history, run));
 }
 
@@ -56,7 +56,7 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
     // The run met too many crashes of other runs. An operator who has looked at it advances it.
     history.meet("a run blocked by crashes of others");
     advanceAsOperator(cluster, runId);
-  } else if (DurableError.is(error, "poison") || isFinal(history, history.run(runId), error)) {
+  } else if (DurableError.is(error, "poison") || isFinal(cluster, history.run(runId), error)) {
     history.blocked.add(runId);
   }
 }

@@ -6,7 +6,7 @@
 import type { Context, StandardSchema } from "@durable/core";
 import type { FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
-import { childrenOf, type Tree } from "./tree.ts";
+import { childrenOf, swapsNames, type Tree } from "./tree.ts";
 import { carriedOn } from "./chapter-inputs.ts";
 import { bodyOf } from "./interpret.ts";
 import type { Environment } from "./environment.ts";
@@ -40,6 +40,8 @@ export interface Program {
   readonly isPrivate?: boolean;
   /** Runs of the first version fit the changed one. */
   readonly compatible?: boolean;
+  /** Strands that await something other than `ctx` may swap what they recorded. */
+  readonly swaps?: boolean;
   /** True when a run may end in failure. */
   readonly mayFail: boolean;
   /** What is wrong with this output of unchanged code, or null. */
@@ -80,6 +82,7 @@ function treeProgram({ name, tree, changed, compatible = false }: FlowPlan, calm
     answer: (wait, count) => ({ value: answerTo(wait, count, calm) }),
     rubbish: "rubbish",
     compatible,
+    swaps: swapsNames(tree) || swapsNames(changed),
     mayFail: !calm,
     judge: (output) =>
       expected === null || expected === JSON.stringify(output) ? null : `instead of ${expected}`,

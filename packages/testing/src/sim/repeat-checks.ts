@@ -38,6 +38,6 @@ function reasonFor(history: History, { run, key, attempt, process, at, leased }:
   if (new Set(codes).size > 1) return "its code changed";
   const { locator = "" } = run ?? {};
   if (!leased || history.leases.isLostSince(locator, at)) return "its lease was lost";
-  if (history.leases.hasGivenUpSince(process, locator, at)) return "its disk was full";
+  if (history.leases.hasGivenUpSince(process, locator, at)) return "its appends failed";
   return null;
 }

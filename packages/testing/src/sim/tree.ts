@@ -159,6 +159,32 @@ function changedLeaf(random: Random, tree: Tree, extra: Tree): Tree {
   return { kind: "sequence", nodes: random.chance(0.5) ? [extra, tree] : [tree, extra] };
 }
 
+/**
+ * True when strands of one scope use the same name, and one of them awaits something other than `ctx`: which of
+ * them comes first may differ in every pass.
+ */
+export function swapsNames(tree: Tree): boolean {
+  const strands = tree.kind === "parallel" && tree.plain ? tree.nodes : [];
+  const swaps = strands.some((strand, at) => {
+    const taken = new Set(strands.filter((_, other) => other !== at).flatMap(namesIn));
+    return awaitsForeign(strand) && namesIn(strand).some((name) => taken.has(name));
+  });
+  if (swaps) return true;
+  return tree.kind !== "child" && childrenOf(tree).some(swapsNames);
+}
+
+function awaitsForeign(tree: Tree): boolean {
+  return tree.kind === "foreign" || (tree.kind !== "child" && childrenOf(tree).some(awaitsForeign));
+}
+
+/** The names of its calls in the scope around it. */
+function namesIn(tree: Tree): string[] {
+  const plain = "plain" in tree && tree.plain;
+  const own = "name" in tree && !plain ? [tree.name] : [];
+  const hasScope = tree.kind === "child" || tree.kind === "map" || ("plain" in tree && !plain);
+  return hasScope ? own : [...own, ...childrenOf(tree).flatMap(namesIn)];
+}
+
 export function withChild(tree: Tree, at: number, child: Tree): Tree {
   if ("nodes" in tree) return { ...tree, nodes: tree.nodes.map((node, i) => (i === at ? child : node)) };
   return "node" in tree ? { ...tree, node: child } : tree;
