@@ -5,6 +5,8 @@ export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
+export { currentContext } from "./engine/create-context.ts";
+export type { ByContent, Unclaimed } from "./engine/by-content.ts";
 export type {
   Branch,
   Context,

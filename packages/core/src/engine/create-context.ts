@@ -19,7 +19,7 @@ import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspe
 import { DurableError, show } from "../values/errors.ts";
 import { branchName } from "../values/branch-name.ts";
 import { assertOptions } from "../values/options.ts";
-import { runAs, type Owner } from "../ports/async-context.ts";
+import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 
 export interface ContextParts {
   readonly engine: CallEngine;
@@ -32,8 +32,10 @@ export interface ContextParts {
 /** The context of a scope. Code that it starts is marked with the run and the scope that it belongs to. */
 export function createContext(parts: ContextParts, scope: Scope): Context {
   const { engine } = parts;
-  const branch = (fn: Branch) => (inner: Scope) =>
-    runAs({ ...parts.owner, path: inner.path }, () => fn(createContext(parts, inner)));
+  const branch = (fn: Branch) => (inner: Scope) => {
+    const context = createContext(parts, inner);
+    return runAs({ ...parts.owner, path: inner.path, context }, () => fn(context));
+  };
   const draw = (kind: string, name = ""): string => {
     engine.assertOutsideSteps(`ctx.${kind}()`);
     const count = scope.count(`${kind}[${name}]`);
@@ -84,6 +86,15 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
   };
   return context as unknown as Context;
+}
+
+/**
+ * The context of the workflow, or of its branch, whose code is running now. `undefined` outside of workflows, in the work of
+ * a step, and in runtimes without `AsyncLocalStorage`.
+ */
+export function currentContext(): Context | undefined {
+  const { step, context } = ownerNow() ?? {};
+  return step === null ? (context as Context) : undefined;
 }
 
 type AnyChild = { readonly name: string; readonly definition: Definition };

@@ -18,6 +18,7 @@ import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { Owner } from "../ports/async-context.ts";
 import type { World } from "../ports/world.ts";
+import { Changes } from "./changes.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
@@ -59,6 +60,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly verdicts = new Verdicts(this.inFlight);
   readonly #outbox: Outbox;
   readonly #placement: Placement;
+  readonly #changes = new Changes(this);
   /** Entries of the journal that have been learned. */
   #learned = 0;
   #given: Driving = { patienceMs: 0 };
@@ -229,13 +231,15 @@ export class Engine implements ReplayEnd, CallEngine {
         if (this.#failure !== null) throw this.#failure.error;
         if (this.journal.nonce !== this.#nonce) this.#end({ kind: "lost" });
         else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
-        else if (this.#blocked !== null) await this.#settleBlocked(this.#blocked);
+        else if (this.#blocked !== null) await this.#settleWork({ kind: "blocked", error: this.#blocked });
         else if (!this.#deliver()) await this.#idle();
-        else if (this.#uncalled) await this.#giveGrace();
+        // Changed code or a foreign await. The call may still come, and is then answered first.
+        else if (this.#uncalled) this.#graceSpent = await this.#signal.silence(this.world, graceMs);
       }
       return this.#stop;
     } finally {
       this.#cancelLinger?.();
+      this.#changes.clear();
       this.timers.clear();
       lease.stop();
       const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
@@ -257,11 +261,6 @@ export class Engine implements ReplayEnd, CallEngine {
     const call = this.calls.get(settlement.key);
     if (call !== undefined && !call.scope.closed) this.#settle(call, settlement);
     return true;
-  }
-
-  /** Changed code or a foreign await. The call may still come, and is then answered first. */
-  async #giveGrace(): Promise<void> {
-    this.#graceSpent = await this.#signal.silence(this.world, graceMs);
   }
 
   #settle(call: Call, settlement: Settlement): void {
@@ -289,11 +288,18 @@ export class Engine implements ReplayEnd, CallEngine {
     // The function may have ended with calls that it does not await: the next driver begins them.
     const open = this.#finish === null || this.#fresh.length > 0;
     if (this.#leaving && open) return this.#settleWork({ kind: "left" });
-    this.#begin();
+    const judged = this.#changes.judge(this.#fresh);
+    if (judged === null) return this.#pause();
+    this.#begin(judged);
     this.verdicts.flush();
     this.timers.fire();
     if (this.#idleWork && !this.#outbox.appending) return this.#rest();
     if (this.#finish !== null) this.#linger();
+    await this.#pause();
+  }
+
+  /** Writes what is queued, and waits for something to happen. */
+  async #pause(): Promise<void> {
     if (this.#outbox.size > 0) this.#outbox.flush();
     await this.#signal.wait();
   }
@@ -313,9 +319,10 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   /** Begins calls without a record, in the order they were made. Beginning one may add another. */
-  #begin(): void {
+  #begin(judged: Call[]): void {
+    this.#fresh = judged;
     // By index, because taking the first of a long list moves all others.
-    for (let i = 0; i < this.#fresh.length; i++) {
+    for (let i = 0; i < this.#fresh.length && this.#blocked === null; i++) {
       const call = this.#fresh[i] as Call;
       if (!call.scope.closed && this.replay.record(call.key)?.settled !== true) call.begin();
     }
@@ -351,17 +358,12 @@ export class Engine implements ReplayEnd, CallEngine {
     await this.#outbox.append(end);
   }
 
-  async #settleBlocked(error: DurableError): Promise<void> {
-    this.#outbox.keepPaid();
-    await this.#settleWork({ kind: "blocked", error });
-  }
-
   /** Stops once the work under way is recorded. */
   async #settleWork(stop: Stop): Promise<void> {
+    if (stop.kind === "blocked") this.#outbox.keepPaid();
     this.verdicts.flush();
     if (this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0) return this.#end(stop);
-    if (this.#outbox.size > 0) this.#outbox.flush();
-    await this.#signal.wait();
+    await this.#pause();
   }
 
   #end(stop: Stop): void {

@@ -10,14 +10,19 @@ import type { World } from "../ports/world.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
 import type { CallPromise } from "./promise.ts";
 import type { Scope } from "./scope.ts";
+import type { ByContent } from "./by-content.ts";
 
 /** One call that can settle, as the engine's loop sees it. */
 export interface Call {
   readonly key: string;
   readonly kind: CallKind;
   readonly scope: Scope;
+  /** Highest position delivered when the call was made. */
+  readonly after: number;
   /** The workflow has its outcome. */
   readonly settled: boolean;
+  /** Its name comes from its content. */
+  readonly byContent?: ByContent | undefined;
   /** Hands the recorded outcome to the workflow. */
   settle(settlement: Settlement): void;
   /** The journal has no outcome: start the work, or open the wait. Called again after a failed attempt. */

@@ -10,6 +10,7 @@
 import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
+import { pathOf } from "../journal/keys.ts";
 import { DurableError } from "../values/errors.ts";
 import { Heap } from "./heap.ts";
 
@@ -78,6 +79,7 @@ export class Replay {
       record.retryAt = entry.retryAt;
       record.started = null;
     }
+    if ("kept" in entry && entry.kept !== undefined) this.call(entry.kept);
     if ("attempt" in entry && entry.attempt > record.attempt) {
       record.attempt = entry.attempt;
       record.chunks = [];
@@ -141,6 +143,13 @@ export class Replay {
   /** Keys with a recorded settlement and no call. */
   orphans(): string[] {
     return [...this.#held.keys()];
+  }
+
+  /** Recorded outcomes in a branch that the code could have asked for by now, and has not. */
+  unclaimed(path: string): Settlement[] {
+    return [...this.#held.values()].filter(
+      ({ key, after }) => after <= this.delivered && pathOf(key) === path,
+    );
   }
 
   /** The encoded answer of a resolved suspend point: in the entry itself, or in the answer entry it refers to. */

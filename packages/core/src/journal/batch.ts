@@ -18,7 +18,7 @@ const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
-  ["key wait runId workflow parent child nonce first", isText],
+  ["key wait runId workflow parent child nonce first kept", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);

@@ -58,6 +58,8 @@ interface Attempted extends Called {
   readonly input?: string;
   /** Tokens that the attempt used, per model. */
   readonly usage?: readonly Usage[];
+  /** The call took over the outcome of this key, because the code was changed. */
+  readonly kept?: string;
 }
 
 /** The parent of a child run, and the call there that receives its end. */

@@ -166,6 +166,11 @@ export class RunJournal {
     return this.#inherited === null ? at : nonce === undefined ? Math.max(clock, at) : clock;
   }
 
+  /** See `Inherited`. */
+  get loose(): number {
+    return this.#inherited?.loose ?? 0;
+  }
+
   /** What seeds random values at a position: an ancestor in inherited history, then the run itself. */
   seedAt(delivered: number): string {
     return this.#ancestorAt(delivered)?.seed ?? this.nonce ?? this.runId;

@@ -80,9 +80,14 @@ export function isWithin(key: string, path: string): boolean {
   return key === path || (key.startsWith(path) && (key[path.length] === "/" || key[path.length] === "["));
 }
 
+/** The branch of a call: `parallel[a]` for `parallel[a]/draft#2`, empty for `draft`. */
+export function pathOf(key: string): string {
+  return key.slice(0, Math.max(0, key.lastIndexOf("/")));
+}
+
 /** The step that a question is about: `draft#2` for `draft#2/uncertain`; null for the key of an ordinary call. */
 export function stepAsked(key: string): string | null {
-  const above = key.slice(0, Math.max(0, key.lastIndexOf("/")));
+  const above = pathOf(key);
   return above === "" || above.endsWith("]") ? null : above;
 }
 

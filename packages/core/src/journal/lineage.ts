@@ -7,7 +7,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
-import type { Ancestor, Cut, Edit, Entry } from "./entry.ts";
+import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
 import { isSettlement, traitsOf } from "./kinds.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 
@@ -18,6 +18,8 @@ export interface Inherited {
   readonly seeds: readonly { readonly runId: string; readonly seed: string; readonly upTo: number }[];
   /** The time at which the history begins. */
   readonly clock: number;
+  /** Up to here the history was made by another input, or with other outputs: the code need not ask for all of it. */
+  readonly loose: number;
 }
 
 /** The first entry of a run or of a chapter. */
@@ -43,6 +45,7 @@ export function inherit(
   let view: Entry[] = [];
   let input: Json = null;
   let clock = 0;
+  let loose = 0;
   const seeds: { runId: string; seed: string; upTo: number }[] = [];
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
@@ -50,7 +53,10 @@ export function inherit(
     if (first?.input !== undefined) input = first.input;
     // From format 3 on a fork has no time of its own before its own entries.
     if (first?.kind !== "run.forked" || first.nonce === undefined) clock = Math.max(clock, first?.at ?? 0);
-    if (first?.kind === "run.forked") view = applyEdits(view, first, ancestor.cuts);
+    if (first?.kind === "run.forked") {
+      view = applyEdits(view, first, ancestor.cuts);
+      if (isEdited(first)) loose = first.base;
+    }
     view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
@@ -62,7 +68,12 @@ export function inherit(
   const entries = applyEdits(view, forked, []).map((entry) =>
     "key" in entry && "wait" in entry ? { ...entry, wait: waitOf(entry.key, forked.nonce ?? null) } : entry,
   );
-  return { entries, input, seeds, clock };
+  if (isEdited(forked)) loose = forked.base;
+  return { entries, input, seeds, clock, loose };
+}
+
+function isEdited({ edits, input }: Fact<Json> & { kind: "run.forked" }): boolean {
+  return edits.length > 0 || input !== undefined;
 }
 
 function whatSettled(view: readonly Entry[]): Entry[] {

@@ -1,6 +1,7 @@
 /**
- * The async context of the runtime (`AsyncLocalStorage`), where it has one. Used for two things: a step's work sees the
- * context in which it was called, and an error that nothing caught is traced to the run whose code caused it.
+ * The async context of the runtime (`AsyncLocalStorage`), where it has one. Used for three things: a step's work sees the
+ * context in which it was called, an error that nothing caught is traced to the run whose code caused it, and code
+ * that is defined once finds the run in which it is called.
  * Nothing that is recorded depends on it.
  */
 
@@ -11,6 +12,8 @@ export interface Owner {
   readonly step: string | null;
   /** The path of the branch whose code is running. */
   readonly path: string;
+  /** The `Context` of that branch. */
+  readonly context?: unknown;
   /** An error of this run's code that nothing caught. */
   blame(error: unknown): void;
 }

@@ -93,8 +93,8 @@ export class Execution implements Parked {
       void finish.then((found) => engine.finish(found));
       return pending();
     };
-    const ctx = createContext({ engine, version: journal.first.version, owner, continueAs }, engine.root);
-    void runAs(owner, () => run(definition, ctx, input)).then((finish) => {
+    const context = createContext({ engine, version: journal.first.version, owner, continueAs }, engine.root);
+    void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });
     return execution;

@@ -27,6 +27,7 @@ function callOf(due: () => void = () => {}): Call {
     kind: "sleep",
     settled: false,
     scope: new Scope(),
+    after: 0,
     settle: () => {},
     begin: () => {},
     due,

@@ -11,6 +11,7 @@ import type { Children } from "../child-runs.ts";
 import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
+import type { ByContent } from "../by-content.ts";
 import type { Timers } from "../timers.ts";
 import type { Verdicts } from "../verdicts.ts";
 import { callDeferred, type CallPromise } from "../promise.ts";
@@ -55,6 +56,7 @@ export interface CallParts {
   readonly scope: Scope;
   readonly name: string;
   readonly entered: Entered;
+  readonly byContent?: ByContent | undefined;
 }
 
 export abstract class KeyedCall<P extends CallParts, T> implements Call {
@@ -81,6 +83,10 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     const what = kind === "suspend" ? "suspend point" : kind;
     this.where = `${what} "${this.key}" of run ${engine.journal.runId}`;
     engine.add(this, parts.name);
+  }
+
+  get byContent(): ByContent | undefined {
+    return this.parts.byContent;
   }
 
   get promise(): CallPromise<T> {

@@ -15,6 +15,7 @@ import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
+import type { ByContent } from "../by-content.ts";
 import {
   openQuestion,
   checkedMode,
@@ -39,6 +40,8 @@ export interface StepOptions {
   readonly schema?: StandardSchema | undefined;
   /** The name of the step in an earlier version of the code: its recorded result is kept. */
   readonly was?: string | undefined;
+  /** For a name that comes from the content of the work: what to do when the content was changed. */
+  readonly byContent?: ByContent | undefined;
   /**
    * For effects that must not be repeated blindly: what to do when an attempt began and its end was not
    * recorded.
@@ -48,7 +51,7 @@ export interface StepOptions {
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain";
+const known = "retry timeout input schema was onUncertain byContent";
 
 export function step(
   engine: CallEngine,
@@ -65,8 +68,8 @@ export function step(
   const onUncertain = checkedMode(options.onUncertain, where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
-  const { schema } = options;
-  const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain };
+  const { schema, byContent } = options;
+  const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain, byContent };
   return new StepCall(engine, parts).promise;
 }
 

@@ -22,6 +22,7 @@ import { Signal, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
 import type { Scope } from "../scope.ts";
+import type { ByContent } from "../by-content.ts";
 
 export type Producer<T = unknown> = (info: StepInfo) => Chunks<T> | Promise<Chunks<T>>;
 
@@ -35,9 +36,11 @@ export interface StreamOptions {
   readonly input?: unknown;
   /** The name of the stream in an earlier version of the code: what it recorded is kept. */
   readonly was?: string | undefined;
+  /** For a name that comes from the content of the work: what to do when the content was changed. */
+  readonly byContent?: ByContent | undefined;
 }
 
-const known = "retry timeout input was";
+const known = "retry timeout input was byContent";
 
 export function stream(
   engine: CallEngine,
@@ -53,7 +56,8 @@ export function stream(
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
   const entered = engine.enter({ scope, kind: "stream", name, input, was: options.was });
   if (entered === null) return pending();
-  const parts = { scope, name, producer, entered, policy, timeoutMs, input };
+  const { byContent } = options;
+  const parts = { scope, name, producer, entered, policy, timeoutMs, input, byContent };
   return new StreamCall(engine, parts).promise;
 }
 

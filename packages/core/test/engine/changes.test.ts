@@ -1,0 +1,295 @@
+/** Calls whose name comes from their content, and code whose content changes between two lives of a run. */
+
+import {
+  currentContext,
+  durable,
+  DurableError,
+  type ByContent,
+  type Context,
+  type Unclaimed,
+} from "@durable/core";
+import { describe, expect, test } from "vitest";
+import { lab, pause, type Lab } from "../support/behaviour-lab.ts";
+
+interface Judged {
+  readonly names: readonly string[];
+  readonly values: readonly unknown[];
+  readonly calls: number;
+}
+
+/** Calls named `turn <content>`, which note when they ran and what they were asked to choose from. */
+class Turns {
+  readonly ran: string[] = [];
+  readonly judged: Judged[] = [];
+  readonly #choose: (unclaimed: readonly Unclaimed[], calls: number) => string | null;
+
+  constructor(choose: (unclaimed: readonly Unclaimed[], calls: number) => string | null) {
+    this.#choose = choose;
+  }
+
+  step(ctx: Context, content: string): Promise<string> {
+    return ctx.step(`turn ${content}`, () => this.#ran(content), { byContent: this.#byContent });
+  }
+
+  stream(ctx: Context, content: string): Promise<string[]> {
+    const producer = async function* (turns: Turns) {
+      yield* [...turns.#ran(content)];
+    };
+    return ctx.stream(`turn ${content}`, () => producer(this), { byContent: this.#byContent });
+  }
+
+  #ran(content: string): string {
+    this.ran.push(content);
+    return `said ${content}`;
+  }
+
+  get #byContent(): ByContent {
+    return {
+      isOne: (name) => name.startsWith("turn "),
+      choose: (unclaimed, calls) => {
+        const names = unclaimed.map(({ name }) => name);
+        this.judged.push({ names, values: unclaimed.map(({ value }) => value()), calls });
+        return this.#choose(unclaimed, calls);
+      },
+    };
+  }
+}
+
+const keep = () => new Turns(([one]) => one?.key ?? null);
+const ask = () => new Turns(() => null);
+const refuse = () =>
+  new Turns(() => {
+    throw new DurableError("diverged", "The content was changed.");
+  });
+
+/** Runs the same id with this code, and from the beginning. */
+function life(on: Lab, body: (ctx: Context) => Promise<unknown>, options: { input?: unknown } = {}) {
+  return on.world.run(
+    durable("flow", (ctx: Context) => body(ctx))
+      .with({ ...on })
+      .run(options.input as undefined, { id: "r" }),
+  );
+}
+
+/** Two turns and a wait, so that the run can be driven again. */
+const asks =
+  (turns: Turns, [one, two]: readonly [string, string], seen: unknown[] = []) =>
+  async (ctx: Context) => {
+    seen.push(await turns.step(ctx, one), await turns.stream(ctx, two));
+    return ctx.suspend("more");
+  };
+
+async function recorded(): Promise<Lab> {
+  const on = lab();
+  const turns = ask();
+  await life(on, asks(turns, ["one", "two"]));
+  expect(turns.ran).toEqual(["one", "two"]);
+  return on;
+}
+
+describe("changes.1 a call without a record, beside an unclaimed record of its branch", () => {
+  test("is judged before anything begins, and may block the run", async () => {
+    const on = await recorded();
+    const turns = refuse();
+    const also: string[] = [];
+    const outcome = await life(on, async (ctx) => {
+      const side = ctx.step("side", () => also.push("ran"));
+      await turns.step(ctx, "other");
+      return side;
+    });
+    expect(outcome).toMatchObject({ status: "blocked", error: { code: "diverged" } });
+    expect(turns.judged).toEqual([{ names: ["turn one"], values: ["said one"], calls: 1 }]);
+    expect([turns.ran, also]).toEqual([[], []]);
+  });
+
+  test("takes the outcome over, turn after turn, also from a stream; the work does not run", async () => {
+    const on = await recorded();
+    const turns = keep();
+    const seen: unknown[] = [];
+    const outcome = await life(on, asks(turns, ["ONE", "TWO"], seen));
+    expect(outcome.status).toBe("suspended");
+    expect(turns.ran).toEqual([]);
+    expect(seen).toEqual(["said one", [..."said two"]]);
+  });
+
+  test("does the work when the answer is null", async () => {
+    const on = await recorded();
+    const turns = ask();
+    await life(on, asks(turns, ["ONE", "two"]));
+    expect(turns.ran).toEqual(["ONE"]);
+  });
+
+  test("is a new call once all recorded ones are claimed", async () => {
+    const on = await recorded();
+    const turns = refuse();
+    const outcome = await life(on, async (ctx) => {
+      await asks(turns, ["one", "two"])(ctx).catch(() => {});
+    });
+    expect(outcome.status).toBe("suspended");
+    const more = await life(on, async (ctx) => {
+      await turns.step(ctx, "one");
+      await turns.stream(ctx, "two");
+      await turns.step(ctx, "three");
+      return ctx.suspend("more");
+    });
+    expect(more.status).toBe("suspended");
+    expect(turns.ran).toEqual(["three"]);
+  });
+
+  test("is not compared with other names, with calls of another branch, or with what comes later", async () => {
+    const on = lab();
+    const first = ask();
+    const body = (turns: Turns, third: string) => async (ctx: Context) => {
+      await ctx.parallel({
+        a: async (inner) => {
+          await turns.step(inner, "a1");
+          await inner.suspend("wait");
+          return turns.step(inner, "a2");
+        },
+        b: (inner) => turns.step(inner, third),
+      });
+    };
+    await life(on, async (ctx) => {
+      await ctx.step("plain", () => 1);
+      return body(first, "b1")(ctx);
+    });
+    const turns = refuse();
+    // The plain step is no turn, and the turn of branch a is claimed there.
+    const outcome = await life(on, body(turns, "b1"));
+    expect(outcome.status).toBe("suspended");
+    expect(turns.judged).toEqual([]);
+  });
+});
+
+describe("changes.2 judged when the code is still", () => {
+  test("a strand that is slow to ask for its record does not block another", async () => {
+    const on = lab();
+    const body = (turns: Turns, slowMs: number, more: readonly string[]) => async (ctx: Context) => {
+      await Promise.all([
+        (async () => {
+          await turns.step(ctx, "a1");
+          await pause(on.world, slowMs);
+          await turns.step(ctx, "a2");
+        })(),
+        (async () => {
+          await turns.step(ctx, "b1");
+          for (const name of more) await turns.step(ctx, name);
+        })(),
+      ]);
+      return ctx.suspend("more");
+    };
+    await life(on, body(ask(), 0, []));
+    const turns = refuse();
+    expect((await life(on, body(turns, 700, ["b2", "b3"]))).status).toBe("suspended");
+    expect(turns.ran).toEqual(["b2", "b3"]);
+    expect(turns.judged).toEqual([]);
+  });
+
+  test("calls that come together are counted", async () => {
+    const on = await recorded();
+    const turns = refuse();
+    await life(on, (ctx) => Promise.all([turns.step(ctx, "x"), turns.step(ctx, "y")]));
+    expect(turns.judged[0]).toMatchObject({ names: ["turn one"], calls: 2 });
+  });
+});
+
+describe("changes.3 what is kept is recorded under its new name", () => {
+  test("the next life finds it there, and judges nothing", async () => {
+    const on = await recorded();
+    await life(on, asks(keep(), ["ONE", "TWO"]));
+    const turns = refuse();
+    const seen: unknown[] = [];
+    expect((await life(on, asks(turns, ["ONE", "TWO"], seen))).status).toBe("suspended");
+    expect(seen).toEqual(["said one", [..."said two"]]);
+    expect([turns.ran, turns.judged]).toEqual([[], []]);
+    const entries = await durable("flow", async () => {})
+      .with({ ...on })
+      .get("r")
+      .entries();
+    expect(entries.filter((entry) => "kept" in entry)).toMatchObject([
+      { kind: "step.completed", key: "turn ONE", kept: "turn one" },
+      { kind: "stream.completed", key: "turn TWO", kept: "turn two" },
+    ]);
+  });
+
+  test("a failure is kept, too, and is the same error", async () => {
+    const on = lab();
+    const fails = async (ctx: Context, content: string, turns: Turns) => {
+      const work = (): never => {
+        throw new TypeError("no such model");
+      };
+      const byContent: ByContent = { isOne: () => true, choose: ([one]) => one?.key ?? null };
+      const error = await ctx
+        .step(`turn ${content}`, work, { retry: false, byContent })
+        .catch((e: Error) => e.cause);
+      turns.ran.push(String(error));
+      return ctx.suspend("more");
+    };
+    const [one, two] = [ask(), ask()];
+    await life(on, (ctx) => fails(ctx, "one", one));
+    await life(on, (ctx) => fails(ctx, "ONE", two));
+    expect(two.ran).toEqual(one.ran);
+  });
+
+  test("back to the old content: what was kept is not asked again", async () => {
+    const on = await recorded();
+    await life(on, asks(keep(), ["ONE", "TWO"]));
+    const turns = keep();
+    const seen: unknown[] = [];
+    await life(on, asks(turns, ["one", "two"], seen));
+    expect(seen).toEqual(["said one", [..."said two"]]);
+    expect(turns.ran).toEqual([]);
+  });
+});
+
+describe("forks", () => {
+  const forked = async (options: object) => {
+    const on = await recorded();
+    const turns = refuse();
+    const flow = durable("flow", (ctx: Context) => asks(turns, ["ONE", "TWO"])(ctx)).with({ ...on });
+    const run = await on.world.run(flow.get("r").fork({ id: "f", ...options }));
+    await on.world.run(run.result().catch(() => {}));
+    return { turns, outcome: await on.world.run(run.outcome()) };
+  };
+
+  test("with another input or with edits: what is inherited never counts as unclaimed", async () => {
+    for (const options of [
+      { from: "turn two", input: "another" },
+      { edit: { "turn one": "said otherwise" } },
+    ]) {
+      const { turns, outcome } = await forked(options);
+      expect(outcome.status).toBe("suspended");
+      expect(turns.ran).toEqual(["ONE", "TWO"]);
+    }
+  });
+
+  test("without them it does", async () => {
+    const { turns, outcome } = await forked({ from: "turn two" });
+    expect(outcome).toMatchObject({ status: "blocked", error: { code: "diverged" } });
+    expect(turns.ran).toEqual([]);
+  });
+});
+
+describe("currentContext", () => {
+  test("is the context of the workflow and of its branches, and of nothing else", async () => {
+    const on = lab();
+    expect(currentContext()).toBeUndefined();
+    const flow = durable("flow", async (ctx: Context) => {
+      const seen = [currentContext() === ctx];
+      await ctx.step("a", () => seen.push(currentContext() === undefined));
+      seen.push(currentContext() === ctx);
+      await ctx.parallel({
+        one: async (inner) => {
+          seen.push(currentContext() === inner);
+          await inner.step("b", () => 1);
+          seen.push(currentContext() === inner);
+        },
+        two: (inner) => seen.push(currentContext() === inner),
+      });
+      seen.push(currentContext() === ctx);
+      return seen;
+    });
+    const outcome = await on.world.run(flow.with({ ...on }).run(undefined, { id: "r" }));
+    expect(outcome).toMatchObject({ status: "completed", output: Array(7).fill(true) });
+  });
+});
