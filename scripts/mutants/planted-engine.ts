@@ -73,7 +73,7 @@ const loop: readonly PlantedBug[] = [
     name: "blocked-run-writes",
     breaks: "engine.6",
     file: "engine/engine.ts",
-    find: "    if (stop.kind === \"blocked\") this.#outbox.keepPaid();\n",
+    find: '    if (stop.kind === "blocked") this.#outbox.keepPaid();\n',
     replace: "",
     also: [
       {

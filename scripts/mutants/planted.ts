@@ -1,5 +1,6 @@
 /** Every planted bug, by name, and what must have one. */
 import { plantedBetweenChapters } from "./planted-chapters.ts";
+import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
@@ -14,6 +15,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInJournals,
   ...plantedInTheLoop,
   ...plantedInCalls,
+  ...plantedInChanges,
   ...plantedInRuns,
   ...plantedBetweenChapters,
   ...plantedInBuckets,

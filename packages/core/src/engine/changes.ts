@@ -32,6 +32,8 @@ const stillMs = 1_000;
 
 export class Changes {
   readonly #engine: Changing;
+  /** Kept, but perhaps not durable yet under the new name. */
+  readonly #taken = new Set<string>();
   #doubt: { readonly until: number; readonly delivered: number; readonly cancel: () => void } | null = null;
 
   constructor(engine: Changing) {
@@ -67,7 +69,9 @@ export class Changes {
     if (byContent === undefined || scope.closed || replay.record(key) !== undefined) return [];
     return replay
       .unclaimed(scope.path)
-      .filter((settlement) => settlement.seq > journal.loose && byContent.isOne(nameOf(settlement.key)));
+      .filter(
+        ({ key: old, seq }) => seq > journal.loose && !this.#taken.has(old) && byContent.isOne(nameOf(old)),
+      );
   }
 
   /** True when the call gets a recorded outcome. */
@@ -83,6 +87,7 @@ export class Changes {
       const chosen = call.byContent?.choose(views, beside) ?? null;
       const settlement = unclaimed.find(({ key }) => key === chosen);
       if (settlement === undefined) return false;
+      this.#taken.add(settlement.key);
       this.#keep(call, settlement);
       return true;
     } catch (error) {

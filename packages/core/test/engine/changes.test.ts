@@ -185,6 +185,16 @@ describe("changes.2 judged when the code is still", () => {
     expect(turns.judged).toEqual([]);
   });
 
+  test("two calls do not take the same outcome", async () => {
+    const on = await recorded();
+    const turns = keep();
+    await life(on, async (ctx) => {
+      await Promise.all([turns.step(ctx, "x"), turns.step(ctx, "y")]);
+      return ctx.suspend("more");
+    });
+    expect(turns.ran).toEqual(["y"]);
+  });
+
   test("calls that come together are counted", async () => {
     const on = await recorded();
     const turns = refuse();
@@ -199,9 +209,13 @@ describe("changes.3 what is kept is recorded under its new name", () => {
     await life(on, asks(keep(), ["ONE", "TWO"]));
     const turns = refuse();
     const seen: unknown[] = [];
-    expect((await life(on, asks(turns, ["ONE", "TWO"], seen))).status).toBe("suspended");
-    expect(seen).toEqual(["said one", [..."said two"]]);
-    expect([turns.ran, turns.judged]).toEqual([[], []]);
+    const outcome = await life(on, async (ctx) => {
+      seen.push(await turns.step(ctx, "ONE"), await turns.stream(ctx, "TWO"), await turns.step(ctx, "three"));
+      return ctx.suspend("more");
+    });
+    expect(outcome.status).toBe("suspended");
+    expect(seen).toEqual(["said one", [..."said two"], "said three"]);
+    expect([turns.ran, turns.judged]).toEqual([["three"], []]);
     const entries = await durable("flow", async () => {})
       .with({ ...on })
       .get("r")
