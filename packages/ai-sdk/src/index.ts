@@ -1,5 +1,6 @@
 export { durableModel } from "./model.ts";
 export { durableMiddleware, type DurableMiddleware } from "./middleware.ts";
+export { durableProvider } from "./provider.ts";
 export type { ModelId, ModelOptions } from "./call.ts";
 export { partsOf, type Part, type PartChunk } from "./chunks.ts";
 export {
