@@ -31,7 +31,7 @@ export async function ask<S extends z.ZodType>(
     abortSignal: signal,
   });
   const { inputTokens = 0, outputTokens = 0, inputTokenDetails } = usage;
-  const cachedInputTokens = inputTokenDetails.cacheReadTokens;
-  meter({ model: response.modelId, inputTokens, outputTokens, cachedInputTokens });
+  const { cacheReadTokens: cachedInputTokens, cacheWriteTokens } = inputTokenDetails;
+  meter({ model: response.modelId, inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens });
   return output as z.infer<S>;
 }

@@ -33,13 +33,18 @@ export interface ApprovalCall {
   readonly input: unknown;
 }
 
+/** A name for one call with these arguments. */
+export function approvalName({ tool, toolCallId, input }: ApprovalCall, what: string): string {
+  return stepName(what, tool, toolCallId, fingerprint(plain(input), `arguments of ${tool}`).slice(0, 8));
+}
+
 export function askApproval(
   ctx: Context,
   { tool, toolCallId, input }: ApprovalCall,
   { timeout }: ApprovalOptions,
 ): Promise<Approval> {
   const given = plain(input);
-  const name = stepName("approval", tool, toolCallId, fingerprint(given, `arguments of ${tool}`).slice(0, 8));
+  const name = approvalName({ tool, toolCallId, input }, "approval");
   const note = { tool, toolCallId, input: given };
   const fallback: Approval = { approved: false, reason: "no answer in time" };
   return timeout === undefined

@@ -40,6 +40,8 @@ export interface Call {
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   readonly options: ModelOptions;
+  /** True when its input is a stream; see fed-stream.ts. */
+  readonly fed?: boolean;
 }
 
 /** Increased when the same request would get another name. */

@@ -7,7 +7,16 @@ import type { StepInfo } from "@durable/core";
 import type { ModelId } from "./call.ts";
 
 /** A total, or a total with its parts. */
-type Tokens = number | { readonly total?: number; readonly cacheRead?: number; readonly reasoning?: number };
+type Tokens =
+  | number
+  | {
+      readonly total?: number;
+      readonly cacheRead?: number;
+      readonly cacheWrite?: number;
+      readonly reasoning?: number;
+    };
+
+type InputParts = Exclude<Tokens, number>;
 
 interface Reported {
   readonly inputTokens?: Tokens;
@@ -22,9 +31,10 @@ interface Reported {
 export function meter(info: StepInfo, model: ModelId, answer: object): void {
   const { usage } = answer as { readonly usage?: Reported };
   if (typeof usage !== "object" || usage === null) return;
-  const input = parts(usage.inputTokens ?? usage.tokens);
+  const input = withCacheWrites(parts(usage.inputTokens ?? usage.tokens), usage, answer);
   const output = parts(usage.outputTokens);
   const cached = count(usage.cachedInputTokens ?? input.cacheRead);
+  const written = count(input.cacheWrite);
   const reasoning = count(usage.reasoningTokens ?? output.reasoning);
   info.meter({
     model: nameOf(model.modelId) ?? "unknown",
@@ -32,8 +42,22 @@ export function meter(info: StepInfo, model: ModelId, answer: object): void {
     inputTokens: count(input.total),
     outputTokens: count(output.total),
     ...(cached > 0 ? { cachedInputTokens: cached } : {}),
+    ...(written > 0 ? { cacheWriteTokens: written } : {}),
     ...(reasoning > 0 ? { reasoningTokens: reasoning } : {}),
   });
+}
+
+/**
+ * Before version 6 the SDK has no field for cache writes. Anthropic's are in its metadata, and its count of input
+ * tokens has neither reads nor writes of the cache.
+ */
+function withCacheWrites(input: InputParts, { cachedInputTokens }: Reported, answer: object): InputParts {
+  const { providerMetadata } = answer as {
+    readonly providerMetadata?: { readonly anthropic?: { readonly cacheCreationInputTokens?: unknown } };
+  };
+  const written = count(providerMetadata?.anthropic?.cacheCreationInputTokens);
+  if (written === 0 || input.cacheWrite !== undefined) return input;
+  return { ...input, total: count(input.total) + count(cachedInputTokens) + written, cacheWrite: written };
 }
 
 const longestName = 200;
@@ -42,7 +66,7 @@ function nameOf(name: unknown): string | undefined {
   return typeof name === "string" && name !== "" ? name.slice(0, longestName) : undefined;
 }
 
-function parts(tokens: Tokens | undefined): Exclude<Tokens, number> {
+function parts(tokens: Tokens | undefined): InputParts {
   return typeof tokens === "object" && tokens !== null ? tokens : { total: count(tokens) };
 }
 

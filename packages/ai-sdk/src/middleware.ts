@@ -16,11 +16,15 @@ interface Aside {
   readonly abort: AbortController;
 }
 
-/** A middleware for `wrapLanguageModel` of the AI SDK 5, 6 and 7. */
+/**
+ * A middleware for `wrapLanguageModel` of the AI SDK 5, 6 and 7, and for `wrapEmbeddingModel` and `wrapImageModel` of 6
+ * and 7.
+ */
 export interface DurableMiddleware {
   readonly specificationVersion: "v3";
   readonly transformParams: <P>(asked: { readonly params: P }) => Promise<P>;
   readonly wrapGenerate: <R>(asked: Asked & { readonly doGenerate: () => PromiseLike<R> }) => Promise<R>;
+  readonly wrapEmbed: <R>(asked: Asked & { readonly doEmbed: () => PromiseLike<R> }) => Promise<R>;
   readonly wrapStream: <R>(asked: Asked & { readonly doStream: () => PromiseLike<R> }) => Promise<R>;
 }
 
@@ -48,6 +52,11 @@ export function durableMiddleware(on: Context | Journal, options: ModelOptions =
     signal.addEventListener("abort", stop, { once: true });
     return work();
   };
+  const whole = async <R>(method: string, asked: Asked, work: () => PromiseLike<R>): Promise<R> => {
+    const { call, aside } = callFor(method, asked);
+    const invoke = (signal: AbortSignal) => heard(aside, signal, work) as PromiseLike<object>;
+    return (await recordCall(recorder, call, invoke)) as R;
+  };
   return {
     specificationVersion: "v3",
     transformParams: async <P>({ params }: { readonly params: P }) => {
@@ -58,11 +67,8 @@ export function durableMiddleware(on: Context | Journal, options: ModelOptions =
       asides.set(given, { key: asked.key, signal, abort });
       return given as P;
     },
-    wrapGenerate: async <R>(asked: Asked & { readonly doGenerate: () => PromiseLike<R> }) => {
-      const { call, aside } = callFor("doGenerate", asked);
-      const invoke = (signal: AbortSignal) => heard(aside, signal, asked.doGenerate) as PromiseLike<object>;
-      return (await recordCall(recorder, call, invoke)) as R;
-    },
+    wrapGenerate: (asked) => whole("doGenerate", asked, asked.doGenerate),
+    wrapEmbed: (asked) => whole("doEmbed", asked, asked.doEmbed),
     wrapStream: async <R>(asked: Asked & { readonly doStream: () => PromiseLike<R> }) => {
       const { call, aside } = callFor("doStream", asked);
       const open = (signal: AbortSignal) => heard(aside, signal, asked.doStream) as PromiseLike<StreamResult>;

@@ -2,6 +2,7 @@
 
 import { DurableError, type Context, type Journal } from "@durable/core";
 import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
+import { recordFedStream } from "./fed-stream.ts";
 import { recordCall } from "./generate.ts";
 import { recorderOf } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
@@ -11,7 +12,13 @@ type Method = (params: Params) => PromiseLike<object>;
 /**
  * Calls that are fully described by their result. Others, such as those that grant access, are not recorded.
  */
-const recorded: ReadonlySet<PropertyKey> = new Set(["doGenerate", "doEmbed", "doRerank"]);
+const recorded: ReadonlySet<PropertyKey> = new Set([
+  "doGenerate",
+  "doGenerateFromUrl",
+  "doEmbed",
+  "doRerank",
+  "doDecide",
+]);
 
 /**
  * The same model, recorded: with a context each call is a step or a stream of the run, with a journal it is a
@@ -43,8 +50,10 @@ export function durableModel<M extends object>(
           return recordCall(recorder, call, (abortSignal) => invoke({ ...asked.params, abortSignal }));
         };
       }
-      // Models without supportedUrls stream speech, whose parts differ.
-      if (property === "doStream" && "supportedUrls" in target) {
+      // Only language models have supportedUrls. The others stream speech, and get a stream, too.
+      if (property === "doStream" && !("supportedUrls" in target))
+        return (given: Params) => recordFedStream(recorder, { model: about, given, invoke }, options);
+      if (property === "doStream") {
         return (given: Params) => {
           const asked = withoutKey(given);
           const call = callOf("doStream", about, asked, options);

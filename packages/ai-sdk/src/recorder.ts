@@ -4,6 +4,7 @@
  */
 
 import { nextAttemptAt, retryPolicy } from "@durable/core";
+import { stopped } from "./fatal.ts";
 import type { Chunks, Context, Journal, RetryOptions, StepInfo } from "@durable/core";
 
 export interface RecorderOptions {
@@ -25,15 +26,19 @@ export interface Recorder {
 }
 
 export function recorderOf(on: Context | Journal): Recorder {
-  return "recordStream" in on ? new JournalRecorder(on) : contextRecorder(on);
+  return isJournal(on) ? new JournalRecorder(on) : contextRecorder(on);
+}
+
+export function isJournal(on: Context | Journal): on is Journal {
+  return "recordStream" in on;
 }
 
 /** The engine counts equal names and makes the attempts. */
 function contextRecorder(ctx: Context): Recorder {
   return {
     keepsFailures: true,
-    step: (name, work, { retry }) => ctx.step(name, work, { retry }),
-    stream: (name, producer, { retry }) => ctx.stream(name, producer, { retry }),
+    step: (name, work, { retry }) => stopped(ctx) ?? ctx.step(name, work, { retry }),
+    stream: (name, producer, { retry }) => stopped(ctx) ?? ctx.stream(name, producer, { retry }),
   };
 }
 

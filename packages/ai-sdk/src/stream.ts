@@ -57,6 +57,7 @@ class Recording {
     this.#output.begin(head);
     yield [0, head];
     const source = new Source(stream, model, info);
+    if (this.#call.fed === true) source.feed(head);
     const packer = new Packer();
     try {
       for (;;) {
@@ -70,7 +71,7 @@ class Recording {
           }
       }
       yield* packer.flush();
-      meter(info, model, source.finish ?? {});
+      if (source.finish !== null) meter(info, model, { usage: {}, ...source.finish });
       if (source.failure === null) return;
       // The driver was stopped, so this is not an outcome.
       if (info.signal.aborted && signal?.aborted !== true) throw source.failure.error;
@@ -113,12 +114,21 @@ class Source {
   readonly #reader: ReadableStreamDefaultReader<Part>;
   readonly #info: StepInfo;
   #defaults: Part | null;
+  #lenient = false;
   #reading: Promise<Part[] | "end"> | null = null;
 
   constructor(stream: ReadableStream<Part>, model: ModelId, info: StepInfo) {
     this.#reader = stream.getReader();
     this.#info = info;
     this.#defaults = defaultsOf(model, info);
+  }
+
+  /** For models of speech: they tell time and model beside the stream, and may go on after an error. */
+  feed({ response }: Part): void {
+    this.#lenient = true;
+    const { timestamp, modelId } = (response ?? {}) as Readonly<Record<"timestamp" | "modelId", unknown>>;
+    const own = Object.entries({ timestamp, modelId }).filter(([, value]) => value !== undefined);
+    this.#defaults = { type: "response-metadata", ...this.#defaults, ...Object.fromEntries(own) };
   }
 
   /** The next parts, or `due` if none come before that time. */
@@ -149,7 +159,7 @@ class Source {
       given.type === "error"
         ? { type: "error", error: keptError(given["error"]) }
         : withOwnId(plain(given) as Part, this.#info);
-    if (part.type === "error") this.#fail(given["error"], true);
+    if (part.type === "error" && !this.#lenient) this.#fail(given["error"], true);
     if (part.type === "finish") {
       this.finish = part;
       const reason = reasonOf(part);

@@ -1,28 +1,57 @@
 /**
- * Tools of the AI SDK whose calls are steps.
+ * Tools of the AI SDK whose calls are steps, or records of a journal.
  *
  * T1. A call is named after its tool and its `toolCallId`, which is part of the model's recorded response.
  *     The name is therefore the same on replay, and a recorded call does not run again.
  * T2. Everything the model gets is recorded, errors as well as results.
- * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run.
+ * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run. In a journal
+ *     they are part of the name, and only results are recorded.
+ * T4. Whether a call needs approval is decided once: an asynchronous decision is recorded.
+ * T5. After a `FatalError` of a tool, no model is asked in this context any more.
+ *
+ * Proven in test/tools.test.ts and test/tools-more.test.ts.
  */
 
-import { DurableError, type Context, type StepInfo, type StepOptions } from "@durable/core";
-import { askApproval, type ApprovalOptions } from "./approval.ts";
+import {
+  DurableError,
+  fingerprint,
+  type Context,
+  type Journal,
+  type StepInfo,
+  type StepOptions,
+} from "@durable/core";
+import { approvalName, askApproval, type ApprovalCall, type ApprovalOptions } from "./approval.ts";
 import { anySignal } from "./call.ts";
+import { isFatal, stopAsking } from "./fatal.ts";
+import { isJournal, recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 
 /** Options of one tool of `durableTools`. */
-export interface ToolOptions extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
-  /** Asks a person first: always, or when a function of the arguments returns true. */
-  readonly approve?: boolean | ((input: unknown) => boolean) | ApprovalOptions | undefined;
+export interface ToolOptions<Input = unknown> extends Pick<StepOptions, "retry" | "timeout" | "onUncertain"> {
+  /**
+   * Asks a person first: always, or when a function of the arguments returns true. If the function is asynchronous, its
+   * answer is recorded as a step.
+   */
+  readonly approve?: boolean | ((input: Input) => boolean | Promise<boolean>) | ApprovalOptions | undefined;
   /**
    * For a tool that waits by itself: its `execute` is workflow code and not a step. It gets a context, and
    * runs again on replay.
    */
   readonly suspends?: boolean | undefined;
 }
+
+/** The options of a set of tools, each with the arguments of its tool. */
+export type ToolsOptions<T> = { readonly [K in keyof T]?: ToolOptions<InputOf<T[K]>> | undefined };
+
+/** The arguments of a tool, from its `execute`. */
+export type InputOf<T> = T extends { readonly execute?: infer E }
+  ? NonNullable<E> extends (input: infer I, ...rest: never[]) => unknown
+    ? 0 extends 1 & I
+      ? unknown
+      : I
+    : unknown
+  : unknown;
 
 /** What `execute` finds in its options, besides what the SDK puts there. */
 export interface DurableCall {
@@ -51,7 +80,7 @@ interface CallOptions {
 
 /** One call of a tool. */
 interface Called {
-  readonly ctx: Context;
+  readonly on: Context | Journal;
   readonly tool: string;
   readonly execute: Execute;
   readonly input: unknown;
@@ -59,19 +88,23 @@ interface Called {
   readonly options: ToolOptions;
 }
 
-/** The same tools; those with an `execute` run as steps of this context. Options are given per tool. */
+/**
+ * The same tools; those with an `execute` run as steps of this context, or as records of this journal. Options are given
+ * per tool.
+ */
 export function durableTools<T extends Readonly<Record<string, object>>>(
-  ctx: Context,
+  on: Context | Journal,
   tools: T,
-  options: { readonly [K in keyof T]?: ToolOptions } = {},
+  options: ToolsOptions<NoInfer<T>> = {},
 ): T {
   const entries = Object.entries(tools).map(([tool, definition]) => {
     const { execute } = definition as { readonly execute?: Execute };
     if (typeof execute !== "function") return [tool, definition];
-    const own = options[tool] ?? {};
+    const own = (options[tool] ?? {}) as ToolOptions;
+    if (isJournal(on)) refuseWaits(tool, own);
     const bound: Execute = (input, given) => execute.call(definition, input, given);
     const called = (input: unknown, given: CallOptions): Called => ({
-      ctx,
+      on,
       tool,
       execute: bound,
       input,
@@ -79,7 +112,7 @@ export function durableTools<T extends Readonly<Record<string, object>>>(
       options: own,
     });
     // The SDK shows intermediate values of a generator, and expects none from another function.
-    const durable = isGenerator(execute)
+    const durable = isA("AsyncGeneratorFunction", execute)
       ? (input: unknown, given: CallOptions) => gradually(called(input, given))
       : (input: unknown, given: CallOptions) => atOnce(called(input, given));
     return [tool, { ...definition, execute: durable }];
@@ -116,33 +149,78 @@ async function* gradually(call: Called): AsyncGenerator {
 }
 
 async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<unknown> {
-  const { ctx, tool, given, input } = call;
+  const { on, tool, given, input } = call;
   // An error of a tool is information for the model, so it is not retried unless the options ask for it.
   const { retry = false, timeout, onUncertain } = call.options;
+  if (isJournal(on)) {
+    const name = stepName(tool, given.toolCallId, fingerprint(plain(input) ?? null, tool).slice(0, 8));
+    return recorderOf(on).step(name, async (info) => work(info), { retry, signal: given.abortSignal });
+  }
   const name = stepName(tool, given.toolCallId);
   try {
-    return await ctx.step(name, work, { retry, timeout, onUncertain, input: plain(input) ?? null });
+    return await on.step(name, work, { retry, timeout, onUncertain, input: plain(input) ?? null });
   } catch (error) {
     // The model gets the tool's own error, without the step and the run.
-    throw DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
+    const own = DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
+    if (isFatal(own)) stopAsking(on, own);
+    throw own;
   }
 }
 
 /** Runs in a branch, so that its waits have keys of their own: `ask call_1[call]/answer`. */
-async function inBranch({ ctx, tool, execute, input, given }: Called): Promise<unknown> {
+async function inBranch({ on, tool, execute, input, given }: Called): Promise<unknown> {
+  const ctx = on as Context;
   const call = (inner: Context): unknown => execute(input, { ...given, ctx: inner } as CallOptions);
-  const results = await ctx.parallel({ call }, { name: stepName(tool, given.toolCallId) });
-  return results.call;
+  try {
+    const results = await ctx.parallel({ call }, { name: stepName(tool, given.toolCallId) });
+    return results.call;
+  } catch (error) {
+    if (isFatal(error)) stopAsking(ctx, error);
+    throw error;
+  }
 }
 
-async function approved({ ctx, tool, given, input, options: { approve = false } }: Called): Promise<void> {
-  const asks = typeof approve === "function" ? approve(input) : approve !== false;
-  if (!asks) return;
-  const { toolCallId } = given;
+async function approved(call: Called): Promise<void> {
+  const { approve = false } = call.options;
+  // Over a journal there is nothing to approve.
+  if (approve === false) return;
+  const { on, tool, given, input } = call;
+  const ctx = on as Context;
+  const wait = { tool, toolCallId: given.toolCallId, input };
+  if (typeof approve === "function" && !(await decided(ctx, approve, wait))) return;
   const how = typeof approve === "object" ? approve : {};
-  const { approved, reason } = await askApproval(ctx, { tool, toolCallId, input }, how);
+  const { approved, reason } = await askApproval(ctx, wait, how);
   if (!approved)
     throw new Error(`The call of ${tool} was not approved${reason === undefined ? "" : `: ${reason}`}.`);
+}
+
+/** A function that answers at once is not recorded, because it gives the same answer again. */
+async function decided(
+  ctx: Context,
+  approve: (input: unknown) => boolean | Promise<boolean>,
+  call: ApprovalCall,
+): Promise<boolean> {
+  const name = approvalName(call, "needs approval");
+  if (isA("AsyncFunction", approve)) return ctx.step(name, () => approve(call.input));
+  const verdict = approve(call.input);
+  if (typeof verdict === "boolean") return verdict;
+  // On replay the recorded answer counts, and this one may fail.
+  verdict.catch(() => {});
+  return ctx.step(name, () => verdict);
+}
+
+function refuseWaits(
+  tool: string,
+  { approve = false, suspends = false, timeout, onUncertain }: ToolOptions,
+): void {
+  const [option] = Object.entries({ approve, suspends, timeout, onUncertain }).flatMap(([name, value]) =>
+    value === undefined || value === false ? [] : [name],
+  );
+  if (option === undefined) return;
+  throw new DurableError(
+    "invalid-options",
+    `Tool "${tool}" has the option ${option}, which needs a workflow, and durableTools got a journal. Call durableTools(ctx, ...) in a workflow, or leave the option out.`,
+  );
 }
 
 function stepOptions({ given }: Called, { signal, idempotencyKey, attempt }: StepInfo): CallOptions {
@@ -150,8 +228,8 @@ function stepOptions({ given }: Called, { signal, idempotencyKey, attempt }: Ste
   return { ...given, abortSignal, idempotencyKey, attempt } as CallOptions;
 }
 
-function isGenerator(execute: Execute): boolean {
-  return Object.prototype.toString.call(execute) === "[object AsyncGeneratorFunction]";
+function isA(kind: "AsyncFunction" | "AsyncGeneratorFunction", execute: unknown): boolean {
+  return Object.prototype.toString.call(execute) === `[object ${kind}]`;
 }
 
 /** Passes intermediate values from running work to its reader. */

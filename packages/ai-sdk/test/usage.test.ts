@@ -1,8 +1,9 @@
-import type { Context } from "@durable/core";
-import { describe, expect, test } from "vitest";
+import { durable, MemoryStorage, systemWorld, type Context, type Storage } from "@durable/core";
+import { faultyStorage } from "@durable/testing";
+import { describe, expect, test, vi } from "vitest";
 import { durableModel, usageOf } from "../src/index.ts";
 import { meter } from "../src/meter.ts";
-import { fakeModel } from "./support/fake-model.ts";
+import { fakeModel, words } from "./support/fake-model.ts";
 import { Lab } from "./support/lab.ts";
 import { Provider } from "./support/provider.ts";
 import { latest, versions } from "./support/versions.ts";
@@ -68,6 +69,125 @@ test("cached and hidden tokens are distinguished, costs follow the given prices,
   expect(paid.cost).toBeCloseTo(cost, 12);
   expect(saved.cost).toBeCloseTo(2 * cost, 12);
   expect(usageOf(await lab.entries(), { prices: { other: { input: 1, output: 1 } } }).total.cost).toBeNull();
+});
+
+test.each([
+  [
+    "since version 6, in the usage",
+    { usage: { inputTokens: { total: 100, cacheRead: 30, cacheWrite: 50 }, outputTokens: { total: 1 } } },
+  ],
+  [
+    "in version 5, in the metadata of Anthropic",
+    {
+      usage: { inputTokens: 20, cachedInputTokens: 30, outputTokens: 1 },
+      providerMetadata: { anthropic: { cacheCreationInputTokens: 50 } },
+    },
+  ],
+])("tokens that are written to a cache are counted and priced: %s", async (_, answer) => {
+  const lab = new Lab();
+  await lab.drive((ctx) =>
+    ctx.step("ask", (info) => meter(info, { modelId: "m", provider: "anthropic" }, answer)),
+  );
+  const { total } = usageOf(await lab.entries(), {
+    prices: { m: { input: 1, cachedInput: 0.1, cacheWrite: 1.25, output: 10 } },
+  });
+  expect(total.usage).toEqual([
+    {
+      model: "m",
+      provider: "anthropic",
+      inputTokens: 100,
+      outputTokens: 1,
+      cachedInputTokens: 30,
+      cacheWriteTokens: 50,
+    },
+  ]);
+  expect(total.cost).toBeCloseTo((20 + 3 + 62.5 + 10) / 1_000_000, 12);
+  const plainly = usageOf(await lab.entries(), { prices: { m: { input: 1, output: 10 } } });
+  expect(plainly.total.cost).toBeCloseTo(110 / 1_000_000, 12);
+});
+
+describe("calls whose bill is unknown", () => {
+  test("streams that a crash cut off are counted, and not estimated", async () => {
+    let now = 1_000_000;
+    const disk = new MemoryStorage({ now: () => now });
+    const world = { ...systemWorld, warn: () => {} };
+    // Two answers that do not end while their process lives.
+    const model = fakeModel((_, number) =>
+      number > 2 ? "an answer" : [...words("half", []), new Promise<never>(() => {})],
+    );
+    const flow = (storage: Storage) =>
+      durable(
+        "flow",
+        async (ctx) => {
+          // A stream of the program itself, which no provider bills.
+          await ctx.stream("own", () => [1, 2, 3]);
+          const result = latest.ai.streamText({ model: durableModel(ctx, model), prompt: "?" });
+          return result.text;
+        },
+        { storage, world },
+      );
+    for (let life = 1; life <= 2; life++) {
+      let dead = false;
+      const storage = faultyStorage(disk, { world, plan: () => (dead ? "crash-before" : null) });
+      void flow(storage).run(undefined, { id: "r" });
+      const cut = async (): Promise<boolean> =>
+        (await flow(disk).get("r").entries()).some(
+          (entry) => entry.kind === "stream.chunks" && entry.key !== "own" && entry.attempt === life,
+        );
+      await vi.waitUntil(() => cut().catch(() => false), { timeout: 20_000 });
+      dead = true;
+      now += 3_600_000;
+    }
+    const before = (await flow(disk).get("r").entries()).length;
+    await flow(disk).run(undefined, { id: "r" });
+    const entries = await flow(disk).get("r").entries();
+    const { total, paid, saved, steps } = usageOf(entries, { before });
+    expect(model.calls).toHaveLength(3);
+    expect(total).toMatchObject({ unknown: 2, inputTokens: 10 });
+    expect(paid).toMatchObject({ unknown: 0, inputTokens: 10 });
+    expect(saved).toMatchObject({ inputTokens: 0 });
+    expect(steps.map(({ unknown, inputTokens }) => [unknown, inputTokens])).toEqual([[2, 10]]);
+  });
+
+  test("attempts that fail without a response are, and refusals are not", async () => {
+    const lab = new Lab();
+    const refusal = Object.assign(new Error("busy"), { statusCode: 429 });
+    const errors = [new Error("socket hang up"), new TypeError("fetch failed", { cause: refusal })];
+    const model = fakeModel(() => {
+      const error = errors.shift();
+      if (error !== undefined) throw error;
+      return "done";
+    });
+    const retry = { attempts: 3, delay: 0 };
+    const { value } = await lab.drive(async (ctx) => {
+      await ctx
+        .step("own", () => Promise.reject(new Error("no call of a model")), { retry: false })
+        .catch(() => {});
+      return (await latest.ai.generateText({ model: durableModel(ctx, model, { retry }), prompt: "?" })).text;
+    });
+    expect(value).toBe("done");
+    const { total, steps } = usageOf(await lab.entries());
+    expect(total).toMatchObject({ unknown: 1, inputTokens: 10 });
+    expect(steps).toHaveLength(1);
+  });
+
+  test("a stream that its provider broke off is", async () => {
+    const lab = new Lab();
+    const model = fakeModel(() => [
+      { type: "text-start", id: "0" },
+      { type: "text-delta", id: "0", delta: "half" },
+      new Error("cut"),
+    ]);
+    await lab.drive(async (ctx) => {
+      const result = latest.ai.streamText({
+        model: durableModel(ctx, model),
+        prompt: "?",
+        onError: () => {},
+      });
+      for await (const _ of result.fullStream);
+    });
+    expect(usageOf(await lab.entries()).total).toMatchObject({ unknown: 1, inputTokens: 0 });
+  });
 });
 
 test("a report that makes no sense fails no call", () => {

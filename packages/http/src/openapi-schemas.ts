@@ -85,9 +85,10 @@ const usage = object(
     inputTokens: whole,
     outputTokens: whole,
     cachedInputTokens: whole,
+    cacheWriteTokens: whole,
     reasoningTokens: whole,
   },
-  ["provider", "cachedInputTokens", "reasoningTokens"],
+  ["provider", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens"],
 );
 const usages = { type: "array", items: usage } as const;
 const spend = object({

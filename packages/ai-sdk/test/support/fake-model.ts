@@ -31,22 +31,24 @@ export function words(text: string, end: readonly StreamPart[] = [finish()]): St
   ];
 }
 
-/** Given one by one; an error is what reading then rejects with. */
+/** Given one by one; an error is what reading then rejects with, and a promise is waited for. */
 export function streamOf(
-  parts: readonly (StreamPart | Error)[],
+  parts: readonly (StreamPart | Error | Promise<never>)[],
   { paceMs = 0, signal }: { readonly paceMs?: number; readonly signal?: AbortSignal | undefined } = {},
 ): Stream {
   let next = 0;
   return new ReadableStream<StreamPart>({
     async pull(controller) {
       if (paceMs > 0) await delay(paceMs, undefined, signal === undefined ? {} : { signal });
-      const part = parts[next++];
+      const part = await parts[next++];
       if (part === undefined) controller.close();
       else if (part instanceof Error) controller.error(part);
       else controller.enqueue(part);
     },
   });
 }
+
+type Said = string | readonly (StreamPart | Error | Promise<never>)[];
 
 export interface FakeModel extends Model {
   /** Calls so far. */
@@ -55,11 +57,11 @@ export interface FakeModel extends Model {
 
 /** Streams and generates what `say` gives for a call, counted from 1. */
 export function fakeModel(
-  say: (call: Call, number: number) => string | readonly (StreamPart | Error)[],
+  say: (call: Call, number: number) => Said,
   { paceMs = 0 }: { readonly paceMs?: number } = {},
 ): FakeModel {
   const calls: Call[] = [];
-  const said = (call: Call): string | readonly (StreamPart | Error)[] => {
+  const said = (call: Call): Said => {
     calls.push(call);
     return say(call, calls.length);
   };

@@ -4,7 +4,17 @@ import { sumUsage, type Usage } from "../journal/usage.ts";
 
 /** Prices of a million tokens, by the name of the model. */
 export type Prices = Readonly<
-  Record<string, { readonly input: number; readonly output: number; readonly cachedInput?: number }>
+  Record<
+    string,
+    {
+      readonly input: number;
+      readonly output: number;
+      /** For input from the cache of the provider; as `input` by default. */
+      readonly cachedInput?: number;
+      /** For input that is written to that cache; as `input` by default. */
+      readonly cacheWrite?: number;
+    }
+  >
 >;
 
 /** A sum of usage, with its cost. */
@@ -33,13 +43,16 @@ export function spendOf(usages: readonly Usage[], prices?: Prices): Spend {
 }
 
 function costOf(
-  { model, inputTokens, outputTokens, cachedInputTokens = 0 }: Usage,
+  { model, inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0 }: Usage,
   prices: Prices = {},
 ): number | null {
   const price = Object.hasOwn(prices, model) ? prices[model] : undefined;
   if (price === undefined) return null;
-  const { input, output, cachedInput = input } = price;
+  const { input, output, cachedInput = input, cacheWrite = input } = price;
   const cost =
-    (inputTokens - cachedInputTokens) * input + cachedInputTokens * cachedInput + outputTokens * output;
+    inputTokens * input +
+    cachedInputTokens * (cachedInput - input) +
+    cacheWriteTokens * (cacheWrite - input) +
+    outputTokens * output;
   return cost / 1_000_000;
 }

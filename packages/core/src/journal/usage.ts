@@ -11,6 +11,8 @@ export interface Usage {
   readonly outputTokens: number;
   /** Input tokens that were read from the cache of the provider. */
   readonly cachedInputTokens?: number | undefined;
+  /** Input tokens that were written to the cache of the provider. */
+  readonly cacheWriteTokens?: number | undefined;
   /** Output tokens that are not part of the visible answer. */
   readonly reasoningTokens?: number | undefined;
 }
@@ -18,19 +20,25 @@ export interface Usage {
 /** How many models one attempt may use. */
 const mostModels = 32;
 const longestName = 200;
-const counts = ["inputTokens", "outputTokens", "cachedInputTokens", "reasoningTokens"] as const;
+const counts = [
+  "inputTokens",
+  "outputTokens",
+  "cachedInputTokens",
+  "cacheWriteTokens",
+  "reasoningTokens",
+] as const;
 
-/** One sum per model and provider. */
+/** One sum per model and provider, of the known fields. */
 export function sumUsage(usages: readonly Usage[]): Usage[] {
   const sums = new Map<string, Usage>();
   for (const usage of usages) {
-    const id = JSON.stringify([usage.model, usage.provider]);
-    const known = sums.get(id);
-    const added = counts.map((count) => {
-      const sum = (known?.[count] ?? 0) + (usage[count] ?? 0);
-      return (known?.[count] ?? usage[count]) === undefined ? {} : { [count]: sum };
-    });
-    sums.set(id, Object.assign({ ...(known ?? usage) }, ...added) as Usage);
+    const { model, provider } = usage;
+    const id = JSON.stringify([model, provider]);
+    const sum = sums.get(id) ?? ({ model, ...(provider === undefined ? {} : { provider }) } as Usage);
+    const added = counts.flatMap((count) =>
+      usage[count] === undefined ? [] : [[count, (sum[count] ?? 0) + usage[count]]],
+    );
+    sums.set(id, { ...sum, ...Object.fromEntries(added) });
   }
   return [...sums.values()];
 }
@@ -45,7 +53,7 @@ export class Meter {
   }
 
   add(usage: Usage): void {
-    const used = sumUsage([...this.#used, pick(usage)]);
+    const used = sumUsage([...this.#used, usage]);
     const fits =
       used.length <= mostModels &&
       [usage.model, usage.provider ?? ""].every(isName) &&
@@ -64,12 +72,6 @@ export class Meter {
   get noted(): { readonly usage?: readonly Usage[] } {
     return this.#used.length === 0 ? {} : { usage: this.#used };
   }
-}
-
-/** The known fields, without any others. */
-function pick({ model, provider, ...rest }: Usage): Usage {
-  const known = counts.filter((count) => rest[count] !== undefined).map((count) => [count, rest[count]]);
-  return { model, ...(provider === undefined ? {} : { provider }), ...Object.fromEntries(known) } as Usage;
 }
 
 function isName(name: unknown): boolean {

@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { durable, DurableError, FatalError, Journal, MemoryStorage, type Usage } from "../../src/index.ts";
+import {
+  durable,
+  DurableError,
+  FatalError,
+  Journal,
+  MemoryStorage,
+  spendOf,
+  type Usage,
+} from "../../src/index.ts";
 import type { RunEntry } from "../../src/journal/run-entry.ts";
 
 const small: Usage = { model: "small-1", provider: "acme", inputTokens: 10, outputTokens: 2 };
@@ -138,5 +146,27 @@ describe("what attempts used", () => {
     const [[, , usage]] = used(await flow.get("r").entries()) as [[string, string, Usage[]]];
     expect(usage).toHaveLength(32);
     expect(usage.at(-1)).toEqual({ ...small, model: "model-31", inputTokens: 20, outputTokens: 4 });
+  });
+
+  it("counts what is written to a cache, at a price of its own", () => {
+    const written = { ...small, inputTokens: 100, cachedInputTokens: 30, cacheWriteTokens: 50 };
+    const other = { ...written, note: "a field of a later version" };
+    const { usage } = spendOf([written, other, small]);
+    expect(usage).toEqual([
+      {
+        ...small,
+        inputTokens: 210,
+        outputTokens: 6,
+        cachedInputTokens: 60,
+        cacheWriteTokens: 100,
+      },
+    ]);
+    const million = 1_000_000;
+    const price = { input: million, output: 0 };
+    expect(spendOf([written], { "small-1": price }).cost).toBe(100);
+    expect(spendOf([written], { "small-1": { ...price, cacheWrite: 1.25 * million } }).cost).toBe(112.5);
+    expect(
+      spendOf([written], { "small-1": { ...price, cachedInput: 0, cacheWrite: 2 * million } }).cost,
+    ).toBe(120);
   });
 });

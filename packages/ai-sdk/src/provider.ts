@@ -1,0 +1,42 @@
+/**
+ * A provider of the AI SDK whose models are recorded: every function of it that returns a model returns it recorded.
+ * Proven in test/provider.test.ts.
+ */
+
+import type { Context, Journal } from "@durable/core";
+import type { ModelOptions } from "./call.ts";
+import { durableModel } from "./model.ts";
+
+/**
+ * The same provider, registry or gateway; the models that it gives are recorded with a context or a journal.
+ */
+export function durableProvider<P extends object>(
+  on: Context | Journal,
+  provider: P,
+  options: ModelOptions = {},
+): P {
+  const recorded = (given: unknown): unknown => (isModel(given) ? durableModel(on, given, options) : given);
+  return new Proxy(provider, {
+    // A provider may be a function: openai("gpt-6-luna").
+    apply: (target, self, args: unknown[]) =>
+      recorded(Reflect.apply(target as unknown as Factory, self, args)),
+    get: (target, property) => {
+      const value: unknown = Reflect.get(target, property, target);
+      if (typeof value !== "function") return value;
+      return new Proxy(value as Factory, {
+        apply: (factory, _, args: unknown[]) => recorded(Reflect.apply(factory, target, args)),
+      });
+    },
+  });
+}
+
+type Factory = (...args: unknown[]) => unknown;
+
+/** Models of all kinds and versions have these fields, and nothing else of a provider has. */
+function isModel(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const { specificationVersion, modelId } = value as Readonly<
+    Record<"specificationVersion" | "modelId", unknown>
+  >;
+  return typeof specificationVersion === "string" && typeof modelId === "string";
+}
