@@ -10,7 +10,11 @@
  */
 
 import { fingerprint, type RetryOptions } from "@durable/core";
-import { plain } from "./plain-data.ts";
+import { byDigest, plain } from "./plain-data.ts";
+import type { ModelId, Params } from "./params.ts";
+import { asked, questionOf, type Question } from "./question.ts";
+
+export type { ModelId, Params } from "./params.ts";
 
 /** Options of `durableModel` and `durableMiddleware`. */
 export interface ModelOptions {
@@ -19,24 +23,27 @@ export interface ModelOptions {
    * among calls of its kind. By position, calls must be made one after the other.
    */
   readonly match?: "content" | "position" | undefined;
+  /**
+   * What happens when the code asks another question than the one that is recorded, because a prompt, a tool or a
+   * setting was changed while the run was under way. `block` (the default) stops the run before anything is asked, and
+   * names the difference; `keep` takes the recorded answer; `ask` asks, and pays, again. In a journal without a
+   * workflow a changed question is always asked.
+   */
+  readonly onChange?: "block" | "keep" | "ask" | undefined;
   /** When a failed call is repeated. A `retry-after` of the provider overrides the delay. */
   readonly retry?: RetryOptions | false | undefined;
   /** How fast a recorded stream is replayed; at once by default. */
   readonly pace?: "instant" | "recorded" | undefined;
 }
 
-/** The part of a model that this package needs to know. */
-export interface ModelId {
-  readonly provider?: unknown;
-  readonly modelId?: unknown;
-}
-
-/** The parameters of a call, which differ by kind of model and version of the SDK. */
-export type Params = Readonly<Record<string, unknown>>;
-
 export interface Call {
   readonly name: string;
+  /** The name was made from the question. */
+  readonly hashed: boolean;
   readonly model: ModelId;
+  readonly params: Params;
+  /** The parts of the question. Made on first use, because a recorded call does not need them. */
+  readonly question: () => Question;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
   readonly options: ModelOptions;
@@ -50,36 +57,29 @@ const version = 1;
 export function callOf(
   method: string,
   model: ModelId,
-  asked: { readonly params: Params; readonly key: string | undefined },
+  { params, key }: { readonly params: Params; readonly key: string | undefined },
   options: ModelOptions,
 ): Call {
-  const { params, key } = asked;
   const signal = params["abortSignal"] as AbortSignal | undefined;
   const kind = method.slice(2).toLowerCase();
-  return { name: key ?? nameOf(kind, model, params, options), model, signal, options };
+  const hashed = key === undefined && options.match !== "position";
+  const name = hashed ? nameOf(kind, model, params) : (key ?? kind);
+  let question: Question | null = null;
+  return {
+    name,
+    hashed,
+    model,
+    params,
+    signal,
+    options,
+    question: () => (question ??= questionOf(model, params)),
+  };
 }
 
-function nameOf(kind: string, model: ModelId, params: Params, options: ModelOptions): string {
-  if (options.match === "position") return kind;
-  const { abortSignal: _, headers: __, includeRawChunks: ___, ...question } = params;
+function nameOf(kind: string, model: ModelId, params: Params): string {
   const { provider, modelId } = model;
-  const asked = byDigest(plain({ version, kind, provider, modelId, question }));
-  return `${kind} ${fingerprint(asked, `question of a ${kind} call`)}`;
-}
-
-/** Bytes are hashed by themselves; otherwise an image would be hashed as base64 text. */
-function byDigest(value: unknown): unknown {
-  if (ArrayBuffer.isView(value)) {
-    // Node's Buffer is a Uint8Array subclass.
-    return fingerprint(
-      new Uint8Array(value.buffer, value.byteOffset, value.byteLength),
-      "bytes of a question",
-    );
-  }
-  if (Array.isArray(value)) return value.map(byDigest);
-  if (typeof value !== "object" || value === null || value instanceof Date || value instanceof URL)
-    return value;
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, byDigest(field)]));
+  const question = byDigest(plain({ version, kind, provider, modelId, question: asked(params) }));
+  return `${kind} ${fingerprint(question, `question of a ${kind} call`)}`;
 }
 
 /** The caller's key, and the parameters for the provider. */

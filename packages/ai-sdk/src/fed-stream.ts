@@ -15,12 +15,12 @@ import { recordStream, type StreamResult } from "./stream.ts";
 interface Fed {
   readonly model: ModelId;
   readonly given: Params;
-  readonly invoke: (params: Params) => PromiseLike<object>;
+  readonly method: (params: Params) => PromiseLike<object>;
 }
 
 export function recordFedStream(
   recorder: Recorder,
-  { model, given, invoke }: Fed,
+  { model, given, method }: Fed,
   options: ModelOptions,
 ): Promise<StreamResult> {
   const { params, key } = withoutKey(given);
@@ -31,7 +31,7 @@ export function recordFedStream(
   let opened = false;
   const result = recordStream(recorder, call, (abortSignal) => {
     opened = true;
-    return invoke({ ...params, abortSignal }) as PromiseLike<StreamResult>;
+    return method({ ...params, abortSignal }) as PromiseLike<StreamResult>;
   });
   const leave = (): void => {
     if (!opened) for (const input of inputs) if (!input.locked) input.cancel().catch(() => {});

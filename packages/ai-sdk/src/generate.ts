@@ -4,6 +4,7 @@ import type { StepInfo } from "@durable/core";
 import { anySignal, type Call } from "./call.ts";
 import { callFailure, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
+import { questionField } from "./on-change.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults } from "./result.ts";
 
@@ -23,18 +24,27 @@ export async function recordCall(
     }
   };
   try {
-    return await recorder.step(name, work, { retry: options.retry, signal });
+    return withoutQuestion(await recorder.step(name, work, { retry: options.retry, signal, call }));
   } catch (error) {
     throw restoredError(error);
   }
 }
 
 /** Gives the result of a language model an id and a time if its provider sends none. */
-function completed({ model }: Call, { idempotencyKey }: StepInfo, result: object): object {
-  const kept = keptResult(result);
+function completed(call: Call, { idempotencyKey }: StepInfo, result: object): object {
+  const { model } = call;
+  const kept = { ...keptResult(result), ...(call.hashed ? { [questionField]: call.question() } : {}) };
   if (!("content" in kept)) return kept;
   return {
     ...kept,
-    response: { ...responseDefaults(model, idempotencyKey), ...(kept["response"] as object) },
+    response: {
+      ...responseDefaults(model, idempotencyKey),
+      ...(kept as { readonly response?: object }).response,
+    },
   };
+}
+
+function withoutQuestion(result: object): object {
+  const { [questionField]: _, ...rest } = result as Readonly<Record<string, unknown>>;
+  return rest;
 }

@@ -3,19 +3,22 @@
  * Proven in test/provider.test.ts.
  */
 
-import type { Context, Journal } from "@durable/core";
 import type { ModelOptions } from "./call.ts";
 import { durableModel } from "./model.ts";
+import { withPlace, type Place } from "./place.ts";
 
 /**
- * The same provider, registry or gateway; the models that it gives are recorded with a context or a journal.
+ * The same provider, registry or gateway; the models that it gives are recorded with a context or a journal. Without
+ * either, they are recorded in the run in which they are called.
  */
-export function durableProvider<P extends object>(
-  on: Context | Journal,
-  provider: P,
-  options: ModelOptions = {},
-): P {
-  const recorded = (given: unknown): unknown => (isModel(given) ? durableModel(on, given, options) : given);
+export function durableProvider<P extends object>(on: Place, provider: P, options?: ModelOptions): P;
+export function durableProvider<P extends object>(provider: P, options?: ModelOptions): P;
+export function durableProvider<P extends object>(...args: readonly unknown[]): P {
+  const [on, provider, options = {}] = withPlace<readonly [P, ModelOptions | undefined]>(args);
+  const recorded = (given: unknown): unknown => {
+    if (!isModel(given)) return given;
+    return on === null ? durableModel(given, options) : durableModel(on, given, options);
+  };
   return new Proxy(provider, {
     // A provider may be a function: openai("gpt-6-luna").
     apply: (target, self, args: unknown[]) =>

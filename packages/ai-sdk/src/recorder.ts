@@ -4,13 +4,18 @@
  */
 
 import { nextAttemptAt, retryPolicy } from "@durable/core";
+import type { Call } from "./call.ts";
 import { stopped } from "./fatal.ts";
+import { byContent } from "./on-change.ts";
+import { isJournal, placeNow, type Place } from "./place.ts";
 import type { Chunks, Context, Journal, RetryOptions, StepInfo } from "@durable/core";
 
 export interface RecorderOptions {
   readonly retry: RetryOptions | false | undefined;
   /** The caller's signal; after an abort there is no further attempt. */
   readonly signal: AbortSignal | undefined;
+  /** The call of a model that is recorded. */
+  readonly call?: Call;
 }
 
 export interface Recorder {
@@ -25,20 +30,24 @@ export interface Recorder {
   stream<T>(name: string, producer: (info: StepInfo) => Chunks<T>, options: RecorderOptions): Promise<T[]>;
 }
 
-export function recorderOf(on: Context | Journal): Recorder {
-  return isJournal(on) ? new JournalRecorder(on) : contextRecorder(on);
+/** The recorder of a call that is made now; `null` when it is not recorded. */
+export function recorderNow(given: Place | null): Recorder | null {
+  const on = placeNow(given);
+  return on === null ? null : recorderOf(on);
 }
 
-export function isJournal(on: Context | Journal): on is Journal {
-  return "recordStream" in on;
+export function recorderOf(on: Place): Recorder {
+  return isJournal(on) ? new JournalRecorder(on) : contextRecorder(on);
 }
 
 /** The engine counts equal names and makes the attempts. */
 function contextRecorder(ctx: Context): Recorder {
   return {
     keepsFailures: true,
-    step: (name, work, { retry }) => stopped(ctx) ?? ctx.step(name, work, { retry }),
-    stream: (name, producer, { retry }) => stopped(ctx) ?? ctx.stream(name, producer, { retry }),
+    step: (name, work, { retry, call }) =>
+      stopped(ctx) ?? ctx.step(name, work, { retry, byContent: call && byContent(ctx, call) }),
+    stream: (name, producer, { retry, call }) =>
+      stopped(ctx) ?? ctx.stream(name, producer, { retry, byContent: call && byContent(ctx, call) }),
   };
 }
 

@@ -13,6 +13,7 @@
 
 import { gatherMs, partsOf, type Part, type PartChunk } from "./chunks.ts";
 import { restoredError } from "./errors.ts";
+import { questionField } from "./on-change.ts";
 
 export interface StreamResult {
   readonly stream: ReadableStream<Part>;
@@ -106,7 +107,7 @@ export class StreamOutput {
   }
 
   #start(): void {
-    const { type: _, ...about } = this.#head;
+    const { type: _, [questionField]: __, ...about } = this.#head;
     this.#resolve({ ...about, stream: this.#stream });
   }
 

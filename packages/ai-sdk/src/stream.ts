@@ -13,6 +13,7 @@ import { Packer, type Part, type PartChunk } from "./chunks.ts";
 import { callFailure, final, keptError, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
+import { questionField } from "./on-change.ts";
 import { plain } from "./plain-data.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults } from "./result.ts";
@@ -25,7 +26,11 @@ export function recordStream(recorder: Recorder, call: Call, open: Open): Promis
   const { name, signal, options } = call;
   const output = new StreamOutput(options.pace ?? "instant");
   const recording = new Recording(call, open, output, recorder.keepsFailures);
-  const recorded = recorder.stream(name, (info) => recording.produce(info), { retry: options.retry, signal });
+  const recorded = recorder.stream(name, (info) => recording.produce(info), {
+    retry: options.retry,
+    signal,
+    call,
+  });
   recorded.then(
     (chunks) => output.end(chunks),
     (error: unknown) => output.fail(restoredError(error), error === recording.broken),
@@ -84,7 +89,8 @@ class Recording {
   async #opened(info: StepInfo): Promise<{ stream: ReadableStream<Part>; head: Part }> {
     try {
       const { stream, ...beside } = await this.#open(anySignal(info.signal, this.#call.signal));
-      return { stream, head: { type: headType, ...keptResult(beside) } };
+      const asked = this.#call.hashed ? { [questionField]: this.#call.question() } : {};
+      return { stream, head: { type: headType, ...keptResult(beside), ...asked } };
     } catch (error) {
       throw callFailure(error, this.#call.signal);
     }

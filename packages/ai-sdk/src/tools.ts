@@ -12,18 +12,12 @@
  * Proven in test/tools.test.ts and test/tools-more.test.ts.
  */
 
-import {
-  DurableError,
-  fingerprint,
-  type Context,
-  type Journal,
-  type StepInfo,
-  type StepOptions,
-} from "@durable/core";
+import { DurableError, fingerprint, type Context, type StepInfo, type StepOptions } from "@durable/core";
 import { approvalName, askApproval, type ApprovalCall, type ApprovalOptions } from "./approval.ts";
 import { anySignal } from "./call.ts";
 import { isFatal, stopAsking } from "./fatal.ts";
-import { isJournal, recorderOf } from "./recorder.ts";
+import { isJournal, placeNow, withPlace, type Place } from "./place.ts";
+import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 
@@ -72,6 +66,7 @@ export function durableCall(options: object): DurableCall {
 }
 
 type Execute = (input: unknown, options: CallOptions) => unknown;
+type Tools = Readonly<Record<string, object>>;
 
 interface CallOptions {
   readonly toolCallId: string;
@@ -80,7 +75,7 @@ interface CallOptions {
 
 /** One call of a tool. */
 interface Called {
-  readonly on: Context | Journal;
+  readonly on: Place;
   readonly tool: string;
   readonly execute: Execute;
   readonly input: unknown;
@@ -89,32 +84,27 @@ interface Called {
 }
 
 /**
- * The same tools; those with an `execute` run as steps of this context, or as records of this journal. Options are given
- * per tool.
+ * The same tools; those with an `execute` run as steps of this context, or as records of this journal. Without either, as
+ * steps of the run in which they are called, and unchanged outside of runs. Options are given per tool.
  */
-export function durableTools<T extends Readonly<Record<string, object>>>(
-  on: Context | Journal,
-  tools: T,
-  options: ToolsOptions<NoInfer<T>> = {},
-): T {
+export function durableTools<T extends Tools>(on: Place, tools: T, options?: ToolsOptions<NoInfer<T>>): T;
+export function durableTools<T extends Tools>(tools: T, options?: ToolsOptions<NoInfer<T>>): T;
+export function durableTools<T extends Tools>(...args: readonly unknown[]): T {
+  const [on, tools, options = {}] = withPlace<readonly [T, ToolsOptions<T> | undefined]>(args);
   const entries = Object.entries(tools).map(([tool, definition]) => {
     const { execute } = definition as { readonly execute?: Execute };
     if (typeof execute !== "function") return [tool, definition];
-    const own = (options[tool] ?? {}) as ToolOptions;
-    if (isJournal(on)) refuseWaits(tool, own);
+    const own: ToolOptions = (options as ToolsOptions<Tools>)[tool] ?? {};
+    if (on !== null && isJournal(on)) refuseWaits(tool, own, "durableTools got a journal");
     const bound: Execute = (input, given) => execute.call(definition, input, given);
-    const called = (input: unknown, given: CallOptions): Called => ({
-      on,
-      tool,
-      execute: bound,
-      input,
-      given,
-      options: own,
-    });
     // The SDK shows intermediate values of a generator, and expects none from another function.
-    const durable = isA("AsyncGeneratorFunction", execute)
-      ? (input: unknown, given: CallOptions) => gradually(called(input, given))
-      : (input: unknown, given: CallOptions) => atOnce(called(input, given));
+    const run = isA("AsyncGeneratorFunction", execute) ? gradually : atOnce;
+    const durable: Execute = (input, given) => {
+      const place = placeNow(on);
+      if (place !== null) return run({ on: place, tool, execute: bound, input, given, options: own });
+      refuseWaits(tool, own, "it was called outside of one");
+      return bound(input, given);
+    };
     return [tool, { ...definition, execute: durable }];
   });
   return Object.fromEntries(entries) as T;
@@ -212,6 +202,7 @@ async function decided(
 function refuseWaits(
   tool: string,
   { approve = false, suspends = false, timeout, onUncertain }: ToolOptions,
+  because: string,
 ): void {
   const [option] = Object.entries({ approve, suspends, timeout, onUncertain }).flatMap(([name, value]) =>
     value === undefined || value === false ? [] : [name],
@@ -219,7 +210,7 @@ function refuseWaits(
   if (option === undefined) return;
   throw new DurableError(
     "invalid-options",
-    `Tool "${tool}" has the option ${option}, which needs a workflow, and durableTools got a journal. Call durableTools(ctx, ...) in a workflow, or leave the option out.`,
+    `Tool "${tool}" has the option ${option}, which needs a workflow, and ${because}. Call it in a workflow, outside of its steps, or leave the option out.`,
   );
 }
 

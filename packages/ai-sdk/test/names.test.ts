@@ -208,7 +208,9 @@ test("ranks are recorded; what hands out access is not", async () => {
 });
 
 test("a model by its name alone is refused: the SDK would look it up past the journal", () => {
-  expect(() => durableModel({} as Context, "openai/gpt-6-luna" as never)).toThrow(/Pass a model/);
+  expect(() =>
+    durableModel({ runId: "r", continueAs: true } as unknown as Context, "openai/gpt-6-luna" as never),
+  ).toThrow(/Pass a model/);
 });
 
 test("one middleware fits the types of all versions, and a model keeps its own", () => {

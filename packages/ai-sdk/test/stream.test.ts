@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { durable, Journal, MemoryStorage, type Storage } from "@durable/core";
+import { durable, Journal, MemoryStorage, type Context, type Storage } from "@durable/core";
 import { streamText } from "ai";
 import { describe, expect, test } from "vitest";
 import { durableModel, partsOf, type PartChunk } from "../src/index.ts";
@@ -106,7 +106,7 @@ test("parts are given as they come, and finish only when all of it is durable", 
 test("a caller that stops reading does not stop the recording", async () => {
   const lab = new Lab();
   const model = fakeModel(() => "one two three four five six", { paceMs: 5 });
-  const body = async (ctx: Parameters<typeof durableModel>[0]): Promise<void> => {
+  const body = async (ctx: Context): Promise<void> => {
     const { stream } = await durableModel(ctx, model).doStream(question);
     const reader = stream.getReader();
     await reader.read();
@@ -125,7 +125,7 @@ test("a caller that stops reading does not stop the recording", async () => {
 test("the caller's signal stops it, in the middle and for good", async () => {
   const lab = new Lab();
   const model = fakeModel(() => "one two three four five six", { paceMs: 20 });
-  const body = async (ctx: Parameters<typeof durableModel>[0]): Promise<{ text: string; error: unknown }> => {
+  const body = async (ctx: Context): Promise<{ text: string; error: unknown }> => {
     const abort = new AbortController();
     const { stream } = await durableModel(ctx, model).doStream({ ...question, abortSignal: abort.signal });
     let text = "";
@@ -155,7 +155,7 @@ test("the caller's signal stops a call that answers at once, and that is its out
     calls += 1;
     return delay(60_000, undefined, { signal: call.abortSignal }) as Promise<never>;
   };
-  const body = async (ctx: Parameters<typeof durableModel>[0]): Promise<unknown> => {
+  const body = async (ctx: Context): Promise<unknown> => {
     const abort = new AbortController();
     setTimeout(() => abort.abort(), 20);
     return durableModel(ctx, model).doGenerate({ ...question, abortSignal: abort.signal });
@@ -174,7 +174,7 @@ test.each([
     const broken = words("half an", end);
     const lab = new Lab();
     const model = fakeModel(() => broken);
-    const read = async (on: Parameters<typeof durableModel>[0], from = model) =>
+    const read = async (on: Context | Journal, from = model) =>
       partsFrom((await durableModel(on, from).doStream(question)).stream);
     const [live, replay] = [await lab.drive((ctx) => read(ctx)), await lab.drive((ctx) => read(ctx))];
     expect(live.value?.slice(-1)[0]?.type).toBe(broken.at(-1)?.type);
@@ -198,7 +198,7 @@ test("an error before the first content is retried, and reported when that does 
     finish("error"),
   ]);
   const retry = { attempts: 2, delay: 1 };
-  const body = async (ctx: Parameters<typeof durableModel>[0]) => {
+  const body = async (ctx: Context) => {
     await durableModel(ctx, model, { retry }).doStream(question);
   };
   const [live, replay] = [await lab.drive(body), await lab.drive(body)];
@@ -244,7 +244,7 @@ test("a fork may put parts in the place of an answer", async () => {
 test("ids and times that a provider leaves out are made up once", async () => {
   const lab = new Lab();
   const model = fakeModel(() => "one");
-  const body = async (ctx: Parameters<typeof durableModel>[0]) => {
+  const body = async (ctx: Context) => {
     const result = streamText({ model: durableModel(ctx, model), prompt: "?" });
     return result.response;
   };

@@ -96,7 +96,7 @@ test.each([
   const refused = () => durableTools(journal, { pay }, { pay: options });
   expect(refused).toThrow(expect.objectContaining({ code: "invalid-options" }));
   expect(refused).toThrow(
-    `Tool "pay" has the option ${name}, which needs a workflow, and durableTools got a journal. Call durableTools(ctx, ...) in a workflow, or leave the option out.`,
+    `Tool "pay" has the option ${name}, which needs a workflow, and durableTools got a journal. Call it in a workflow, outside of its steps, or leave the option out.`,
   );
 });
 

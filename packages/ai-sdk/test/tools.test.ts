@@ -282,5 +282,5 @@ describe("approval", () => {
 
 test("tools without execute are left as they are", () => {
   const tools = { ask: tool({ inputSchema: input }) };
-  expect(durableTools({} as Context, tools).ask).toBe(tools.ask);
+  expect(durableTools({ runId: "r", continueAs: true } as unknown as Context, tools).ask).toBe(tools.ask);
 });

@@ -1,6 +1,14 @@
 /** Workflows that a test can drive from their beginning any number of times. */
 
-import { durable, MemoryStorage, systemWorld, type Context, type Entry, type Outcome } from "@durable/core";
+import {
+  durable,
+  MemoryStorage,
+  systemWorld,
+  type Context,
+  type Entry,
+  type Outcome,
+  type World,
+} from "@durable/core";
 
 export const secret = "a secret for tests, of no worth";
 
@@ -15,6 +23,7 @@ export interface Driven<T> {
 export class Lab {
   readonly storage = new MemoryStorage();
   readonly warnings: string[] = [];
+  stillMs = 100;
 
   /** Drives the run with a life of its own, as another process would. It stays open, so that it can be driven again. */
   async drive<T>(body: (ctx: Context) => Promise<T>): Promise<Driven<T>> {
@@ -40,7 +49,12 @@ export class Lab {
   }
 
   #flow(body: (ctx: Context) => Promise<unknown>) {
-    const world = { ...systemWorld, warn: (message: string) => void this.warnings.push(message) };
+    const world: World = {
+      ...systemWorld,
+      warn: (message) => void this.warnings.push(message),
+      // The engine waits so long before it judges changed code.
+      timer: (ms, due) => systemWorld.timer(ms === 1_000 ? this.stillMs : ms, due),
+    };
     return durable("flow", (ctx) => body(ctx), { storage: this.storage, secret, world });
   }
 }

@@ -4,7 +4,8 @@
  * changes.1. Such a call is a change, and not a new call, while a recorded one of its branch, which the code could have
  *     asked for by now, is unclaimed. Nothing begins before that is judged.
  * changes.2. It is judged once the code has been still for a while, so that branches do not block each other.
- * changes.3. An outcome that is kept is recorded again under the new name, so that replay finds it there.
+ * changes.3. An outcome that is kept is recorded again under the new name, so that replay finds it there. If the code then
+ *     asks for it under the old name as well, it was kept for the wrong call, and the run is blocked.
  */
 
 import { decode } from "../values/codec/decode.ts";
@@ -12,7 +13,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { nameOf } from "../journal/keys.ts";
-import type { DurableError } from "../values/errors.ts";
+import { DurableError } from "../values/errors.ts";
 import type { World } from "../ports/world.ts";
 import type { Call } from "./registry.ts";
 import type { Replay, Settlement } from "./replay.ts";
@@ -34,7 +35,7 @@ export class Changes {
   readonly #engine: Changing;
   /** Kept, but perhaps not durable yet under the new name. */
   readonly #taken = new Set<string>();
-  #doubt: { readonly until: number; readonly delivered: number; readonly cancel: () => void } | null = null;
+  #doubt: { readonly delivered: number; readonly over: boolean; readonly cancel: () => void } | null = null;
 
   constructor(engine: Changing) {
     this.#engine = engine;
@@ -43,20 +44,41 @@ export class Changes {
   /** Returns the calls to begin; `null` while it is not known yet. */
   judge(fresh: Call[]): Call[] | null {
     const { world, replay } = this.#engine;
+    for (const call of fresh) this.#checkOwner(call);
     const changed = fresh.filter((call) => this.#unclaimed(call).length > 0);
     if (changed.length === 0) {
       this.clear();
       return fresh;
     }
-    const now = world.now();
     if (this.#doubt?.delivered !== replay.delivered) {
       this.clear();
-      const cancel = world.timer(stillMs, () => this.#engine.wake());
-      this.#doubt = { until: now + stillMs, delivered: replay.delivered, cancel };
+      const doubt = { delivered: replay.delivered, over: false, cancel: () => {} };
+      doubt.cancel = world.timer(stillMs, () => {
+        doubt.over = true;
+        this.#engine.wake();
+      });
+      this.#doubt = doubt;
     }
-    if (this.#doubt !== null && now < this.#doubt.until) return null;
+    if (!this.#doubt.over) return null;
     const kept = changed.filter((call) => this.#keeps(call, changed));
     return fresh.filter((call) => !kept.includes(call));
+  }
+
+  /** The run is blocked when another call of this execution has the outcome that was recorded for this one. */
+  #checkOwner({ byContent, key, scope }: Call): void {
+    const { journal, replay } = this.#engine;
+    if (byContent === undefined || replay.keptBy.size === 0) return;
+    const own = scope.keyOf(nameOf(key), 1);
+    let owner = own;
+    for (let by: string | undefined = own; by !== undefined; by = replay.keptBy.get(by)) owner = by;
+    if (owner === own || !replay.isCalled(owner)) return;
+    this.#engine.block(
+      new DurableError(
+        "diverged",
+        `Run ${journal.runId} does not fit this code: the outcome of "${own}" was kept for "${owner}", and now the code asks for it, too. Remove the call that was added before it; or fork the run from "${own}".`,
+        { details: { key: own, asked: key } },
+      ),
+    );
   }
 
   clear(): void {

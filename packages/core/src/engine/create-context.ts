@@ -19,7 +19,7 @@ import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspe
 import { DurableError, show } from "../values/errors.ts";
 import { branchName } from "../values/branch-name.ts";
 import { assertOptions } from "../values/options.ts";
-import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
+import { ownerNow, runAs, tellsOwner, type Owner } from "../ports/async-context.ts";
 
 export interface ContextParts {
   readonly engine: CallEngine;
@@ -89,10 +89,15 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
 }
 
 /**
- * The context of the workflow, or of its branch, whose code is running now. `undefined` outside of workflows, in the work of
- * a step, and in runtimes without `AsyncLocalStorage`.
+ * The context of the workflow, or of its branch, whose code is running now; `undefined` outside of workflows and in the
+ * work of a step.
  */
 export function currentContext(): Context | undefined {
+  if (!tellsOwner)
+    throw new DurableError(
+      "invalid-options",
+      "This runtime has no AsyncLocalStorage, so the run cannot be found. Pass ctx.",
+    );
   const { step, context } = ownerNow() ?? {};
   return step === null ? (context as Context) : undefined;
 }

@@ -264,7 +264,7 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   #settle(call: Call, settlement: Settlement): void {
-    this.replay.delivered = Math.max(this.replay.delivered, settlement.seq);
+    this.replay.deliver(settlement.seq);
     // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
     if (stepAsked(call.key) === null) this.replay.clock = Math.max(this.replay.clock, settlement.at);
     this.timers.cancel(call);

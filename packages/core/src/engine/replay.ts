@@ -48,6 +48,12 @@ export class Replay {
   /** Held settlements whose call has been made since, by position. */
   readonly #ready = new Heap<Settlement>();
   #cursor = 0;
+  /** Keys whose outcome another key took over, because the code was changed. */
+  readonly keptBy = new Map<string, string>();
+  /** What is kept counts as if it had been recorded where it was at first. */
+  readonly #ranks = new Map<number, number>();
+  /** Highest rank delivered. */
+  #reached = 0;
   /** Highest position delivered. */
   delivered = 0;
   /** Highest time among what was delivered: the run's own clock. */
@@ -79,7 +85,12 @@ export class Replay {
       record.retryAt = entry.retryAt;
       record.started = null;
     }
-    if ("kept" in entry && entry.kept !== undefined) this.call(entry.kept);
+    if ("kept" in entry && entry.kept !== undefined) {
+      this.call(entry.kept);
+      this.keptBy.set(entry.kept, entry.key);
+      const { kept } = entry;
+      this.#ranks.set(entry.seq, this.#rank(this.#queue.find(({ key }) => key === kept)?.seq ?? 0));
+    }
     if ("attempt" in entry && entry.attempt > record.attempt) {
       record.attempt = entry.attempt;
       record.chunks = [];
@@ -148,8 +159,18 @@ export class Replay {
   /** Recorded outcomes in a branch that the code could have asked for by now, and has not. */
   unclaimed(path: string): Settlement[] {
     return [...this.#held.values()].filter(
-      ({ key, after }) => after <= this.delivered && pathOf(key) === path,
+      ({ key, after }) => this.#rank(after) <= this.#reached && pathOf(key) === path,
     );
+  }
+
+  /** The settlement at this position is delivered. */
+  deliver(seq: number): void {
+    this.delivered = Math.max(this.delivered, seq);
+    this.#reached = Math.max(this.#reached, this.#rank(seq));
+  }
+
+  #rank(seq: number): number {
+    return this.#ranks.get(seq) ?? seq;
   }
 
   /** The encoded answer of a resolved suspend point: in the entry itself, or in the answer entry it refers to. */

@@ -43,6 +43,9 @@ function find(): AsyncHooks["AsyncLocalStorage"] {
 const AsyncLocalStorage = find();
 const local = AsyncLocalStorage === undefined ? null : new AsyncLocalStorage<Owner>();
 
+/** False where the runtime cannot tell which code is running. */
+export const tellsOwner = local !== null;
+
 /** Runs a function in the present context, later. */
 export type InContext = <R>(fn: () => R) => R;
 

@@ -226,6 +226,27 @@ describe("changes.3 what is kept is recorded under its new name", () => {
     ]);
   });
 
+  test("of several turns in a row, each takes its own, also after a second change", async () => {
+    const on = lab();
+    const talk =
+      (turns: Turns, suffix: string, count: number, seen: string[] = []) =>
+      async (ctx: Context) => {
+        for (let i = 1; i <= count; i++) seen.push(await turns.step(ctx, `${i}${suffix}`));
+        return ctx.suspend("more");
+      };
+    await life(on, talk(ask(), "", 3));
+    const turns = new Turns((unclaimed) => {
+      if (unclaimed.length !== 1) throw new DurableError("diverged", `${unclaimed.length} qualify`);
+      return unclaimed[0]?.key ?? null;
+    });
+    for (const suffix of ["a", "b", "", "c"]) {
+      const seen: string[] = [];
+      expect((await life(on, talk(turns, suffix, 4, seen))).status).toBe("suspended");
+      expect(seen).toEqual(["said 1", "said 2", "said 3", "said 4a"]);
+    }
+    expect(turns.ran).toEqual(["4a"]);
+  });
+
   test("a failure is kept, too, and is the same error", async () => {
     const on = lab();
     const fails = async (ctx: Context, content: string, turns: Turns) => {
@@ -243,6 +264,20 @@ describe("changes.3 what is kept is recorded under its new name", () => {
     await life(on, (ctx) => fails(ctx, "one", one));
     await life(on, (ctx) => fails(ctx, "ONE", two));
     expect(two.ran).toEqual(one.ran);
+  });
+
+  test("kept for a call that was added before: the call that it belongs to blocks the run, and asks nothing", async () => {
+    const on = await recorded();
+    const turns = keep();
+    const outcome = await life(on, async (ctx) => {
+      await turns.step(ctx, "added");
+      await turns.step(ctx, "one");
+    });
+    expect(outcome).toMatchObject({ status: "blocked", error: { code: "diverged" } });
+    expect(outcome).toMatchObject({
+      error: { message: expect.stringContaining('"turn one" was kept for "turn added"') },
+    });
+    expect(turns.ran).toEqual([]);
   });
 
   test("back to the old content: what was kept is not asked again", async () => {

@@ -1,0 +1,69 @@
+/**
+ * What happens when a prompt was changed while its run was under way. Calls are named by their content, so a changed call
+ * has no record; core notices that the recorded call was not asked for (`byContent`).
+ *
+ * K1. By default the run is blocked before anything is asked. The message names the first difference.
+ * K2. `keep` takes the recorded answer only if one call and one recorded answer of the same kind qualify, and they have
+ *     the messages in common, or else system prompt and tools.
+ *
+ * Proven in test/changes.test.ts.
+ */
+
+import { DurableError, type ByContent, type Context, type Unclaimed } from "@durable/core";
+import type { Call } from "./call.ts";
+import { partsOf, type Part, type PartChunk } from "./chunks.ts";
+import { difference, isSameTalk, type Question } from "./question.ts";
+
+/** The field of a recorded answer that holds what was asked. */
+export const questionField = "durableQuestion";
+
+/** A name that is made from content: the kind of the call and a fingerprint. */
+const byContentName = /^(\w+) [a-z2-7]{16}$/;
+
+/** For the step or stream of a call; `undefined` when its name does not come from its content. */
+export function byContent(ctx: Context, call: Call): ByContent | undefined {
+  const { name, options } = call;
+  const [, kind] = byContentName.exec(name) ?? [];
+  if (kind === undefined || !call.hashed || options.onChange === "ask") return undefined;
+  return {
+    isOne: (other) => byContentName.test(other),
+    choose: (unclaimed, calls) => {
+      const same = unclaimed.filter((one) => one.name.startsWith(`${kind} `) && isAlike(one, call));
+      const [only] = same;
+      if (options.onChange === "keep" && same.length === 1 && calls === 1) return only?.key ?? null;
+      throw changed(ctx, call, only ?? unclaimed[0], options.onChange === "keep" ? same.length : null);
+    },
+  };
+}
+
+function changed(ctx: Context, call: Call, old: Unclaimed | undefined, qualify: number | null): DurableError {
+  const { name } = call;
+  const before = old === undefined ? null : questionIn(old.value());
+  const named = before === null ? null : difference(before, call.question(), call.params);
+  const first = named === null ? "" : ` The first difference is ${named}.`;
+  const several =
+    qualify === null
+      ? `pass onChange: "keep" to durableModel to take the recorded answer, or onChange: "ask" to ask and pay again`
+      : `${qualify === 0 ? "no" : "more than one"} pair of a call and a recorded answer qualifies for onChange: "keep", so pass onChange: "ask" to ask and pay again`;
+  return new DurableError(
+    "diverged",
+    `Run ${ctx.runId} does not fit this code: the model call "${name}" has no record, and the recorded call "${old?.key}" was not asked for.${first} Restore the code; or ${several}; or fork the run from "${old?.key}". Then advance it again.`,
+    { details: { key: old?.key ?? "", asked: name, difference: named } },
+  );
+}
+
+/** False when it is known that the record answers something else. */
+function isAlike(old: Unclaimed, call: Call): boolean {
+  const before = questionIn(old.value());
+  return before === null || isSameTalk(before, call.question());
+}
+
+/** The question that was recorded with an answer; `null` for records of earlier versions, and for failures. */
+function questionIn(value: unknown): Question | null {
+  const holder = Array.isArray(value) ? headOf(value[0] as PartChunk | undefined) : value;
+  return ((holder ?? {}) as { readonly [questionField]?: Question })[questionField] ?? null;
+}
+
+function headOf(chunk: PartChunk | undefined): Part | undefined {
+  return chunk === undefined ? undefined : partsOf(chunk)[0];
+}
