@@ -49,6 +49,12 @@ async function entriesOf(ancestor: Ancestor, storage: Storage, envelope: Envelop
       entries.push({ ...fact, at, seq: ++seq, outside });
     }
   }
+  // The run was deleted before the fork was recorded, and its id was used again.
+  if (
+    ancestor.nonce !== undefined &&
+    (entries[0] as { nonce?: string } | undefined)?.nonce !== ancestor.nonce
+  )
+    throw incomplete(runId, 0, length);
   return entries;
 }
 

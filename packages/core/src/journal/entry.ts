@@ -17,6 +17,8 @@ export interface Ancestor {
   readonly from?: number;
   /** Its own entries are numbered from here on. */
   readonly base: number;
+  /** Names the incarnation, or the chapter, that the fork reads; missing in forks of runs of earlier formats. */
+  readonly nonce?: string;
   /** Which of its entries the fork does not see. */
   readonly cuts: readonly Cut[];
   /** Its own ancestors come before it, with these cuts, too. So a long line of forks is not named again by each. */

@@ -155,11 +155,17 @@ function checkedLabel(label: string | undefined): string | null {
 
 /** The parent's ancestors and the parent itself, each with those new cuts that remove something from it. */
 function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
-  const { first } = parent;
+  const { first, nonce } = parent;
   const named = first.kind === "run.forked" ? first.ancestry : [];
   const base = first.seq - 1;
   const { chapter: from } = parent.state.summary;
-  const own = { runId: parent.runId, length: parent.position, base, cuts: [] };
+  const own = {
+    runId: parent.runId,
+    length: parent.position,
+    base,
+    cuts: [],
+    ...(nonce === null ? {} : { nonce }),
+  };
   // At the end of a long line the parent stands for all before it.
   const anchored = named.length >= longestLine;
   const runs: readonly Ancestor[] = [

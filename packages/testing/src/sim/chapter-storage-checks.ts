@@ -48,8 +48,11 @@ async function judgeStored({ history, disk }: Cluster, run: RunLog, from: number
 async function judgeDropped(cluster: Cluster, run: RunLog): Promise<void> {
   const { history, disk } = cluster;
   const earlier = chaptersOf(run).slice(0, -1);
+  // A storage knows runs by their ids: a fork of a deleted run is taken for one of the run that got its id.
   const readers = history.runs.filter((other) =>
-    history.lineage(other).some((log) => log !== other && earlier.includes(log)),
+    history
+      .lineage(other)
+      .some((log) => log !== other && (earlier.includes(log) || log.locator === run.locator)),
   );
   const kept = readers.find((other) => !other.deleted && !other.tainted && names(history, other, earlier));
   try {

@@ -245,6 +245,7 @@ export class History {
   ): RunLog {
     const { locator, runId, workflow } = head;
     const parent = first?.kind === "run.forked" ? head.parent : null;
+    const parentLog = parent === null ? undefined : this.#readBy(parent, first);
     const childOf = first?.childOf ?? null;
     const run: RunLog = {
       runId,
@@ -257,7 +258,7 @@ export class History {
       locator,
       workflow,
       parent: earlier?.parent ?? parent,
-      parentLog: parent === null ? undefined : this.#readBy(parent, first),
+      parentLog,
       childOf,
       above: childOf === null ? undefined : (earlier?.above ?? this.run(childOf.runId)),
       family: childOf !== null,
@@ -266,7 +267,8 @@ export class History {
       status: "running",
       deleted: false,
       deletedAt: Number.POSITIVE_INFINITY,
-      tainted: this.forgotten.has(locator) || earlier?.tainted === true,
+      // What a fork reads may be gone before the fork lands.
+      tainted: this.forgotten.has(locator) || earlier?.tainted === true || parentLog?.deleted === true,
     };
     if (earlier !== undefined) this.#continued(earlier);
     this.runs.push(run);
@@ -279,8 +281,12 @@ export class History {
   /** The chapter of its parent that a fork reads. */
   #readBy(parent: string, forked: WrittenEntry | undefined): RunLog | undefined {
     const current = this.run(parent);
-    const from = forked?.ancestry?.find(({ runId }) => runId === parent)?.from ?? 0;
-    return current && chaptersOf(current).find(({ offset }) => offset === from);
+    const { from = 0, nonce } = forked?.ancestry?.find(({ runId }) => runId === parent) ?? {};
+    // The id of the parent may have been used again before the fork landed.
+    const named = this.runs.find(
+      (run) => nonce !== undefined && run.batches[0]?.entries[0]?.nonce === nonce && run.runId === parent,
+    );
+    return named ?? (current && chaptersOf(current).find(({ offset }) => offset === from));
   }
 
   #continued(run: RunLog): void {

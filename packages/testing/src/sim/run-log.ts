@@ -38,7 +38,14 @@ export interface WrittenEntry {
   readonly cuts?: readonly { readonly key: string; readonly keep: boolean }[];
   readonly after?: number;
   /** What a fork reads: of each run, the chapter that begins at batch `from`. */
-  readonly ancestry?: readonly { readonly runId: string; readonly length: number; readonly from?: number }[];
+  readonly ancestry?: readonly {
+    readonly runId: string;
+    readonly length: number;
+    readonly from?: number;
+    readonly nonce?: string;
+  }[];
+  /** Names the incarnation or chapter that begins. */
+  readonly nonce?: string;
   /** The number of the chapter that begins. */
   readonly chapter?: number;
   readonly output?: unknown;
