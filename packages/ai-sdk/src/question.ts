@@ -42,7 +42,6 @@ interface Tool {
 
 export function questionOf({ provider, modelId }: ModelId, params: Params): Question {
   const { prompt, tools, ...settings } = asked(params);
-  const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
   const messages = list(prompt).filter((message) => !isSystem(message));
   const system = list(prompt).filter(isSystem);
   // A prompt that is no list belongs to another kind of model.
@@ -118,6 +117,10 @@ function messageDifference(before: Question, now: Question): string | null {
 function numbered({ messages = 0, last = "" }: Question): ReadonlyMap<number, string> {
   const parts = pieces(last);
   return new Map(parts.map((part, i) => [messages - parts.length + i + 1, part]));
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
 function isSystem(message: unknown): boolean {

@@ -33,7 +33,7 @@ class Turns {
 
   stream(ctx: Context, content: string): Promise<string[]> {
     const producer = async function* (turns: Turns) {
-      yield* [...turns.#ran(content)];
+      yield* turns.#ran(content);
     };
     return ctx.stream(`turn ${content}`, () => producer(this), { byContent: this.#byContent });
   }
