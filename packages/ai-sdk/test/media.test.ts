@@ -158,9 +158,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
       (ctx) => one.run(ai, ctx === null ? media.model(one.kind) : by(ai, ctx, media.model(one.kind))),
       () => (media.alive = false),
     );
-    expect(Object.keys(lives.plain as object)).toEqual([
-      title.endsWith("without a word") ? "error" : "value",
-    ]);
+    if (!title.endsWith("without a word")) expect(lives.plain).toHaveProperty("value");
     expect(lives.run).toEqual(lives.plain);
     expect(lives.next).toEqual(lives.run);
     expect(media.calls).toBe(2 * one.calls);

@@ -39,6 +39,7 @@ async function seen(work: Promise<unknown>): Promise<unknown> {
 function data(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Date || ArrayBuffer.isView(value)) return structuredClone(value);
+  if (value instanceof Error) return { name: value.name, message: value.message };
   if (Array.isArray(value)) return value.map(data);
   const { prototype } = Object;
   const names = new Set(Object.keys(value));
