@@ -75,7 +75,7 @@ export function durableDownload(
   };
   const all = (requests: Requests): unknown =>
     Array.isArray(requests)
-      ? Promise.all(requests.map((one) => (one.isUrlSupportedByModel === true ? null : once(one.url))))
+      ? Promise.all(requests.map(async (one) => (one.isUrlSupportedByModel === true ? null : once(one.url))))
       : once((requests as Request).url);
   return all as DurableDownload;
 }

@@ -72,5 +72,5 @@ async function asking(ctx: Context, options: object): Promise<string> {
       : fakeModel(() => "done");
   const stopWhen = ai.stepCountIs(3);
   const asked = { model: durableModel(ctx, model as never), prompt: "?", stopWhen, ...options };
-  return (await ai.generateText(asked as Parameters<typeof ai.generateText>[0])).text;
+  return (await ai.generateText(asked)).text;
 }

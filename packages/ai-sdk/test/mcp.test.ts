@@ -224,7 +224,7 @@ describe.each(each)("%s", (_, version, connect) => {
         const model = durableModel(ctx, version.models.chat(provider.url));
         const result = await version.ai.generateText({
           model,
-          tools: own as ai7.ToolSet,
+          tools: own,
           prompt: "Go.",
           stopWhen: version.ai.stepCountIs(3),
         });

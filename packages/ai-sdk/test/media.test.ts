@@ -2,7 +2,7 @@
 
 import type { Context } from "@durable/core";
 import * as ai7 from "ai";
-import * as ai6 from "ai-6";
+import type * as ai6 from "ai-6";
 import { describe, expect, test } from "vitest";
 import { durableMiddleware, durableModel } from "../src/index.ts";
 import { Media, streamOf, type Kind } from "./support/media-models.ts";

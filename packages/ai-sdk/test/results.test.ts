@@ -1,6 +1,7 @@
 /** Every field in the table of docs/guides/integrate/ai-sdk-results.md, returned from a step and replayed. */
 
 import { readFileSync } from "node:fs";
+import { runInThisContext } from "node:vm";
 import { DurableError, type Context } from "@durable/core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -32,7 +33,7 @@ interface Row {
 
 const rows: readonly Row[] = page
   .split("\n")
-  .filter((line) => /^\| `/.test(line))
+  .filter((line) => line.startsWith("| `"))
   .map((line) => {
     const [fn = "", kept = "", refused = "", instead = ""] = line.slice(1, -1).split(/ \| ?/);
     const name = fn.replaceAll(/`|\(.*\)/g, "").trim();
@@ -149,9 +150,7 @@ async function twice(picks: Picks): Promise<Record<string, unknown>[]> {
   const body = async (ctx: Context): Promise<Record<string, unknown>> => {
     const seen: Record<string, unknown> = {};
     for (const [name, pick] of Object.entries(picks))
-      seen[name] = await ctx
-        .step(name, () => (ran.push(name), pick()))
-        .catch((error: unknown) => error);
+      seen[name] = await ctx.step(name, () => (ran.push(name), pick())).catch((error: unknown) => error);
     return seen;
   };
   const lives = [await lab.drive(body), await lab.drive(body)];
@@ -176,9 +175,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
     const result = await resultOf(version, fn);
     const names = kept.filter((field) => has(version, field)).map(({ name }) => name);
     expect(names.filter((name) => !(name in result))).toEqual([]);
-    const evaluate = new Function("result", `return (async () => ${instead})();`) as (
-      given: Result,
-    ) => Promise<unknown>;
+    const evaluate = runInThisContext(`async (result) => ${instead}`) as (given: Result) => Promise<unknown>;
     const picks = names.map((name) => [name, () => result[name]] as const);
     const [live, next] = await twice({ ...Object.fromEntries(picks), instead: () => evaluate(result) });
     expect(Object.entries(live ?? {}).filter(([, value]) => value instanceof Error)).toEqual([]);

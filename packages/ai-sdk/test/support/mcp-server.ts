@@ -70,7 +70,8 @@ export class McpServer {
       const result = this.#result(message);
       response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
     } catch (error) {
-      const { code = -32_603, message: why } = error as RpcError;
+      const { code, message: why } =
+        error instanceof RpcError ? error : new RpcError(-32_603, (error as Error).message);
       response.end(JSON.stringify({ jsonrpc: "2.0", id: message.id, error: { code, message: why } }));
     }
   }
@@ -91,11 +92,10 @@ export class McpServer {
   #list(from: number): unknown {
     this.asked.push("list");
     const all = Object.entries(this.tools);
-    const tools = all.slice(from, from + this.pageSize).map(([name, { call: _, ...about }]) => ({
-      inputSchema: { type: "object" },
-      ...about,
-      name,
-    }));
+    const tools = all.slice(from, from + this.pageSize).map(([name, served]) => {
+      const { call: _, ...about } = served;
+      return { inputSchema: { type: "object" }, ...about, name };
+    });
     const next = from + this.pageSize;
     return { tools, ...(next < all.length ? { nextCursor: String(next) } : {}) };
   }

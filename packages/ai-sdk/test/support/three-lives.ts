@@ -44,8 +44,8 @@ function data(value: unknown): unknown {
   const { prototype } = Object;
   const names = new Set(Object.keys(value));
   for (let at: unknown = value; at !== null && at !== prototype; at = Object.getPrototypeOf(at))
-    for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
-      if (get !== undefined) names.add(name);
+    for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (property.get !== undefined) names.add(name);
   const fields = [...names]
     .filter((name) => !name.startsWith("_"))
     .toSorted()
