@@ -181,8 +181,19 @@ class Server {
   async call(name: string, input: unknown, call: unknown): Promise<unknown> {
     const tools = await this.#connected(name);
     const tool = (Object.hasOwn(tools, name) ? tools[name] : undefined) as Tool | undefined;
-    if (tool !== undefined) return tool.execute(input, call);
+    if (tool !== undefined) return this.#executed(tool, input, call);
     throw new MCPToolError(`${this.#who} no longer has the tool "${name}".`, { reason: "gone", tool: name });
+  }
+
+  async #executed({ execute }: Tool, input: unknown, call: unknown): Promise<unknown> {
+    try {
+      return await execute(input, call);
+    } catch (error) {
+      // An error with a code is an answer of the server. After any other, a function may connect again.
+      const answered = typeof (error as { readonly code?: unknown } | null)?.code === "number";
+      if (!answered && typeof this.#client === "function") this.#tools = null;
+      throw error;
+    }
   }
 
   async #listed([name, tool]: [string, object]): Promise<Listed> {

@@ -275,6 +275,23 @@ test("a server that is down at the start fails the list, and is asked again", as
   expect(error).toMatchObject({ name: "MCPToolError", reason: "unreachable", tool: null });
 });
 
+test("a call that finds the server gone connects again, if it may be retried", async () => {
+  const servers = [await McpServer.open(tools), keep(await McpServer.open(tools))];
+  const urls = servers.map(({ url }) => url);
+  const lab = new Lab();
+  let connections = 0;
+  const { value } = await lab.drive(async (ctx) => {
+    const connected = () => latest(urls[connections++] ?? "");
+    const retry = { attempts: 2, delay: 0 };
+    const own = await durableMCPTools(ctx, connected, { every: { retry } });
+    await ctx.step("restart", () => servers[0]?.close());
+    return own["add"]?.execute({ n: 1 }, { toolCallId: "a" });
+  });
+  expect(value).toMatchObject({ structuredContent: { sum: 2 } });
+  expect(connections).toBe(2);
+  expect(servers[1]?.asked).toEqual(["list", "call add"]);
+});
+
 test("over a journal: the list and the results are records", async () => {
   const server = await McpServer.open(tools);
   const storage = new MemoryStorage();
