@@ -6,7 +6,7 @@
  * P2. The server is asked only inside steps, so a replay does not need it.
  * P3. What a result looks like to the model depends on the record, and not on the client.
  *
- * Proven in test/mcp.test.ts.
+ * Proven in test/mcp.test.ts and test/mcp-lost.test.ts.
  */
 
 import type { Context, Journal, RetryOptions } from "@durable/core";

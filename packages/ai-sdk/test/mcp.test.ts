@@ -1,23 +1,16 @@
 /** Tools of an MCP server: plain, in a run, and in its next life with the server down. */
 
 import * as mcp7 from "@ai-sdk/mcp";
-import { Journal, MemoryStorage, type Context } from "@durable/core";
-import * as ai7 from "ai";
-import * as ai5 from "ai-5";
+import type { Context } from "@durable/core";
+import type * as ai7 from "ai";
 import * as mcp5 from "ai-5/mcp";
-import * as ai6 from "ai-6";
 import * as mcp6 from "ai-6/mcp";
 import { afterEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import {
-  durableMCPTools,
-  durableModel,
-  MCPToolError,
-  type MCPClient,
-  type MCPToolsOptions,
-} from "../src/index.ts";
+import { durableMCPTools, durableModel, MCPToolError, type MCPToolsOptions } from "../src/index.ts";
 import { Lab, waitOf } from "./support/lab.ts";
-import { McpServer, type ServedTool } from "./support/mcp-server.ts";
+import { McpServer } from "./support/mcp-server.ts";
+import { number, text, tools } from "./support/mcp-tools.ts";
 import { Provider, type Said } from "./support/provider.ts";
 import { threeLives } from "./support/three-lives.ts";
 import { versions, type Version } from "./support/versions.ts";
@@ -34,41 +27,6 @@ const each = versions.map((version) => {
     connectors[version.name]?.({ transport: { type: "http", url } }) as Promise<mcp7.MCPClient>;
   return [version.name, version, connect] as const;
 });
-
-const latest: Connect = (url) => mcp7.createMCPClient({ transport: { type: "http", url } });
-
-const number = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
-const text = (said: string): object => ({ content: [{ type: "text", text: said }] });
-const pixel = "iVBORw0KGgo=";
-
-const tools: Readonly<Record<string, ServedTool>> = {
-  add: {
-    title: "Adder",
-    description: "Adds one.",
-    inputSchema: number,
-    annotations: { readOnlyHint: true },
-    call: ({ n }) => ({ ...text(`${Number(n) + 1}`), structuredContent: { sum: Number(n) + 1 } }),
-  },
-  draw: {
-    description: "Draws.",
-    call: () => ({
-      content: [
-        { type: "text", text: "a dot" },
-        { type: "image", data: pixel, mimeType: "image/png" },
-        { type: "audio", data: pixel, mimeType: "audio/wav" },
-        { type: "resource_link", uri: "file:///a.txt", name: "a.txt" },
-      ],
-    }),
-  },
-  fail: { description: "Fails politely.", call: () => ({ ...text("out of paper"), isError: true }) },
-  break: {
-    description: "Breaks.",
-    call: () => {
-      throw new Error("the printer is on fire");
-    },
-  },
-  quiet: { description: "Says nothing.", call: () => ({ content: [] }) },
-};
 
 const opened: { close(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -257,69 +215,3 @@ interface Shown {
   readonly execute?: unknown;
   readonly toModelOutput?: (given: { readonly output: unknown }) => unknown;
 }
-
-test("a server that is down at the start fails the list, and is asked again", async () => {
-  const server = keep(await McpServer.open(tools));
-  const connect = latest;
-  const lab = new Lab();
-  let tries = 0;
-  const { value } = await lab.drive(async (ctx) => {
-    const connected = () => connect((tries += 1) < 2 ? "http://127.0.0.1:9/mcp" : server.url);
-    return Object.keys(await durableMCPTools(ctx, connected, { retry: { attempts: 2, delay: 0 } }));
-  });
-  expect(value).toEqual(Object.keys(tools));
-  const down = new Lab();
-  const { error } = await down.drive((ctx) =>
-    durableMCPTools(ctx, () => connect("http://127.0.0.1:9/mcp"), { retry: false }),
-  );
-  expect(error).toMatchObject({ name: "MCPToolError", reason: "unreachable", tool: null });
-});
-
-test("a call that finds the server gone connects again, if it may be retried", async () => {
-  const servers = [await McpServer.open(tools), keep(await McpServer.open(tools))];
-  const urls = servers.map(({ url }) => url);
-  const lab = new Lab();
-  let connections = 0;
-  const { value } = await lab.drive(async (ctx) => {
-    const connected = () => latest(urls[connections++] ?? "");
-    const retry = { attempts: 2, delay: 0 };
-    const own = await durableMCPTools(ctx, connected, { every: { retry } });
-    await ctx.step("restart", () => servers[0]?.close());
-    return own["add"]?.execute({ n: 1 }, { toolCallId: "a" });
-  });
-  expect(value).toMatchObject({ structuredContent: { sum: 2 } });
-  expect(connections).toBe(2);
-  expect(servers[1]?.asked).toEqual(["list", "call add"]);
-});
-
-test("over a journal: the list and the results are records", async () => {
-  const server = await McpServer.open(tools);
-  const storage = new MemoryStorage();
-  const connect = latest;
-  const call = async (url: string): Promise<unknown> => {
-    const own = await durableMCPTools(await Journal.open("j", { storage }), () => connect(url));
-    return own["add"]?.execute({ n: 1 }, { toolCallId: "a" });
-  };
-  const live = await call(server.url);
-  await server.close();
-  expect(await call("http://127.0.0.1:9/mcp")).toEqual(live);
-  expect(live).toMatchObject({ structuredContent: { sum: 2 } });
-});
-
-test("the types of clients fit, and tools keep their types", () => {
-  const fits = (
-    client: mcp7.MCPClient,
-    sixth: mcp6.experimental_MCPClient,
-    fifth: mcp5.experimental_MCPClient,
-  ) => {
-    const all: MCPClient[] = [client, sixth, fifth];
-    const asked = { model: null as never, prompt: "" };
-    const generate = async (ctx: Context): Promise<unknown> => [
-      await ai7.generateText({ ...asked, tools: await durableMCPTools(ctx, client) }),
-      await ai6.generateText({ ...asked, tools: await durableMCPTools(ctx, () => sixth) }),
-      await ai5.generateText({ ...asked, tools: await durableMCPTools(ctx, async () => fifth) }),
-    ];
-    return [all, generate];
-  };
-  expect(fits).toBeTypeOf("function");
-});
