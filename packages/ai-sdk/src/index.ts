@@ -1,6 +1,14 @@
 export { durableModel } from "./model.ts";
 export { durableMiddleware, type DurableMiddleware } from "./middleware.ts";
 export { durableProvider } from "./provider.ts";
+export {
+  durableDownload,
+  type Download,
+  type Downloaded,
+  type DownloadOptions,
+  type DurableDownload,
+} from "./download.ts";
+export { durableMCPTools, MCPToolError, type MCPClient, type MCPTools, type MCPToolsOptions } from "./mcp.ts";
 export type { ModelId, ModelOptions } from "./call.ts";
 export { partsOf, type Part, type PartChunk } from "./chunks.ts";
 export {

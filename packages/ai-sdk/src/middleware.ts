@@ -37,7 +37,7 @@ interface Asked {
  * Records the calls of a model, as a middleware. Put it first, so that middlewares after it run only when the
  * provider is called.
  */
-export function durableMiddleware(on: Context | Journal, options: ModelOptions = {}): DurableMiddleware {
+export function durableMiddleware(on: Place, options: ModelOptions = {}): DurableMiddleware {
   const recorder = recorderOf(on);
   const asides = new WeakMap<object, Aside>();
   const callFor = (method: string, { params, model }: Asked) => {

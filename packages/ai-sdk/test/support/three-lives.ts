@@ -39,12 +39,13 @@ async function seen(work: Promise<unknown>): Promise<unknown> {
 function data(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (value instanceof Date || ArrayBuffer.isView(value)) return structuredClone(value);
+  if (value instanceof Error) return { name: value.name, message: value.message };
   if (Array.isArray(value)) return value.map(data);
   const { prototype } = Object;
   const names = new Set(Object.keys(value));
   for (let at: unknown = value; at !== null && at !== prototype; at = Object.getPrototypeOf(at))
-    for (const [name, { get }] of Object.entries(Object.getOwnPropertyDescriptors(at)))
-      if (get !== undefined) names.add(name);
+    for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(at)))
+      if (property.get !== undefined) names.add(name);
   const fields = [...names]
     .filter((name) => !name.startsWith("_"))
     .toSorted()

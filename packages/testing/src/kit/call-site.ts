@@ -10,12 +10,12 @@ import { fileURLToPath } from "node:url";
 const here = fileURLToPath(new URL(".", import.meta.url));
 const ours = /[/\\](?:@durable|packages)[/\\](?:core|testing)[/\\](?:src|dist)[/\\]/;
 
-interface Frame {
+export interface Frame {
   readonly file: string;
   readonly line: string;
 }
 
-function framesOf({ stack = "" }: Error): Frame[] {
+export function framesOf({ stack = "" }: Error): Frame[] {
   return stack.split("\n").flatMap((text) => {
     const [, name = "", line = ""] = /^\s+at (?:async )?(?:.*\()?(.+?):(\d+):\d+\)?$/.exec(text) ?? [];
     if (line === "") return [];
@@ -36,7 +36,7 @@ export function callSite(error: Error): string | null {
   return `${shorter(file)}:${line}${through}`;
 }
 
-function packageOf(file: string): string {
+export function packageOf(file: string): string {
   return /.*[/\\]node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/.exec(file)?.[1] ?? shorter(file);
 }
 

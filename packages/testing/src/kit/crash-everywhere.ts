@@ -10,6 +10,7 @@ import { watchAmbient, type AmbientName } from "./ambient.ts";
 import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
 import { callSite } from "./call-site.ts";
+import { isKnownRead } from "./known-reads.ts";
 import { judge, shown, type Verdict } from "./checks.ts";
 import type { AmbientReport, CrashCase, EffectReport, RepeatedBody } from "./findings.ts";
 import { whereOf } from "./points.ts";
@@ -183,7 +184,7 @@ class Tally<Output> {
     const reported = injected === null || injected.fault.startsWith("crash") ? world.warnings : [];
     for (const warning of reported) this.#warnings.add(warning);
     for (const { name, from } of notes.reads) {
-      const at = this.#allowed.has(name) ? null : callSite(from);
+      const at = this.#allowed.has(name) || isKnownRead(name, from) ? null : callSite(from);
       if (at !== null) this.#reads.set(`${name} ${at}`, { name, at });
     }
   }

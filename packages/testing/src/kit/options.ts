@@ -43,7 +43,10 @@ export interface CrashSettings<Output> {
   readonly same?: ((calm: Output, other: Output) => boolean) | undefined;
   /** How the run is expected to end; `completed` by default. */
   readonly ends?: "completed" | "failed" | "cancelled" | undefined;
-  /** Clocks and random sources that workflow code may read outside of steps, for example in a logger. */
+  /**
+   * Clocks and random sources that workflow code may read outside of steps, for example in a logger. Those that the AI
+   * SDK reads for itself are allowed anyway.
+   */
   readonly allow?: readonly AmbientName[] | undefined;
   /** Which faults are tried at every point; five by default. */
   readonly faults?: readonly Fault[] | undefined;
