@@ -1,0 +1,50 @@
+/**
+ * The same program, plain, in a run, and in the run's next life, is equal, or differs as documented.
+ *
+ * D1. What it sees in the run is what it sees without.
+ * D2. What it sees in the next life is what it saw in the run.
+ * D3. In the run the provider is asked and the tools run as often as without; in the next life never.
+ * D4. Every difference is in the table of the documentation, and is real.
+ */
+
+import { isDeepStrictEqual } from "node:util";
+import { describe, expect, test } from "vitest";
+import { sdkOf, threeWays, type Ran } from "./harness.ts";
+import type { Major, Program } from "./program.ts";
+import { areas } from "./programs/index.ts";
+import { Observer } from "./seen.ts";
+
+const majors: readonly Major[] = [5, 6, 7];
+
+function withoutIn(program: Program, way: "run" | "next life"): string[] {
+  return (program.differs ?? []).flatMap((differs) => (differs.in.includes(way) ? differs.without : []));
+}
+
+describe.each(majors)("ai %i", (major) => {
+  const data = ({ seen }: Ran, without: readonly string[] = []): unknown =>
+    new Observer(sdkOf(major), without).data(seen);
+
+  describe.each(areas)("$area", ({ programs }) => {
+    const fitting = programs.filter(({ versions = majors }) => versions.includes(major));
+    test.each(fitting)("$name", async (program) => {
+      const { plain, run, nextLife } = await threeWays(program, major);
+      const [inRun, inNext] = [withoutIn(program, "run"), withoutIn(program, "next life")];
+      expect(data(run, inRun), "D1").toEqual(data(plain, inRun));
+      expect(data(nextLife, inNext), "D2").toEqual(data(run, inNext));
+      expect([run.calls, run.tools], "D3").toEqual([plain.calls, plain.tools]);
+      expect([nextLife.calls, nextLife.tools], "D3").toEqual([0, 0]);
+      expect([...run.warnings, ...nextLife.warnings]).toEqual([]);
+      const real = [
+        inRun.length === 0 || !isDeepStrictEqual(data(run), data(plain)),
+        inNext.length === 0 || !isDeepStrictEqual(data(nextLife), data(run)),
+      ];
+      expect(real, "D4").toEqual([true, true]);
+    });
+  });
+});
+
+test("at least 60 programs", () => {
+  const names = areas.flatMap(({ programs }) => programs.map(({ name }) => name));
+  expect(new Set(names).size).toBe(names.length);
+  expect(names.length).toBeGreaterThanOrEqual(60);
+});
