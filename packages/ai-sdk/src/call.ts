@@ -21,6 +21,12 @@ export interface ModelOptions {
   readonly match?: "content" | "position" | undefined;
   /** When a failed call is repeated. A `retry-after` of the provider overrides the delay. */
   readonly retry?: RetryOptions | false | undefined;
+  /**
+   * A stream that breaks off after its first words is asked again, too. The SDK cannot take words back, so its caller
+   * gets the parts when the attempt is complete; readers of `run.stream` get them as they come, and a reset. False by
+   * default.
+   */
+  readonly retryAfterPartial?: boolean | undefined;
   /** How fast a recorded stream is replayed; at once by default. */
   readonly pace?: "instant" | "recorded" | undefined;
 }
@@ -39,6 +45,8 @@ export interface Call {
   readonly model: ModelId;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
+  /** The question ends with results of tools: the SDK has shown text of a turn before. */
+  readonly isLaterTurn: boolean;
   readonly options: ModelOptions;
 }
 
@@ -54,7 +62,10 @@ export function callOf(
   const { params, key } = asked;
   const signal = params["abortSignal"] as AbortSignal | undefined;
   const kind = method.slice(2).toLowerCase();
-  return { name: key ?? nameOf(kind, model, params, options), model, signal, options };
+  const prompt = params["prompt"];
+  const last = (Array.isArray(prompt) ? prompt.at(-1) : undefined) as { readonly role?: unknown } | undefined;
+  const isLaterTurn = last?.role === "tool";
+  return { name: key ?? nameOf(kind, model, params, options), model, signal, isLaterTurn, options };
 }
 
 function nameOf(kind: string, model: ModelId, params: Params, options: ModelOptions): string {
@@ -90,5 +101,8 @@ export function withoutKey(params: Params): { readonly params: Params; readonly 
 
 /** A signal that aborts with any of these. */
 export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  // A signal that a replay has aborted is not aborted for the runtime.
+  const aborted = signals.find((signal) => signal?.aborted === true);
+  if (aborted !== undefined) return AbortSignal.abort(aborted.reason);
   return AbortSignal.any(signals.filter((signal) => signal !== undefined));
 }

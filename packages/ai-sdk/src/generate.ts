@@ -2,10 +2,11 @@
 
 import type { StepInfo } from "@durable/core";
 import { anySignal, type Call } from "./call.ts";
-import { callFailure, restoredError } from "./errors.ts";
+import { abortAgain } from "./abort.ts";
+import { callFailure, restoredError, wasAborted } from "./errors.ts";
 import { meter } from "./meter.ts";
 import type { Recorder } from "./recorder.ts";
-import { keptResult, responseDefaults } from "./result.ts";
+import { keptResult, responseDefaults, withBodies } from "./result.ts";
 
 export async function recordCall(
   recorder: Recorder,
@@ -13,19 +14,25 @@ export async function recordCall(
   invoke: (signal: AbortSignal) => PromiseLike<object>,
 ): Promise<object> {
   const { name, signal, options } = call;
+  let live: object | null = null;
   const work = async (info: StepInfo): Promise<object> => {
     try {
-      const result = completed(call, info, await invoke(anySignal(info.signal, signal)));
+      const given = await invoke(anySignal(info.signal, signal));
+      const result = completed(call, info, given);
       meter(info, call.model, result);
+      live = given;
       return result;
     } catch (error) {
       throw callFailure(error, signal);
     }
   };
   try {
-    return await recorder.step(name, work, { retry: options.retry, signal });
+    const result = await recorder.step(name, work, { retry: options.retry, signal });
+    return live === null ? result : withBodies(result, live);
   } catch (error) {
-    throw restoredError(error);
+    const failure = restoredError(error);
+    if (wasAborted(error)) abortAgain(signal, failure);
+    throw failure;
   }
 }
 

@@ -2,20 +2,24 @@
  * Streams of a language model: passed on while they come, recorded, and replayed.
  *
  * S1. A stream counts as a success only if it reached its `finish` without an error.
- * S2. A failure before the first content part is retried. After it the caller has got content: in a workflow
- *     the parts and the failure are recorded and replayed; in a journal nothing is kept.
- * S3. The stream is read to its end even if the caller stops reading. The caller's signal stops it.
+ * S2. A failure before the first content part is retried. After it, and after the last attempt, the caller has got
+ *     what came: in a workflow the parts and the failure are recorded and replayed; in a journal nothing is kept.
+ * S3. The stream is read to its end even if the caller stops reading. The caller's signal stops it, and that is the
+ *     outcome.
+ * S4. The SDK hides a later turn that cannot be opened: its text is then that of the turn before. Such a failure stays
+ *     marked as unseen, so that the run reports it when it ends.
  */
 
-import type { StepInfo } from "@durable/core";
+import { nextAttemptAt, retryPolicy, type StepInfo } from "@durable/core";
+import { abortAgain, orAborted } from "./abort.ts";
 import { anySignal, type Call, type ModelId } from "./call.ts";
 import { Packer, type Part, type PartChunk } from "./chunks.ts";
-import { callFailure, final, keptError, restoredError } from "./errors.ts";
+import { callFailure, final, keptError, restoredError, shownError, wasAborted } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
 import { plain } from "./plain-data.ts";
 import type { Recorder } from "./recorder.ts";
-import { keptResult, responseDefaults } from "./result.ts";
+import { keptResult, responseDefaults, withBodies } from "./result.ts";
 
 export type { StreamResult } from "./stream-output.ts";
 
@@ -23,14 +27,25 @@ type Open = (signal: AbortSignal) => PromiseLike<StreamResult>;
 
 export function recordStream(recorder: Recorder, call: Call, open: Open): Promise<StreamResult> {
   const { name, signal, options } = call;
-  const output = new StreamOutput(options.pace ?? "instant");
+  const { pace = "instant", retryAfterPartial = false, retry } = options;
+  const output = new StreamOutput({ pace, whole: retryAfterPartial, signal });
   const recording = new Recording(call, open, output, recorder.keepsFailures);
-  const recorded = recorder.stream(name, (info) => recording.produce(info), { retry: options.retry, signal });
+  const recorded = recorder.stream(name, (info) => recording.produce(info), { retry, signal });
   recorded.then(
     (chunks) => output.end(chunks),
-    (error: unknown) => output.fail(restoredError(error), error === recording.broken),
+    (error: unknown) => {
+      const failure = restoredError(error);
+      if (wasAborted(error)) abortAgain(signal, failure);
+      output.fail(failure, error === recording.broken);
+    },
   );
+  if (call.isLaterTurn) markUnseen(recorded);
   return output.result;
+}
+
+/** What this package looks at, the program has not seen. Core reports unseen failures at the end of a run. */
+function markUnseen(promise: object): void {
+  if ("observed" in promise) promise.observed = false;
 }
 
 class Recording {
@@ -40,6 +55,7 @@ class Recording {
   readonly #open: Open;
   readonly #output: StreamOutput;
   readonly #keepsFailures: boolean;
+  #failures = 0;
 
   constructor(call: Call, open: Open, output: StreamOutput, keepsFailures: boolean) {
     this.#call = call;
@@ -52,11 +68,12 @@ class Recording {
     const { signal, model } = this.#call;
     if (this.#output.shown)
       throw final(new Error("A stream cannot restart after its caller has received parts."));
+    this.#output.attempt();
     const startedAt = Date.now();
-    const { stream, head } = await this.#opened(info);
-    this.#output.begin(head);
-    yield [0, head];
-    const source = new Source(stream, model, info);
+    const now = (): number => Date.now() - startedAt;
+    const stream = yield* this.#opened(info);
+    if (stream === null) return;
+    const source = new Source(stream, { model, info, signal });
     const packer = new Packer();
     try {
       for (;;) {
@@ -65,38 +82,67 @@ class Recording {
         if (next === "due") yield* packer.flush();
         else
           for (const part of next) {
-            this.#output.part(part);
-            yield* packer.take(part, Date.now() - startedAt);
+            this.#output.part(part.shown);
+            yield* packer.take(part.kept, now());
           }
       }
       yield* packer.flush();
       meter(info, model, source.finish ?? {});
       if (source.failure === null) return;
       // The driver was stopped, so this is not an outcome.
-      if (info.signal.aborted && signal?.aborted !== true) throw source.failure.error;
-      yield* this.#failed(source.failure, Date.now() - startedAt);
+      if (info.signal.aborted) throw source.failure.error;
+      yield* this.#failed(source.failure, now());
     } finally {
       source.leave();
     }
   }
 
-  async #opened(info: StepInfo): Promise<{ stream: ReadableStream<Part>; head: Part }> {
+  /** The provider's stream. `null`: it did not open, and the caller learns it from the stream that it has. */
+  async *#opened(info: StepInfo): AsyncGenerator<PartChunk, ReadableStream<Part> | null, undefined> {
+    const { signal } = this.#call;
     try {
-      const { stream, ...beside } = await this.#open(anySignal(info.signal, this.#call.signal));
-      return { stream, head: { type: headType, ...keptResult(beside) } };
+      const result = await orAborted(this.#open(anySignal(info.signal, signal)), signal);
+      const { stream, ...beside } = result;
+      const kept = keptResult(beside);
+      this.#output.begin(withBodies(kept, beside));
+      yield [0, { type: headType, ...kept }];
+      return stream;
     } catch (error) {
-      throw callFailure(error, this.#call.signal);
+      // An attempt before this one had opened a stream.
+      const isKept = this.#keepsFailures && this.#output.started && !info.signal.aborted;
+      if (!isKept || !(signal?.aborted === true || this.#isLast(error))) throw callFailure(error, signal);
+      yield [0, { type: headType }];
+      yield this.#broken(error, 0);
+      return null;
     }
   }
 
   *#failed({ error, reported }: Failure, at: number): Generator<PartChunk> {
-    if (!this.#output.shown) throw callFailure(error, this.#call.signal);
+    const { signal } = this.#call;
+    const aborted = signal?.aborted === true;
     if (!this.#keepsFailures) {
+      if (!this.#output.shown) throw callFailure(error, signal);
       const thrown = final(keptError(error));
       if (reported) this.broken = thrown;
       throw thrown;
     }
-    if (!reported) yield [at, { type: breakType, error: keptError(error) }];
+    if (!aborted && !this.#output.shown && !this.#isLast(error)) throw callFailure(error, signal);
+    if (aborted || !reported) yield this.#broken(aborted && reported ? signal.reason : error, at);
+  }
+
+  /** The end of a stream that broke off or was aborted. */
+  #broken(error: unknown, at: number): PartChunk {
+    const aborted = this.#call.signal?.aborted === true;
+    const abort = aborted ? { aborted, taken: this.#output.taken } : {};
+    return [at, { type: breakType, error: keptError(error), ...abort }];
+  }
+
+  /** No attempt follows this failure. */
+  #isLast(error: unknown): boolean {
+    const { name, signal, options } = this.#call;
+    this.#failures += 1;
+    const failure = { error: callFailure(error, signal), attempt: this.#failures };
+    return nextAttemptAt(retryPolicy(options.retry, name), failure, { now: 0, random: 0 }) === null;
   }
 }
 
@@ -106,23 +152,37 @@ interface Failure {
   readonly reported: boolean;
 }
 
+/** A part for the caller, and as it is recorded. */
+interface Taken {
+  readonly shown: Part;
+  readonly kept: Part;
+}
+
+interface SourceOf {
+  readonly model: ModelId;
+  readonly info: StepInfo;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Reads a provider's stream part by part, and checks it. */
 class Source {
   failure: Failure | null = null;
   finish: Part | null = null;
   readonly #reader: ReadableStreamDefaultReader<Part>;
   readonly #info: StepInfo;
+  readonly #signal: AbortSignal | undefined;
   #defaults: Part | null;
-  #reading: Promise<Part[] | "end"> | null = null;
+  #reading: Promise<Taken[] | "end"> | null = null;
 
-  constructor(stream: ReadableStream<Part>, model: ModelId, info: StepInfo) {
+  constructor(stream: ReadableStream<Part>, { model, info, signal }: SourceOf) {
     this.#reader = stream.getReader();
     this.#info = info;
+    this.#signal = signal;
     this.#defaults = defaultsOf(model, info);
   }
 
   /** The next parts, or `due` if none come before that time. */
-  async next(due: number | null): Promise<readonly Part[] | "end" | "due"> {
+  async next(due: number | null): Promise<readonly Taken[] | "end" | "due"> {
     this.#reading ??= this.#read();
     const next = await (due === null ? this.#reading : soonest(this.#reading, due - Date.now()));
     if (next !== "due") this.#reading = null;
@@ -133,9 +193,9 @@ class Source {
     this.#reader.cancel().catch(() => {});
   }
 
-  async #read(): Promise<Part[] | "end"> {
+  async #read(): Promise<Taken[] | "end"> {
     try {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await orAborted(this.#reader.read(), this.#signal);
       if (!done) return this.#taken(value);
       if (this.finish === null) this.#fail(new Error("The stream ended without a finish part."), true);
     } catch (error) {
@@ -144,11 +204,12 @@ class Source {
     return "end";
   }
 
-  #taken(given: Part): Part[] {
+  #taken(given: Part): Taken[] {
     const part =
       given.type === "error"
         ? { type: "error", error: keptError(given["error"]) }
         : withOwnId(plain(given) as Part, this.#info);
+    const shown = part.type === "error" ? { ...part, error: shownError(given["error"]) } : part;
     if (part.type === "error") this.#fail(given["error"], true);
     if (part.type === "finish") {
       this.finish = part;
@@ -158,8 +219,10 @@ class Source {
     }
     const defaults = this.#defaults;
     this.#defaults = null;
-    if (defaults === null) return [part];
-    return part.type === "stream-start" ? [part, defaults] : [defaults, part];
+    const taken = { shown, kept: part };
+    if (defaults === null) return [taken];
+    const before = { shown: defaults, kept: defaults };
+    return part.type === "stream-start" ? [taken, before] : [before, taken];
   }
 
   #fail(error: unknown, reported: boolean): void {

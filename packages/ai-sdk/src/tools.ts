@@ -5,11 +5,17 @@
  *     The name is therefore the same on replay, and a recorded call does not run again.
  * T2. Everything the model gets is recorded, errors as well as results.
  * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run.
+ * T4. Everything thrown in `execute` would be told to the model. So a `FatalError`, and a result that cannot be
+ *     recorded, end the run before the model is told.
+ * T5. A call that its caller aborted is aborted again on replay, with the caller's signal.
  */
 
 import { DurableError, type Context, type StepInfo, type StepOptions } from "@durable/core";
 import { askApproval, type ApprovalOptions } from "./approval.ts";
+import { abortAgain } from "./abort.ts";
 import { anySignal } from "./call.ts";
+import { endRun } from "./end-run.ts";
+import { abortedBy, wasAborted } from "./errors.ts";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 
@@ -117,15 +123,45 @@ async function* gradually(call: Called): AsyncGenerator {
 
 async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<unknown> {
   const { ctx, tool, given, input } = call;
+  const { abortSignal, toolCallId } = given;
   // An error of a tool is information for the model, so it is not retried unless the options ask for it.
   const { retry = false, timeout, onUncertain } = call.options;
-  const name = stepName(tool, given.toolCallId);
+  const attempt = async (info: StepInfo): Promise<unknown> => {
+    try {
+      return await work(info);
+    } catch (error) {
+      throw abortSignal?.aborted === true ? abortedBy(error) : error;
+    }
+  };
   try {
-    return await ctx.step(name, work, { retry, timeout, onUncertain, input: plain(input) ?? null });
+    const options = { retry, timeout, onUncertain, input: plain(input) ?? null };
+    return await ctx.step(stepName(tool, toolCallId), attempt, options);
   } catch (error) {
     // The model gets the tool's own error, without the step and the run.
-    throw DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
+    const own = DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
+    if (wasAborted(error)) {
+      const { cause } = own as Error;
+      abortAgain(abortSignal, cause);
+      throw cause;
+    }
+    const end = endOf(call, own);
+    if (end === null) throw own;
+    return endRun(ctx, end);
   }
+}
+
+const unrecordable: readonly string[] = ["not-serializable", "too-large", "too-deep"];
+
+/** The error that ends the run; `null` for an error that the model is told. */
+function endOf({ ctx, tool, given }: Called, error: unknown): Error | null {
+  if (!(error instanceof Error)) return null;
+  if (error.name === "FatalError") return error;
+  if (!DurableError.is(error) || !unrecordable.includes(error.code)) return null;
+  return new DurableError(
+    error.code,
+    `Run ${ctx.runId} ends, because call "${given.toolCallId}" of tool "${tool}" returned what cannot be recorded. The model was not told. Return plain data from execute. ${error.message}`,
+    { cause: error, details: { ...error.details, tool, toolCallId: given.toolCallId } },
+  );
 }
 
 /** Runs in a branch, so that its waits have keys of their own: `ask call_1[call]/answer`. */

@@ -16,8 +16,12 @@ import { Observer } from "./seen.ts";
 
 const majors: readonly Major[] = [5, 6, 7];
 
-function withoutIn(program: Program, way: "run" | "next life"): string[] {
-  return (program.differs ?? []).flatMap((differs) => (differs.in.includes(way) ? differs.without : []));
+/** An abort, and a provider that streams, are outside of the run. */
+const foreign = /after awaiting something other than ctx/;
+
+function withoutIn({ differs = [] }: Program, major: Major, way: "run" | "next life"): string[] {
+  const fitting = differs.filter(({ in: ways, versions = majors }) => ways.includes(way) && versions.includes(major));
+  return fitting.flatMap(({ without }) => without);
 }
 
 describe.each(majors)("ai %i", (major) => {
@@ -28,14 +32,15 @@ describe.each(majors)("ai %i", (major) => {
     const fitting = programs.filter(({ versions = majors }) => versions.includes(major));
     test.each(fitting)("$name", async (program) => {
       const { plain, run, nextLife } = await threeWays(program, major);
-      const [inRun, inNext] = [withoutIn(program, "run"), withoutIn(program, "next life")];
+      const [inRun, inNext] = [withoutIn(program, major, "run"), withoutIn(program, major, "next life")];
       expect(data(run, inRun), "D1").toEqual(data(plain, inRun));
       expect(data(nextLife, inNext), "D2").toEqual(data(run, inNext));
-      expect([run.calls, run.tools], "D3").toEqual([plain.calls, plain.tools]);
+      expect(run.tools, "D3").toBe(plain.tools);
+      if (!inRun.includes("calls")) expect(run.calls, "D3").toBe(plain.calls);
       expect([nextLife.calls, nextLife.tools], "D3").toEqual([0, 0]);
-      expect([...run.warnings, ...nextLife.warnings]).toEqual([]);
+      expect([...run.warnings, ...nextLife.warnings].filter((text) => !foreign.test(text))).toEqual([]);
       const real = [
-        inRun.length === 0 || !isDeepStrictEqual(data(run), data(plain)),
+        inRun.length === 0 || run.calls !== plain.calls || !isDeepStrictEqual(data(run), data(plain)),
         inNext.length === 0 || !isDeepStrictEqual(data(nextLife), data(run)),
       ];
       expect(real, "D4").toEqual([true, true]);

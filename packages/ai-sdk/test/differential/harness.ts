@@ -53,12 +53,17 @@ function benchOf(major: Major, ctx: Context | null, counts: Counts, answers: Map
   };
 }
 
-export async function threeWays(program: Program, major: Major): Promise<ThreeWays> {
+export async function threeWays(program: Program, major: Major, dbg: any = () => {}): Promise<ThreeWays> {
   const counts = new Counts();
   const seen = await program.run(benchOf(major, null, counts, new Map()));
   const plain = { seen, ...counts, warnings: [] };
+  dbg("plain", plain);
   const lives = new Lives(program, major);
-  return { plain, run: await lives.toEnd(), nextLife: await lives.next() };
+  const run = await lives.toEnd();
+  dbg("run", run);
+  const nextLife = await lives.next();
+  dbg("next", nextLife);
+  return { plain, run, nextLife };
 }
 
 /** The lives of one run. Each has an app of its own, and only the storage is shared. */

@@ -40,7 +40,9 @@ export interface Bench {
 export interface Differs {
   readonly why: DifferenceId;
   readonly in: readonly Exclude<Way, "plain">[];
-  /** Names of the fields that are left out, at any depth. */
+  /** All by default. */
+  readonly versions?: readonly Major[];
+  /** Names of the fields that are left out, at any depth. `calls` stands for the number of calls. */
   readonly without: readonly string[];
 }
 

@@ -36,6 +36,8 @@ export interface Answer {
   readonly cut?: unknown;
   /** After so many parts nothing comes until the caller aborts. */
   readonly hang?: number;
+  /** Called when it begins to hang. */
+  readonly onHang?: () => void;
   /** It does not even listen to an abort. */
   readonly deaf?: true;
 }
@@ -69,7 +71,10 @@ export function scriptedModel(major: Major, turns: readonly Turn[], asked: () =>
     supportedUrls: {},
     doGenerate: async (call: Call) => {
       const [answer, turn] = next(call);
-      if (answer.hang !== undefined) await aborted(call.abortSignal);
+      if (answer.hang !== undefined) {
+        answer.onHang?.();
+        await aborted(call.abortSignal);
+      }
       if ("throws" in answer) throw answer.throws;
       return generated(major, answer, turn);
     },
@@ -104,6 +109,7 @@ function streamed(
         await new Promise((resolve) => setImmediate(resolve));
         if (answer.deaf !== true && signal?.aborted === true) return controller.error(signal.reason);
         if (next === answer.hang) {
+          answer.onHang?.();
           if (answer.deaf === true) return new Promise(() => {});
           await aborted(signal);
         }

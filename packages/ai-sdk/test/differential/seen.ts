@@ -55,7 +55,7 @@ export class Observer {
       return name.endsWith("Error") && known.isInstance?.(error) === true ? [name] : [];
     });
     const { name, message, stack } = error;
-    return {
+    const record = {
       name,
       message,
       isInstance: classes,
@@ -63,8 +63,9 @@ export class Observer {
       isDOMException: error instanceof DOMException,
       hasStack: typeof stack === "string" && stack.length > 0,
       ...("cause" in error && error.cause !== undefined ? { cause: this.data(error.cause) } : {}),
-      fields: this.#fields(error),
+      fields: this.#fields({ ...error, name: undefined, message: undefined, stack: undefined, cause: undefined }),
     };
+    return Object.fromEntries(Object.entries(record).filter(([key]) => !this.#without.has(key)));
   }
 
   #id(value: string): string {

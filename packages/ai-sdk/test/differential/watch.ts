@@ -23,13 +23,19 @@ const facts = [
   "providerMetadata",
 ] as const;
 
-/** A value, or what it was rejected with. */
+/** A value, or what it was rejected with; `pending` if nothing comes, as in version 5 after a stream has failed. */
 async function settled(get: () => unknown): Promise<unknown> {
   try {
-    return await get();
+    return await Promise.race([get(), silence()]);
   } catch (error) {
     return { rejected: error };
   }
+}
+
+/** Long enough for everything that needs no outside: the stream was read to its end before. */
+async function silence(): Promise<"pending"> {
+  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+  return "pending";
 }
 
 /** The facts of a result or of a step. They are getters, and for a stream promises. */

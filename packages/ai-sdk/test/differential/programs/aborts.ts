@@ -133,14 +133,31 @@ export const aborts: readonly Program[] = [
     },
   },
   {
+    name: "aborted from outside",
+    run: ({ model, sdk }) => {
+      const abort = new AbortController();
+      // Nobody presses the button again in the next life.
+      const onHang = (): void => abort.abort();
+      return generated(() =>
+        sdk.generateText({ model: model([{ hang: 0, onHang }]), prompt, abortSignal: abort.signal }),
+      );
+    },
+  },
+  {
     name: "a stream aborted from outside",
     run: (bench) => {
       const abort = new AbortController();
-      // Only while the provider is really asked: nobody presses the button again in the next life.
-      const model = bench.model([hanging]);
-      const outside = bench.ctx === null ? model : model;
-      const stop = (): void => later(() => abort.abort());
-      return streamed(bench, { model: outside, prompt, abortSignal: abort.signal, onStart: stop });
+      const onHang = (): void => abort.abort();
+      return streamed(bench, { model: bench.model([{ ...hanging, onHang }]), prompt, abortSignal: abort.signal });
+    },
+  },
+  {
+    name: "a stream aborted from outside before its first word",
+    run: (bench) => {
+      const abort = new AbortController();
+      const onHang = (): void => abort.abort();
+      const model = bench.model([{ text: "never", hang: 2, onHang }]);
+      return streamed(bench, { model, prompt, abortSignal: abort.signal });
     },
   },
   {

@@ -116,6 +116,7 @@ export const media: readonly Program[] = [
         named(bench, "generateImage", "experimental_generateImage")({
           model: image(bench, []),
           prompt: "A cat.",
+          maxRetries: 0,
         } as never),
       ),
   },
