@@ -15,8 +15,12 @@ const graceMs = 100;
  * Aborts a signal whose controller is out of reach. Its state is shadowed, because only its controller can change it;
  * those who listen are told.
  */
-export function abortAgain(signal: AbortSignal | undefined, reason: unknown): void {
-  if (signal === undefined || signal.aborted) return;
+export function abortAgain(
+  signal: AbortSignal | undefined,
+  abort: { readonly reason: unknown } | null,
+): void {
+  if (abort === null || signal === undefined || signal.aborted) return;
+  const { reason } = abort;
   const throwIfAborted = (): never => {
     throw reason;
   };

@@ -41,7 +41,7 @@ export function callFailure(thrown: unknown, signal: AbortSignal | undefined): u
   const kept = keptError(thrown);
   const own = thrown instanceof Error && marksOf(thrown).includes(sdkMark);
   const hopeless = own && (thrown as Fields)["isRetryable"] !== true;
-  if (signal?.aborted === true) return abortedBy(kept);
+  if (signal?.aborted === true) return abortedBy(kept, signal.reason);
   return hopeless ? final(kept) : kept;
 }
 
@@ -51,17 +51,22 @@ export function final(error: unknown): FatalError {
   return new FatalError(text, { cause: error });
 }
 
-/** The same for a call that failed because its caller aborted it. */
-export function abortedBy(error: unknown): FatalError {
+/** The same for a call that failed because its caller aborted it. The SDK shows the reason beside the error. */
+export function abortedBy(error: unknown, reason: unknown): FatalError {
   const failure = final(error);
-  define(failure, abortedField, true, true);
+  const named = reason instanceof DOMException && reason !== error;
+  define(failure, abortedField, named ? `${reason.name} ${reason.message}` : true, true);
   return failure;
 }
 
-/** True for the recorded failure of a call that its caller aborted. */
-export function wasAborted(thrown: unknown): boolean {
+/** Why the caller aborted a call, from its recorded failure; `null` if it did not. */
+export function abortOf(thrown: unknown): { readonly reason: unknown } | null {
   const error = DurableError.is(thrown, "step-failed") ? thrown.cause : thrown;
-  return error instanceof Error && (error as Fields)[abortedField] === true;
+  const mark = error instanceof Error ? (error as Fields)[abortedField] : undefined;
+  if (mark === true) return { reason: restoredError(error) };
+  if (typeof mark !== "string") return null;
+  const [name, ...message] = mark.split(" ");
+  return { reason: new DOMException(message.join(" "), name) };
 }
 
 /** An error as its caller gets it while it is recorded: equal to the one that a replay restores. */

@@ -1,9 +1,10 @@
 /** Calls with one whole result: text, embeddings, images, speech, rankings. Proven in test/matrix.test.ts. */
 
 import type { StepInfo } from "@durable/core";
+import { Attempts } from "./attempts.ts";
 import { anySignal, type Call } from "./call.ts";
 import { abortAgain } from "./abort.ts";
-import { callFailure, restoredError, wasAborted } from "./errors.ts";
+import { abortOf, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";
@@ -15,24 +16,21 @@ export async function recordCall(
 ): Promise<object> {
   const { name, signal, options } = call;
   let live: object | null = null;
-  const work = async (info: StepInfo): Promise<object> => {
-    try {
+  const attempts = new Attempts(call, recorder.keepsFailures);
+  const work = (info: StepInfo): Promise<object> =>
+    attempts.of(info.signal, async () => {
       const given = await invoke(anySignal(info.signal, signal));
       const result = completed(call, info, given);
       meter(info, call.model, result);
       live = given;
       return result;
-    } catch (error) {
-      throw callFailure(error, signal);
-    }
-  };
+    });
   try {
     const result = await recorder.step(name, work, { retry: options.retry, signal });
     return live === null ? result : withBodies(result, live);
   } catch (error) {
-    const failure = restoredError(error);
-    if (wasAborted(error)) abortAgain(signal, failure);
-    throw failure;
+    abortAgain(signal, abortOf(error));
+    throw restoredError(error);
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { nextAttemptAt, retryPolicy } from "@durable/core";
 import type { Chunks, Context, Journal, RetryOptions, StepInfo } from "@durable/core";
+import { waited } from "./attempts.ts";
 
 export interface RecorderOptions {
   readonly retry: RetryOptions | false | undefined;
@@ -79,7 +80,7 @@ class JournalRecorder implements Recorder {
       } catch (error) {
         const world = { now: Date.now(), random: Math.random() };
         const at = nextAttemptAt(policy, { error, attempt }, world);
-        if (at !== null && (await waited(at - world.now, signal))) continue;
+        if (at !== null && (await waited(at - world.now, [signal]))) continue;
         release();
         throw at === null ? error : signal?.reason;
       }
@@ -104,20 +105,4 @@ async function all<T>(stream: ReadableStream<T>): Promise<T[]> {
   const reader = stream.getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value);
   return chunks;
-}
-
-/** False when the wait was aborted. */
-function waited(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  if (signal?.aborted === true) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      resolve(false);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve(true);
-    }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
 }

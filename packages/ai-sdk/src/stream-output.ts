@@ -53,10 +53,16 @@ export interface OutputOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The abort of the caller that ended a stream. */
+interface Abort {
+  readonly reason: unknown;
+  /** How many parts the caller had taken. */
+  readonly taken: number;
+}
+
 interface Over {
   readonly error?: unknown;
-  /** The caller's signal was aborted. */
-  readonly aborted?: boolean;
+  readonly abort?: Abort | undefined;
 }
 
 export class StreamOutput {
@@ -143,8 +149,7 @@ export class StreamOutput {
       const { type: _, ...beside } = head;
       this.#beside = beside;
     }
-    const { taken } = breakOf(chunks.at(-1)) ?? {};
-    if (typeof taken === "number") this.#allowance = taken;
+    this.#allowance = breakOf(chunks.at(-1))?.abort?.taken ?? Number.POSITIVE_INFINITY;
     this.#start();
     if (this.#options.pace === "recorded") return void this.#paced(rest);
     for (const chunk of rest) for (const part of partsOf(chunk)) this.#give(restoredPart(part));
@@ -185,10 +190,9 @@ export class StreamOutput {
   #close(last: PartChunk | undefined): void {
     const broken = breakOf(last);
     // The caller has aborted: what it has not taken, it did not get.
-    if (broken?.["aborted"] === true && this.#live) this.#held = [];
+    if (broken?.abort !== undefined) this.#held = [];
     this.#release();
-    if (broken === undefined) return this.#end({});
-    this.#end({ error: restoredError(broken["error"]), aborted: broken["aborted"] === true });
+    this.#end(broken ?? {});
   }
 
   #end(over: Over): void {
@@ -205,16 +209,16 @@ export class StreamOutput {
     }
     if (this.#over === null)
       return new Promise<void>((resolve) => (this.#wake = resolve)).then(() => this.#pull(controller));
-    if (this.#over.aborted === true) return this.#abort(controller, this.#over.error);
+    if (this.#over.abort !== undefined) return this.#abort(controller, this.#over.abort);
     if ("error" in this.#over) controller.error(this.#over.error);
     else controller.close();
   }
 
-  async #abort(controller: ReadableStreamDefaultController<Part>, reason: unknown): Promise<void> {
+  async #abort(controller: ReadableStreamDefaultController<Part>, abort: Abort): Promise<void> {
     const { signal } = this.#options;
     if (signal?.aborted === false) await new Promise((resolve) => setTimeout(resolve, ownAbortMs));
-    abortAgain(signal, reason);
-    controller.error(reason);
+    abortAgain(signal, abort);
+    controller.error(this.#over?.error);
   }
 
   #leave(): void {
@@ -245,9 +249,10 @@ function isWord({ type, delta }: Part): boolean {
 }
 
 /** The interruption at the end of a recorded stream. */
-function breakOf(last: PartChunk | undefined): Part | undefined {
+function breakOf(last: PartChunk | undefined): Over | undefined {
   const part = last === undefined ? undefined : partsOf(last).at(-1);
-  return part?.type === breakType ? part : undefined;
+  if (part?.type !== breakType) return undefined;
+  return { error: restoredError(part["error"]), abort: part["abort"] as Abort | undefined };
 }
 
 function restoredPart(part: Part): Part {

@@ -10,11 +10,12 @@
  *     marked as unseen, so that the run reports it when it ends.
  */
 
-import { nextAttemptAt, retryPolicy, type StepInfo } from "@durable/core";
+import type { StepInfo } from "@durable/core";
 import { abortAgain, orAborted } from "./abort.ts";
+import { Attempts } from "./attempts.ts";
 import { anySignal, type Call, type ModelId } from "./call.ts";
 import { Packer, type Part, type PartChunk } from "./chunks.ts";
-import { callFailure, final, keptError, restoredError, shownError, wasAborted } from "./errors.ts";
+import { abortOf, callFailure, final, keptError, restoredError, shownError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
 import { plain } from "./plain-data.ts";
@@ -34,9 +35,8 @@ export function recordStream(recorder: Recorder, call: Call, open: Open): Promis
   recorded.then(
     (chunks) => output.end(chunks),
     (error: unknown) => {
-      const failure = restoredError(error);
-      if (wasAborted(error)) abortAgain(signal, failure);
-      output.fail(failure, error === recording.broken);
+      abortAgain(signal, abortOf(error));
+      output.fail(restoredError(error), error === recording.broken);
     },
   );
   if (call.isLaterTurn) markUnseen(recorded);
@@ -55,10 +55,11 @@ class Recording {
   readonly #open: Open;
   readonly #output: StreamOutput;
   readonly #keepsFailures: boolean;
-  #failures = 0;
+  readonly #attempts: Attempts;
 
   constructor(call: Call, open: Open, output: StreamOutput, keepsFailures: boolean) {
     this.#call = call;
+    this.#attempts = new Attempts(call, keepsFailures);
     this.#open = open;
     this.#output = output;
     this.#keepsFailures = keepsFailures;
@@ -101,8 +102,9 @@ class Recording {
   async *#opened(info: StepInfo): AsyncGenerator<PartChunk, ReadableStream<Part> | null, undefined> {
     const { signal } = this.#call;
     try {
-      const result = await orAborted(this.#open(anySignal(info.signal, signal)), signal);
-      const { stream, ...beside } = result;
+      const { stream, ...beside } = await this.#attempts.of(info.signal, () =>
+        orAborted(this.#open(anySignal(info.signal, signal)), signal),
+      );
       const kept = keptResult(beside);
       this.#output.begin(withBodies(kept, beside));
       yield [0, { type: headType, ...kept }];
@@ -110,9 +112,9 @@ class Recording {
     } catch (error) {
       // An attempt before this one had opened a stream.
       const isKept = this.#keepsFailures && this.#output.started && !info.signal.aborted;
-      if (!isKept || !(signal?.aborted === true || this.#isLast(error))) throw callFailure(error, signal);
+      if (!isKept || !(signal?.aborted === true || this.#attempts.exhausted)) throw error;
       yield [0, { type: headType }];
-      yield this.#broken(error, 0);
+      yield this.#broken(restoredError(error), 0);
       return null;
     }
   }
@@ -126,23 +128,17 @@ class Recording {
       if (reported) this.broken = thrown;
       throw thrown;
     }
-    if (!aborted && !this.#output.shown && !this.#isLast(error)) throw callFailure(error, signal);
+    if (!aborted && !this.#output.shown && this.#attempts.next(error) !== null)
+      throw callFailure(error, signal);
     if (aborted || !reported) yield this.#broken(aborted && reported ? signal.reason : error, at);
   }
 
   /** The end of a stream that broke off or was aborted. */
   #broken(error: unknown, at: number): PartChunk {
-    const aborted = this.#call.signal?.aborted === true;
-    const abort = aborted ? { aborted, taken: this.#output.taken } : {};
-    return [at, { type: breakType, error: keptError(error), ...abort }];
-  }
-
-  /** No attempt follows this failure. */
-  #isLast(error: unknown): boolean {
-    const { name, signal, options } = this.#call;
-    this.#failures += 1;
-    const failure = { error: callFailure(error, signal), attempt: this.#failures };
-    return nextAttemptAt(retryPolicy(options.retry, name), failure, { now: 0, random: 0 }) === null;
+    const { signal } = this.#call;
+    const broken = { type: breakType, error: keptError(error) };
+    if (signal?.aborted !== true) return [at, broken];
+    return [at, { ...broken, abort: { reason: keptError(signal.reason), taken: this.#output.taken } }];
   }
 }
 

@@ -15,7 +15,7 @@ import { askApproval, type ApprovalOptions } from "./approval.ts";
 import { abortAgain } from "./abort.ts";
 import { anySignal } from "./call.ts";
 import { endRun } from "./end-run.ts";
-import { abortedBy, wasAborted } from "./errors.ts";
+import { abortedBy, abortOf } from "./errors.ts";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
 
@@ -130,7 +130,7 @@ async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<
     try {
       return await work(info);
     } catch (error) {
-      throw abortSignal?.aborted === true ? abortedBy(error) : error;
+      throw abortSignal?.aborted === true ? abortedBy(error, abortSignal.reason) : error;
     }
   };
   try {
@@ -139,11 +139,9 @@ async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<
   } catch (error) {
     // The model gets the tool's own error, without the step and the run.
     const own = DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
-    if (wasAborted(error)) {
-      const { cause } = own as Error;
-      abortAgain(abortSignal, cause);
-      throw cause;
-    }
+    const abort = abortOf(error);
+    abortAgain(abortSignal, abort);
+    if (abort !== null) throw (own as Error).cause;
     const end = endOf(call, own);
     if (end === null) throw own;
     return endRun(ctx, end);

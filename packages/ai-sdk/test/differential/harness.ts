@@ -53,17 +53,12 @@ function benchOf(major: Major, ctx: Context | null, counts: Counts, answers: Map
   };
 }
 
-export async function threeWays(program: Program, major: Major, dbg: any = () => {}): Promise<ThreeWays> {
+export async function threeWays(program: Program, major: Major): Promise<ThreeWays> {
   const counts = new Counts();
   const seen = await program.run(benchOf(major, null, counts, new Map()));
   const plain = { seen, ...counts, warnings: [] };
-  dbg("plain", plain);
   const lives = new Lives(program, major);
-  const run = await lives.toEnd();
-  dbg("run", run);
-  const nextLife = await lives.next();
-  dbg("next", nextLife);
-  return { plain, run, nextLife };
+  return { plain, run: await lives.toEnd(), nextLife: await lives.next() };
 }
 
 /** The lives of one run. Each has an app of its own, and only the storage is shared. */
@@ -89,7 +84,9 @@ class Lives {
       const waiting = outcome.status === "suspended" ? outcome.waiting : [];
       const open = waiting.filter(({ key }) => this.#answers.has(key));
       if (open.length === 0)
-        throw new Error(`"${this.#program.name}" is stuck: ${JSON.stringify(outcome)} ${String("error" in outcome ? outcome.error : "")}`);
+        throw new Error(
+          `"${this.#program.name}" is stuck: ${JSON.stringify(outcome)} ${String("error" in outcome ? outcome.error : "")}`,
+        );
       for (const { key, token } of open)
         await this.#life(counts, warnings).flow.resume(token, this.#answers.get(key));
     }

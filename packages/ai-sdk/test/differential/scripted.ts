@@ -186,7 +186,9 @@ const deltas = (type: string, id: string, text: string): Part[] => [
 export function partsOf(major: Major, answer: Answer, turn = 0): readonly Part[] {
   const { text, reasoning, calls = [], content = [], warnings = [], providerMetadata } = answer;
   if (answer.parts !== undefined)
-    return answer.parts.map((part) => (part.type === "finish" ? { ...part, ...ending(major, answer) } : part));
+    return answer.parts.map((part) =>
+      part.type === "finish" ? { ...part, ...ending(major, answer) } : part,
+    );
   const metadata = { type: "response-metadata", id: `response-${turn}`, timestamp, modelId: "scripted-1.1" };
   return [
     { type: "stream-start", warnings },
@@ -203,6 +205,10 @@ export function partsOf(major: Major, answer: Answer, turn = 0): readonly Part[]
         whole,
       ];
     }),
-    { type: "finish", ...ending(major, answer), ...(providerMetadata === undefined ? {} : { providerMetadata }) },
+    {
+      type: "finish",
+      ...ending(major, answer),
+      ...(providerMetadata === undefined ? {} : { providerMetadata }),
+    },
   ];
 }

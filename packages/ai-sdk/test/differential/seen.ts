@@ -6,7 +6,13 @@
 import type { Sdk } from "../support/versions.ts";
 
 /** Measured times, and what only says where the SDK is. */
-const unstable: ReadonlySet<string> = new Set(["performance", "stepTimeMs", "durationMs", "callId", "startTime"]);
+const unstable: ReadonlySet<string> = new Set([
+  "performance",
+  "stepTimeMs",
+  "durationMs",
+  "callId",
+  "startTime",
+]);
 /** Ids that the SDK or a provider draws. Ids of tool calls are the model's, and must be kept. */
 const drawn: ReadonlySet<string> = new Set(["id", "messageId", "approvalId", "responseMessageId"]);
 
@@ -50,10 +56,12 @@ export class Observer {
 
   /** Everything by which a program can tell errors apart. */
   #error(error: Error): object {
-    const classes = Object.entries(this.#sdk as unknown as Record<string, unknown>).flatMap(([name, value]) => {
-      const known = value as { isInstance?: (error: unknown) => boolean };
-      return name.endsWith("Error") && known.isInstance?.(error) === true ? [name] : [];
-    });
+    const classes = Object.entries(this.#sdk as unknown as Record<string, unknown>).flatMap(
+      ([name, value]) => {
+        const known = value as { isInstance?: (error: unknown) => boolean };
+        return name.endsWith("Error") && known.isInstance?.(error) === true ? [name] : [];
+      },
+    );
     const { name, message, stack } = error;
     const record = {
       name,
@@ -63,7 +71,13 @@ export class Observer {
       isDOMException: error instanceof DOMException,
       hasStack: typeof stack === "string" && stack.length > 0,
       ...("cause" in error && error.cause !== undefined ? { cause: this.data(error.cause) } : {}),
-      fields: this.#fields({ ...error, name: undefined, message: undefined, stack: undefined, cause: undefined }),
+      fields: this.#fields({
+        ...error,
+        name: undefined,
+        message: undefined,
+        stack: undefined,
+        cause: undefined,
+      }),
     };
     return Object.fromEntries(Object.entries(record).filter(([key]) => !this.#without.has(key)));
   }

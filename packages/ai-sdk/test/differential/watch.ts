@@ -1,6 +1,7 @@
 /** Watches what a call of the SDK gives, in every version. */
 
 import type { Bench } from "./program.ts";
+import { settled } from "./time.ts";
 
 type Fields = Record<string, unknown>;
 
@@ -24,29 +25,23 @@ const facts = [
 ] as const;
 
 /** A value, or what it was rejected with; `pending` if nothing comes, as in version 5 after a stream has failed. */
-async function settled(get: () => unknown): Promise<unknown> {
+async function settling(get: () => unknown): Promise<unknown> {
   try {
-    return await Promise.race([get(), silence()]);
+    return await Promise.race([get(), settled().then(() => "pending")]);
   } catch (error) {
     return { rejected: error };
   }
 }
 
-/** Long enough for everything that needs no outside: the stream was read to its end before. */
-async function silence(): Promise<"pending"> {
-  for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
-  return "pending";
-}
-
 /** The facts of a result or of a step. They are getters, and for a stream promises. */
 async function factsOf(result: object, names: readonly string[] = facts): Promise<Fields> {
   const fields: Fields = {};
-  for (const name of names) if (name in result) fields[name] = await settled(() => (result as Fields)[name]);
+  for (const name of names) if (name in result) fields[name] = await settling(() => (result as Fields)[name]);
   return fields;
 }
 
 async function stepsOf(result: object): Promise<unknown> {
-  const steps = await settled(() => (result as Fields)["steps"]);
+  const steps = await settling(() => (result as Fields)["steps"]);
   if (!Array.isArray(steps)) return steps;
   return Promise.all(steps.map((step: object) => factsOf(step)));
 }
@@ -66,7 +61,10 @@ export class Callbacks {
 }
 
 /** The result of `generateText`, or of anything like it, or its error. */
-export async function generated(call: () => PromiseLike<object>, more: readonly string[] = []): Promise<unknown> {
+export async function generated(
+  call: () => PromiseLike<object>,
+  more: readonly string[] = [],
+): Promise<unknown> {
   try {
     const result = await call();
     return { ...(await factsOf(result, [...facts, ...more])), steps: await stepsOf(result) };

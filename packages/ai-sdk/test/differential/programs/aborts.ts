@@ -1,17 +1,29 @@
 import { z } from "zod";
 import type { Bench, Program } from "../program.ts";
+import { settled } from "../time.ts";
 import { generated, shown, streamed } from "../watch.ts";
 
 const prompt = "How warm is it?";
 /** Hangs after the words "It is". */
 const hanging = { text: "It is warm.", hang: 5 } as const;
 
-const later = (work: () => void): void => void setTimeout(work, 5);
+const later = (work: () => void): void => void settled().then(work);
 
 /** Aborts when a part of this type, with this text, was seen. */
 const at = (abort: AbortController, text: string, reason?: unknown) => (part: Record<string, unknown>) => {
   if (part["text"] === text) abort.abort(reason);
 };
+
+/** The SDK waits 2 seconds, and the run a minute: both are aborted before. */
+const long = { delay: "30s", jitter: false } as const;
+const refused = (sdk: Bench["sdk"]) => ({
+  throws: new sdk.APICallError({
+    message: "try later",
+    url: "https://example.com",
+    requestBodyValues: {},
+    statusCode: 429,
+  }),
+});
 
 const slowTool = ({ sdk, ran }: Bench, started: () => void) =>
   sdk.tool({
@@ -31,7 +43,11 @@ export const aborts: readonly Program[] = [
     run: (bench) => {
       const { model, sdk } = bench;
       return generated(() =>
-        sdk.generateText({ model: model([{ text: "never", hang: 0 }]), prompt, abortSignal: AbortSignal.abort() }),
+        sdk.generateText({
+          model: model([{ text: "never", hang: 0 }]),
+          prompt,
+          abortSignal: AbortSignal.abort(),
+        }),
       );
     },
   },
@@ -39,9 +55,9 @@ export const aborts: readonly Program[] = [
     name: "aborted while the provider thinks",
     run: ({ model, sdk }) => {
       const abort = new AbortController();
-      later(() => abort.abort());
+      const onHang = (): void => later(() => abort.abort());
       return generated(() =>
-        sdk.generateText({ model: model([{ hang: 0 }]), prompt, abortSignal: abort.signal }),
+        sdk.generateText({ model: model([{ hang: 0, onHang }]), prompt, abortSignal: abort.signal }),
       );
     },
   },
@@ -49,9 +65,9 @@ export const aborts: readonly Program[] = [
     name: "aborted with a reason of its own",
     run: ({ model, sdk }) => {
       const abort = new AbortController();
-      later(() => abort.abort(new Error("the user has left")));
+      const onHang = (): void => later(() => abort.abort(new Error("the user has left")));
       return generated(() =>
-        sdk.generateText({ model: model([{ hang: 0 }]), prompt, abortSignal: abort.signal }),
+        sdk.generateText({ model: model([{ hang: 0, onHang }]), prompt, abortSignal: abort.signal }),
       );
     },
   },
@@ -59,17 +75,17 @@ export const aborts: readonly Program[] = [
     name: "aborted in the second turn",
     run: (bench) => {
       const abort = new AbortController();
+      const onHang = (): void => later(() => abort.abort());
       const look = bench.sdk.tool({
         inputSchema: z.object({}),
-        execute: () => {
-          bench.ran();
-          later(() => abort.abort());
-          return "found";
-        },
+        execute: () => (bench.ran(), "found"),
       });
       return generated(() =>
         bench.sdk.generateText({
-          model: bench.model([{ text: "Let me look.", calls: [{ id: "c1", tool: "look" }] }, { hang: 0 }]),
+          model: bench.model([
+            { text: "Let me look.", calls: [{ id: "c1", tool: "look" }] },
+            { hang: 0, onHang },
+          ]),
           prompt,
           tools: bench.tools({ look }),
           stopWhen: bench.sdk.stepCountIs(3),
@@ -87,9 +103,9 @@ export const aborts: readonly Program[] = [
     name: "a stream aborted before its first word",
     run: (bench) => {
       const abort = new AbortController();
-      later(() => abort.abort());
+      const onHang = (): void => later(() => abort.abort());
       return streamed(bench, {
-        model: bench.model([{ text: "never", hang: 2 }]),
+        model: bench.model([{ text: "never", hang: 2, onHang }]),
         prompt,
         abortSignal: abort.signal,
       });
@@ -147,16 +163,31 @@ export const aborts: readonly Program[] = [
     name: "a stream aborted from outside",
     run: (bench) => {
       const abort = new AbortController();
-      const onHang = (): void => abort.abort();
-      return streamed(bench, { model: bench.model([{ ...hanging, onHang }]), prompt, abortSignal: abort.signal });
+      const onHang = (): void => later(() => abort.abort());
+      return streamed(bench, {
+        model: bench.model([{ ...hanging, onHang }]),
+        prompt,
+        abortSignal: abort.signal,
+      });
     },
   },
   {
-    name: "a stream aborted from outside before its first word",
+    name: "aborted between two attempts",
+    run: ({ model, sdk }) => {
+      const abort = new AbortController();
+      later(() => abort.abort());
+      const busy = refused(sdk);
+      return generated(() =>
+        sdk.generateText({ model: model([busy], { retry: long }), prompt, abortSignal: abort.signal }),
+      );
+    },
+  },
+  {
+    name: "a stream aborted between two attempts",
     run: (bench) => {
       const abort = new AbortController();
-      const onHang = (): void => abort.abort();
-      const model = bench.model([{ text: "never", hang: 2, onHang }]);
+      later(() => abort.abort());
+      const model = bench.model([refused(bench.sdk)], { retry: long });
       return streamed(bench, { model, prompt, abortSignal: abort.signal });
     },
   },
@@ -203,7 +234,10 @@ export const aborts: readonly Program[] = [
       const abort = new AbortController();
       const slow = slowTool(bench, () => later(() => abort.abort()));
       return streamed(bench, {
-        model: bench.model([{ text: "Wait.", calls: [{ id: "c1", tool: "slow" }] }, { text: "never", hang: 0 }]),
+        model: bench.model([
+          { text: "Wait.", calls: [{ id: "c1", tool: "slow" }] },
+          { text: "never", hang: 0 },
+        ]),
         prompt,
         tools: bench.tools({ slow }),
         stopWhen: bench.sdk.stepCountIs(3),

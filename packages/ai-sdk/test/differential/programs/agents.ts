@@ -65,7 +65,10 @@ export const agents: readonly Program[] = [
         asked.push(stepNumber);
         return stepNumber === 0 ? { toolChoice: "required" } : { activeTools: [] };
       };
-      return { result: await generated(() => bench.sdk.generateText(agent(bench, one, { prepareStep }))), asked };
+      return {
+        result: await generated(() => bench.sdk.generateText(agent(bench, one, { prepareStep }))),
+        asked,
+      };
     },
   },
   {

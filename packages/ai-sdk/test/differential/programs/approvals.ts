@@ -29,13 +29,20 @@ const pay = ({ sdk, ran }: Bench, needsApproval: unknown = true) =>
 async function inTwoParts(bench: Bench, approved: boolean, streams = false): Promise<unknown> {
   const model = bench.model([pays, { text: "Done." }]);
   const ask = async (messages: readonly Message[]) => {
-    const options = { model, messages, tools: bench.tools({ pay: pay(bench) }), stopWhen: bench.sdk.stepCountIs(3) };
+    const options = {
+      model,
+      messages,
+      tools: bench.tools({ pay: pay(bench) }),
+      stopWhen: bench.sdk.stepCountIs(3),
+    };
     if (!streams) return bench.sdk.generateText(options as never);
     const result = bench.sdk.streamText(options as never);
     return { content: await result.content, response: await result.response, text: await result.text };
   };
   const first = await ask([user]);
-  const request = (first.content as unknown as Request[]).find(({ type }) => type === "tool-approval-request");
+  const request = (first.content as unknown as Request[]).find(
+    ({ type }) => type === "tool-approval-request",
+  );
   const answer = await bench.wait("answer", { approved, reason: "said so" });
   const response = { type: "tool-approval-response", approvalId: request?.approvalId, ...answer };
   const second = await ask([
@@ -90,7 +97,11 @@ export const approvals: readonly Program[] = [
   },
   { name: "approved across a wait", versions: sdk67, run: (bench) => inTwoParts(bench, true) },
   { name: "denied across a wait", versions: sdk67, run: (bench) => inTwoParts(bench, false) },
-  { name: "approved across a wait, streamed", versions: sdk67, run: (bench) => inTwoParts(bench, true, true) },
+  {
+    name: "approved across a wait, streamed",
+    versions: sdk67,
+    run: (bench) => inTwoParts(bench, true, true),
+  },
   {
     name: "approved by a function",
     versions: [7],
@@ -111,7 +122,9 @@ export const approvals: readonly Program[] = [
         model: bench.model([pays, { text: "Not paid." }]),
         messages: [user],
         tools: bench.tools({ pay: pay(bench, false) }),
-        toolApproval: { pay: async () => ({ type: await bench.wait("answer", "denied"), reason: "too much" }) },
+        toolApproval: {
+          pay: async () => ({ type: await bench.wait("answer", "denied"), reason: "too much" }),
+        },
         stopWhen: bench.sdk.stepCountIs(3),
       }),
   },

@@ -1,5 +1,5 @@
 import type { Bench, Program } from "../program.ts";
-import { generated, shown, streamed } from "../watch.ts";
+import { generated, partsIn, shown, streamed } from "../watch.ts";
 
 const prompt = "How warm is it?";
 const start = { type: "stream-start", warnings: [] };
@@ -37,6 +37,19 @@ export const empty: readonly Program[] = [
   {
     name: "a stream of nothing in a browser",
     run: (bench) => shown(bench, { model: bench.model([{ parts: [start, { type: "finish" }] }]), prompt }),
+  },
+  {
+    name: "a stream of nothing, read without the SDK",
+    run: async ({ model }) => {
+      const call = { prompt: [{ role: "user", content: [{ type: "text", text: prompt }] }] };
+      const { stream } = await model([{ parts: [start, { type: "finish" }] }]).doStream(call as never);
+      const { parts, ...end } = await partsIn(stream as AsyncIterable<unknown>);
+      // A recorded stream always has the id and the time of its response.
+      return {
+        ...end,
+        parts: parts.filter((part) => (part as { type: string }).type !== "response-metadata"),
+      };
+    },
   },
   {
     name: "a stream without a start",

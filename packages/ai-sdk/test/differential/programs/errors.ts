@@ -29,6 +29,8 @@ const secrets: Differs = {
 const order: Differs = { why: "callback-order", in: ["next life"], versions: [7], without: ["log"] };
 const retries: Differs = { why: "retries", in: ["run"], without: ["calls"] };
 
+const thrice = (answer: Answer): Turn => [answer, answer, answer];
+
 const both = async (bench: Bench, turns: readonly Turn[], more: object = {}) => ({
   whole: await generated(() =>
     bench.sdk.generateText({ model: bench.model(turns), prompt: "Whole.", ...more } as never),
@@ -58,7 +60,14 @@ export const errors: readonly Program[] = [
   },
   {
     name: "refused for good",
-    differs: [secrets, { why: "retry-error", in: ["run"], without: ["name", "message", "isInstance", "cause", "fields", "errors"] }],
+    differs: [
+      secrets,
+      {
+        why: "retry-error",
+        in: ["run"],
+        without: ["name", "message", "isInstance", "cause", "fields", "errors"],
+      },
+    ],
     run: (bench) => both(bench, [[429, 429, 429].map((status) => refused(bench, status))]),
   },
   { name: "a bad request", differs: [secrets], run: (bench) => both(bench, [refused(bench, 400)]) },
@@ -81,8 +90,7 @@ export const errors: readonly Program[] = [
   },
   {
     name: "a missing key",
-    run: (bench) =>
-      both(bench, [{ throws: new bench.sdk.LoadAPIKeyError({ message: "no key" }) }]),
+    run: (bench) => both(bench, [{ throws: new bench.sdk.LoadAPIKeyError({ message: "no key" }) }]),
   },
   {
     name: "a stream that is cut after words",
@@ -93,7 +101,8 @@ export const errors: readonly Program[] = [
   },
   {
     name: "a stream that is cut after words, in a browser",
-    run: (bench) => shown(bench, { model: bench.model([half({ cut: new TypeError("terminated") })]), prompt }),
+    run: (bench) =>
+      shown(bench, { model: bench.model([half({ cut: new TypeError("terminated") })]), prompt }),
   },
   {
     name: "an error of the SDK cuts the stream after words",
@@ -119,8 +128,7 @@ export const errors: readonly Program[] = [
   {
     name: "an error part in a browser",
     differs: [order],
-    run: (bench) =>
-      shown(bench, { model: bench.model([failingPart({ message: "try later" })]), prompt }),
+    run: (bench) => shown(bench, { model: bench.model([failingPart({ message: "try later" })]), prompt }),
   },
   {
     name: "an error part, and words after it",
@@ -134,6 +142,29 @@ export const errors: readonly Program[] = [
         { type: "finish" },
       ];
       return streamed(bench, { model: bench.model([{ parts: [...parts, ...more] }]), prompt });
+    },
+  },
+  {
+    name: "a stream that is always cut before its first word",
+    differs: [retries],
+    run: (bench) => {
+      const parts = [
+        { type: "stream-start", warnings: [] },
+        { type: "text-start", id: "a" },
+      ];
+      return streamed(bench, {
+        model: bench.model([{ parts, cut: new TypeError("terminated") }].map(thrice)),
+        prompt,
+      });
+    },
+  },
+  {
+    name: "a stream that always begins with an error part",
+    differs: [retries, { ...order, in: ["run"] }],
+    run: (bench) => {
+      const error = { type: "error", error: { message: "try later" } };
+      const parts = [{ type: "stream-start", warnings: [] }, error, { type: "finish" }];
+      return streamed(bench, { model: bench.model([{ parts, finish: "error" }].map(thrice)), prompt });
     },
   },
   {

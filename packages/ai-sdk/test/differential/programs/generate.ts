@@ -20,9 +20,7 @@ export const generate: readonly Program[] = [
   {
     name: "an answer without id, time and model",
     run: ({ sdk, model }) =>
-      generated(() =>
-        sdk.generateText({ model: model([{ text: "It is warm.", metadata: false }]), prompt }),
-      ),
+      generated(() => sdk.generateText({ model: model([{ text: "It is warm.", metadata: false }]), prompt })),
   },
   {
     name: "reasoning, a source and provider metadata",

@@ -59,7 +59,11 @@ async function caught<T>(work: () => Promise<T>): Promise<unknown> {
 }
 
 /** Files have their data in getters. */
-const file = ({ base64, uint8Array, mediaType }: Record<string, unknown>) => ({ base64, uint8Array, mediaType });
+const file = ({ base64, uint8Array, mediaType }: Record<string, unknown>) => ({
+  base64,
+  uint8Array,
+  mediaType,
+});
 const bodies = [{ why: "bodies", in: ["next life"], without: ["body"] }] as const;
 
 export const media: readonly Program[] = [
@@ -67,7 +71,13 @@ export const media: readonly Program[] = [
     name: "an embedding",
     differs: bodies,
     run: async (bench) => {
-      const { embedding: found, usage, value, response, providerMetadata } = await bench.sdk.embed({
+      const {
+        embedding: found,
+        usage,
+        value,
+        response,
+        providerMetadata,
+      } = await bench.sdk.embed({
         model: embedding(bench),
         value: "one",
       });
@@ -113,7 +123,11 @@ export const media: readonly Program[] = [
     name: "no image",
     run: (bench) =>
       caught(() =>
-        named(bench, "generateImage", "experimental_generateImage")({
+        named(
+          bench,
+          "generateImage",
+          "experimental_generateImage",
+        )({
           model: image(bench, []),
           prompt: "A cat.",
           maxRetries: 0,
@@ -148,7 +162,10 @@ export const media: readonly Program[] = [
         warnings: [],
         response: { timestamp, modelId: "scripted-1.1", headers: {} },
       }));
-      const result: Record<string, unknown> = await transcribe({ model, audio: new Uint8Array([73, 68, 51]) } as never);
+      const result: Record<string, unknown> = await transcribe({
+        model,
+        audio: new Uint8Array([73, 68, 51]),
+      } as never);
       const { text, segments, language, durationInSeconds, warnings, responses } = result;
       return { text, segments, language, durationInSeconds, warnings, responses };
     },

@@ -1,12 +1,19 @@
 import { z } from "zod";
 import type { Bench, Program } from "../program.ts";
+import { soon, timePasses } from "../time.ts";
 import { generated, streamed } from "../watch.ts";
 
 const prompt = "How warm is it?";
-const hanging = { text: "It is warm.", hang: 5 } as const;
+const hanging = { text: "It is warm.", hang: 5, onHang: timePasses } as const;
 
 const whole = (bench: Bench, options: object): Promise<unknown> =>
-  generated(() => bench.sdk.generateText({ model: bench.model([{ hang: 0 }]), prompt, ...options } as never));
+  generated(() =>
+    bench.sdk.generateText({
+      model: bench.model([{ hang: 0, onHang: timePasses }]),
+      prompt,
+      ...options,
+    } as never),
+  );
 
 const inStream = (bench: Bench, hang: number, options: object): Promise<unknown> =>
   streamed(bench, { model: bench.model([{ ...hanging, hang }]), prompt, ...options });
@@ -14,36 +21,36 @@ const inStream = (bench: Bench, hang: number, options: object): Promise<unknown>
 const since6 = [6, 7] as const;
 
 export const timeouts: readonly Program[] = [
-  { name: "a signal with a time", run: (bench) => whole(bench, { abortSignal: AbortSignal.timeout(15) }) },
+  { name: "a signal with a time", run: (bench) => whole(bench, { abortSignal: AbortSignal.timeout(soon) }) },
   {
     name: "a signal with a time, before the first word",
-    run: (bench) => inStream(bench, 2, { abortSignal: AbortSignal.timeout(15) }),
+    run: (bench) => inStream(bench, 2, { abortSignal: AbortSignal.timeout(soon) }),
   },
   {
     name: "a signal with a time, after the first word",
-    run: (bench) => inStream(bench, 5, { abortSignal: AbortSignal.timeout(40) }),
+    run: (bench) => inStream(bench, 5, { abortSignal: AbortSignal.timeout(soon) }),
   },
-  { name: "a total time", versions: since6, run: (bench) => whole(bench, { timeout: 15 }) },
+  { name: "a total time", versions: since6, run: (bench) => whole(bench, { timeout: soon }) },
   {
     name: "a total time, in a stream",
     versions: since6,
-    run: (bench) => inStream(bench, 5, { timeout: { totalMs: 40 } }),
+    run: (bench) => inStream(bench, 5, { timeout: { totalMs: soon } }),
   },
-  { name: "a time per step", versions: since6, run: (bench) => whole(bench, { timeout: { stepMs: 15 } }) },
+  { name: "a time per step", versions: since6, run: (bench) => whole(bench, { timeout: { stepMs: soon } }) },
   {
     name: "a time per step, in a stream",
     versions: since6,
-    run: (bench) => inStream(bench, 5, { timeout: { stepMs: 40 } }),
+    run: (bench) => inStream(bench, 5, { timeout: { stepMs: soon } }),
   },
   {
     name: "a time between chunks",
     versions: since6,
-    run: (bench) => inStream(bench, 5, { timeout: { chunkMs: 30 } }),
+    run: (bench) => inStream(bench, 5, { timeout: { chunkMs: soon } }),
   },
   {
     name: "a time for the first chunk",
     versions: [7],
-    run: (bench) => inStream(bench, 2, { timeout: { firstChunkMs: 15 } }),
+    run: (bench) => inStream(bench, 2, { timeout: { firstChunkMs: soon } }),
   },
   {
     name: "a time for the first chunk, which is met",
@@ -63,12 +70,12 @@ export const timeouts: readonly Program[] = [
       return streamed(bench, {
         model: bench.model([
           { text: "Let me look.", calls: [{ id: "c1", tool: "look" }] },
-          { text: "never", hang: 2 },
+          { text: "never", hang: 2, onHang: timePasses },
         ]),
         prompt,
         tools: bench.tools({ look }),
         stopWhen: bench.sdk.stepCountIs(3),
-        timeout: { firstChunkMs: 30 },
+        timeout: { firstChunkMs: soon },
       });
     },
   },
@@ -80,6 +87,7 @@ export const timeouts: readonly Program[] = [
         inputSchema: z.object({}),
         execute: (_: unknown, { abortSignal }: { abortSignal?: AbortSignal }) => {
           bench.ran();
+          timePasses();
           return new Promise<string>((_resolve, reject) =>
             abortSignal?.addEventListener("abort", () => reject(abortSignal.reason as Error)),
           );
@@ -90,7 +98,7 @@ export const timeouts: readonly Program[] = [
         prompt,
         tools: bench.tools({ slow }),
         stopWhen: bench.sdk.stepCountIs(3),
-        timeout: { toolMs: 15 },
+        timeout: { toolMs: soon },
       });
     },
   },
@@ -105,13 +113,14 @@ export const timeouts: readonly Program[] = [
         supportsParallelCalls: true,
         doEmbed: ({ abortSignal }: { abortSignal: AbortSignal }) => {
           bench.asked();
+          timePasses();
           return new Promise((_, reject) =>
             abortSignal.addEventListener("abort", () => reject(abortSignal.reason as Error)),
           );
         },
       }) as never;
       try {
-        return await bench.sdk.embed({ model, value: "one", abortSignal: AbortSignal.timeout(15) });
+        return await bench.sdk.embed({ model, value: "one", abortSignal: AbortSignal.timeout(soon) });
       } catch (thrown) {
         return { thrown };
       }

@@ -22,7 +22,9 @@ const options = (bench: Bench, turns: readonly Turn[], tools: Record<string, obj
   }) as never;
 
 const both = async (bench: Bench, turns: readonly Turn[], toolsOf: () => Record<string, object>) => ({
-  whole: await generated(() => bench.sdk.generateText(options(bench, turns, toolsOf(), { prompt: "Whole." }))),
+  whole: await generated(() =>
+    bench.sdk.generateText(options(bench, turns, toolsOf(), { prompt: "Whole." })),
+  ),
   streamed: await streamed(bench, options(bench, turns, toolsOf(), { prompt: "Streamed." })),
 });
 
@@ -166,7 +168,10 @@ export const tools: readonly Program[] = [
     name: "results that are nothing, a list, bytes and a map of dates",
     run: (bench) => {
       const results = [null, [1, [2]], new Uint8Array([1, 2]), { at: new Date(0), none: null }];
-      const give = bench.sdk.tool({ inputSchema, execute: ({ n }: { n: number }) => (bench.ran(), results[n]) });
+      const give = bench.sdk.tool({
+        inputSchema,
+        execute: ({ n }: { n: number }) => (bench.ran(), results[n]),
+      });
       const calls = results.map((_, n) => call(`c${n}`, "give", { n }));
       return both(bench, [{ calls }, { text: "All." }], () => ({ give }));
     },
