@@ -12,8 +12,8 @@
 const graceMs = 100;
 
 /**
- * Aborts a signal whose controller is out of reach. Its state is shadowed, because only its controller can change it;
- * those who listen are told.
+ * Aborts a signal whose controller is out of reach. Its state is shadowed, because only its controller can change it,
+ * and its listeners are called.
  */
 export function abortAgain(
   signal: AbortSignal | undefined,

@@ -5,8 +5,8 @@
  *     The name is therefore the same on replay, and a recorded call does not run again.
  * T2. Everything the model gets is recorded, errors as well as results.
  * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run.
- * T4. Everything thrown in `execute` would be told to the model. So a `FatalError`, and a result that cannot be
- *     recorded, end the run before the model is told.
+ * T4. The SDK passes everything thrown in `execute` to the model. So a `FatalError`, and a result that cannot be
+ *     recorded, end the run without a throw.
  * T5. A call that its caller aborted is aborted again on replay, with the caller's signal.
  */
 
@@ -150,14 +150,14 @@ async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<
 
 const unrecordable: readonly string[] = ["not-serializable", "too-large", "too-deep"];
 
-/** The error that ends the run; `null` for an error that the model is told. */
+/** The error that ends the run; `null` for an error that goes to the model. */
 function endOf({ ctx, tool, given }: Called, error: unknown): Error | null {
   if (!(error instanceof Error)) return null;
   if (error.name === "FatalError") return error;
   if (!DurableError.is(error) || !unrecordable.includes(error.code)) return null;
   return new DurableError(
     error.code,
-    `Run ${ctx.runId} ends, because call "${given.toolCallId}" of tool "${tool}" returned what cannot be recorded. The model was not told. Return plain data from execute. ${error.message}`,
+    `Run ${ctx.runId} ends, because call "${given.toolCallId}" of tool "${tool}" returned a value that cannot be recorded. The model got no result. Return plain data from execute. ${error.message}`,
     { cause: error, details: { ...error.details, tool, toolCallId: given.toolCallId } },
   );
 }

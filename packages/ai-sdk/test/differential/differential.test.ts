@@ -7,8 +7,10 @@
  * D4. Every difference is in the table of the documentation, and is real.
  */
 
+import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 import { beforeAll, describe, expect, test, vi } from "vitest";
+import { differences } from "./differences.ts";
 import { sdkOf, threeWays, type Ran } from "./harness.ts";
 import type { Major, Program } from "./program.ts";
 import { areas } from "./programs/index.ts";
@@ -68,4 +70,14 @@ test("at least 60 programs", () => {
   const names = areas.flatMap(({ programs }) => programs.map(({ name }) => name));
   expect(new Set(names).size).toBe(names.length);
   expect(names.length).toBeGreaterThanOrEqual(60);
+});
+
+test("D4 the table of the documentation is the list of differences, and each has a program", () => {
+  const page = new URL("../../../../docs/guides/integrate/ai-sdk-differences.md", import.meta.url);
+  const ids = [...readFileSync(page, "utf8").matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, id]) => id);
+  expect(ids).toEqual(differences);
+  const used = areas.flatMap(({ programs }) =>
+    programs.flatMap(({ differs = [] }) => differs.map(({ why }) => why)),
+  );
+  expect(new Set(used)).toEqual(new Set(differences));
 });

@@ -26,10 +26,12 @@ export const sdkOf = (major: Major) => versions[major - 5]!.ai;
 /** A failed call is repeated at once. */
 const retry = { delay: 1, jitter: false };
 
-class Counts {
-  calls = 0;
-  tools = 0;
+interface Counts {
+  calls: number;
+  tools: number;
 }
+
+const none = (): Counts => ({ calls: 0, tools: 0 });
 
 function benchOf(major: Major, ctx: Context | null, counts: Counts, answers: Map<string, unknown>): Bench {
   const asked = (): void => void (counts.calls += 1);
@@ -54,7 +56,7 @@ function benchOf(major: Major, ctx: Context | null, counts: Counts, answers: Map
 }
 
 export async function threeWays(program: Program, major: Major): Promise<ThreeWays> {
-  const counts = new Counts();
+  const counts = none();
   const seen = await program.run(benchOf(major, null, counts, new Map()));
   const plain = { seen, ...counts, warnings: [] };
   const lives = new Lives(program, major);
@@ -75,7 +77,7 @@ class Lives {
 
   /** Drives the run until the program has ended, and answers what it waits for. */
   async toEnd(): Promise<Ran> {
-    const counts = new Counts();
+    const counts = none();
     const warnings: string[] = [];
     for (;;) {
       const life = this.#life(counts, warnings);
@@ -93,7 +95,7 @@ class Lives {
   }
 
   async next(): Promise<Ran> {
-    const counts = new Counts();
+    const counts = none();
     const warnings: string[] = [];
     const life = this.#life(counts, warnings);
     const outcome = await life.flow.run(undefined, { id: "r" });

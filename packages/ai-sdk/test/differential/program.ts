@@ -21,19 +21,19 @@ export interface Bench {
   /** `null` in the plain way. */
   readonly ctx: Context | null;
   /** A language model that answers turn by turn; recorded, unless the way is plain. */
-  model(turns: readonly Turn[], options?: ModelOptions): Model;
+  readonly model: (turns: readonly Turn[], options?: ModelOptions) => Model;
   /** Any other model, recorded unless the way is plain. Its calls must be reported with `asked`. */
-  recorded<M extends object>(model: M): M;
-  tools<T extends Readonly<Record<string, object>>>(
+  readonly recorded: <M extends object>(model: M) => M;
+  readonly tools: <T extends Readonly<Record<string, object>>>(
     tools: T,
     options?: { readonly [K in keyof T]?: ToolOptions },
-  ): T;
+  ) => T;
   /** Counts a call of a provider. */
-  asked(): void;
+  readonly asked: () => void;
   /** Counts a run of a tool. */
-  ran(): void;
+  readonly ran: () => void;
   /** Waits for this answer from outside: in a run the process ends here, and the next one goes on. */
-  wait<T>(name: string, answer: T): Promise<T>;
+  readonly wait: <T>(name: string, answer: T) => Promise<T>;
 }
 
 /** A difference that is documented. The comparison is made without the fields it names. */

@@ -28,6 +28,8 @@ export interface Answer {
   readonly metadata?: false;
   /** With the bodies of request and response. */
   readonly bodies?: true;
+  /** With a header that is a secret. */
+  readonly cookie?: true;
   /** The parts of the stream, instead of those made of the rest. */
   readonly parts?: readonly Part[];
   /** What the call rejects with. */
@@ -132,6 +134,8 @@ function bodies(turn: number): object {
 function generated(major: Major, answer: Answer, turn: number): object {
   const { text, reasoning, calls = [], content = [], warnings = [], providerMetadata } = answer;
   const metadata = { id: `response-${turn}`, timestamp, modelId: "scripted-1.1" };
+  const cookie =
+    answer.cookie === true ? { headers: { "set-cookie": "session=1", "x-turn": `${turn}` } } : {};
   const body = answer.bodies === true ? { headers: { "x-turn": `${turn}` }, body: { said: turn } } : {};
   return {
     content: [
@@ -144,7 +148,7 @@ function generated(major: Major, answer: Answer, turn: number): object {
     warnings,
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
     ...(answer.bodies === true ? { request: { body: { asked: turn } } } : {}),
-    ...(answer.metadata === false ? {} : { response: { ...metadata, ...body } }),
+    ...(answer.metadata === false ? {} : { response: { ...metadata, ...cookie, ...body } }),
   };
 }
 

@@ -47,8 +47,9 @@ export class Observer {
     }
   }
 
-  #fields(value: object): object {
+  #fields(value: object, apart: readonly string[] = []): object {
     const fields = Object.entries(value)
+      .filter(([key]) => !apart.includes(key))
       .filter(([key, field]) => field !== undefined && !unstable.has(key) && !this.#without.has(key))
       .map(([key, field]) => [key, this.data(field, key)]);
     return Object.fromEntries(fields) as object;
@@ -71,13 +72,7 @@ export class Observer {
       isDOMException: error instanceof DOMException,
       hasStack: typeof stack === "string" && stack.length > 0,
       ...("cause" in error && error.cause !== undefined ? { cause: this.data(error.cause) } : {}),
-      fields: this.#fields({
-        ...error,
-        name: undefined,
-        message: undefined,
-        stack: undefined,
-        cause: undefined,
-      }),
+      fields: this.#fields(error, ["name", "message", "stack", "cause"]),
     };
     return Object.fromEntries(Object.entries(record).filter(([key]) => !this.#without.has(key)));
   }

@@ -113,7 +113,7 @@ export async function shown({ sdk }: Bench, options: object, how: object = {}): 
       onError: (error: unknown) => `shown: ${String(error)}`,
       onFinish: (end: object) => void log.push(["shown", end]),
       ...how,
-    } as never) as unknown as AsyncIterable<unknown>,
+    }),
   );
   return { chunks, log };
 }

@@ -90,7 +90,7 @@ export const aborts: readonly Program[] = [
           tools: bench.tools({ look }),
           stopWhen: bench.sdk.stepCountIs(3),
           abortSignal: abort.signal,
-        } as never),
+        }),
       );
     },
   },
@@ -224,7 +224,7 @@ export const aborts: readonly Program[] = [
           tools: bench.tools({ slow }),
           stopWhen: bench.sdk.stepCountIs(3),
           abortSignal: abort.signal,
-        } as never),
+        }),
       );
     },
   },

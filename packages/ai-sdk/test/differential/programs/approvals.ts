@@ -64,8 +64,8 @@ export const approvals: readonly Program[] = [
         bench.sdk.generateText({
           model: bench.model([pays]),
           messages: [user],
-          tools: bench.tools({ pay: pay(bench) }) as never,
-        }),
+          tools: bench.tools({ pay: pay(bench) }),
+        } as never),
       ),
   },
   {

@@ -75,8 +75,14 @@ export const generate: readonly Program[] = [
           prompt,
           experimental_include: { requestBody: true, responseBody: true },
           include: { requestBody: true, responseBody: true },
-        } as never),
+        }),
       ),
+  },
+  {
+    name: "a header that is a secret",
+    differs: [{ why: "secret-headers", in: ["run"], without: ["set-cookie"] }],
+    run: ({ sdk, model }) =>
+      generated(() => sdk.generateText({ model: model([{ text: "Warm.", cookie: true }]), prompt })),
   },
   {
     name: "a cut-off answer",
@@ -88,7 +94,7 @@ export const generate: readonly Program[] = [
     run: async ({ sdk, model }) => {
       const { log, options } = new Callbacks();
       const result = await generated(() =>
-        sdk.generateText({ ...options, model: model([{ text: "Warm." }]), prompt } as never),
+        sdk.generateText({ ...options, model: model([{ text: "Warm." }]), prompt }),
       );
       return { result, log };
     },

@@ -12,7 +12,7 @@ const whole = (bench: Bench, options: object): Promise<unknown> =>
       model: bench.model([{ hang: 0, onHang: timePasses }]),
       prompt,
       ...options,
-    } as never),
+    }),
   );
 
 const inStream = (bench: Bench, hang: number, options: object): Promise<unknown> =>
