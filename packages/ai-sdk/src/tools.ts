@@ -157,7 +157,7 @@ function endOf({ ctx, tool, given }: Called, error: unknown): Error | null {
   if (!DurableError.is(error) || !unrecordable.includes(error.code)) return null;
   return new DurableError(
     error.code,
-    `Run ${ctx.runId} ends, because call "${given.toolCallId}" of tool "${tool}" returned a value that cannot be recorded. The model got no result. Return plain data from execute. ${error.message}`,
+    `Run ${ctx.runId} stops, because call "${given.toolCallId}" of tool "${tool}" returned a value that cannot be recorded. The model got no result. Return plain data from execute. ${error.message}`,
     { cause: error, details: { ...error.details, tool, toolCallId: given.toolCallId } },
   );
 }

@@ -73,7 +73,7 @@ describe("a tool ends the run, and the model is not told", () => {
     });
     const { message } = (outcome as { error: Error }).error;
     expect(message).toContain(
-      'Run r ends, because call "c1" of tool "act" returned a value that cannot be recorded.',
+      'Run r stops, because call "c1" of tool "act" returned a value that cannot be recorded.',
     );
     expect(asked.calls).toBe(1);
   });
