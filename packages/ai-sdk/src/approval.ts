@@ -70,6 +70,17 @@ export function durableApproval(
   };
 }
 
+/**
+ * For the calls of the AI SDK 6 and 7 whose tools have `needsApproval`: `generateText({ ...durableIds(ctx), ... })`.
+ * The ids that the SDK draws, those of approvals among them, are then equal in every life of the run, so that an
+ * answer that names one still fits.
+ */
+export function durableIds(ctx: Context): { readonly _internal: { readonly generateId: () => string } } {
+  const drawn = ctx.uuid("ids of the AI SDK");
+  let count = 0;
+  return { _internal: { generateId: () => `${drawn}-${++count}` } };
+}
+
 const jsonSchema = {
   anyOf: [
     { type: "boolean" },

@@ -32,6 +32,12 @@ export interface ModelOptions {
   readonly onChange?: "block" | "keep" | "ask" | undefined;
   /** When a failed call is repeated. A `retry-after` of the provider overrides the delay. */
   readonly retry?: RetryOptions | false | undefined;
+  /**
+   * A stream that breaks off after its first words is asked again, too. The SDK cannot take words back, so its caller
+   * gets the parts when the attempt is complete; readers of `run.stream` get them as they come, and a reset. False by
+   * default.
+   */
+  readonly retryAfterPartial?: boolean | undefined;
   /** How fast a recorded stream is replayed; at once by default. */
   readonly pace?: "instant" | "recorded" | undefined;
 }
@@ -46,6 +52,8 @@ export interface Call {
   readonly question: () => Question;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
+  /** The question ends with results of tools: the SDK has shown text of a turn before. */
+  readonly isLaterTurn: boolean;
   readonly options: ModelOptions;
   /** True when its input is a stream; see fed-stream.ts. */
   readonly fed?: boolean;
@@ -64,6 +72,8 @@ export function callOf(
   const kind = method.slice(2).toLowerCase();
   const hashed = key === undefined && options.match !== "position";
   const name = hashed ? nameOf(kind, model, params) : (key ?? kind);
+  const prompt = params["prompt"];
+  const last = (Array.isArray(prompt) ? prompt.at(-1) : undefined) as { readonly role?: unknown } | undefined;
   let question: Question | null = null;
   return {
     name,
@@ -71,6 +81,7 @@ export function callOf(
     model,
     params,
     signal,
+    isLaterTurn: last?.role === "tool",
     options,
     question: () => (question ??= questionOf(model, params)),
   };
@@ -92,5 +103,8 @@ export function withoutKey(params: Params): { readonly params: Params; readonly 
 
 /** A signal that aborts with any of these. */
 export function anySignal(...signals: readonly (AbortSignal | undefined)[]): AbortSignal {
+  // A signal that a replay has aborted is not aborted for the runtime.
+  const aborted = signals.find((signal) => signal?.aborted === true);
+  if (aborted !== undefined) return AbortSignal.abort(aborted.reason);
   return AbortSignal.any(signals.filter((signal) => signal !== undefined));
 }

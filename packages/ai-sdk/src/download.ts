@@ -7,10 +7,11 @@
  * Proven in test/download.test.ts.
  */
 
-import { DurableError, fingerprint, type Context, type Journal, type RetryOptions } from "@durable/core";
+import { DurableError, fingerprint, type RetryOptions } from "@durable/core";
 import { final, keptError, restoredError } from "./errors.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
+import type { Place } from "./place.ts";
 
 /** Downloads one URL: `createDownload()` of the AI SDK 6 and 7, or a function of your own. */
 export type Download = (request: {

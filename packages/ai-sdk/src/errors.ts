@@ -4,8 +4,9 @@
  * F1. Bodies, headers and URL queries are not recorded, because they contain prompts and sometimes keys.
  * F2. A restored error passes the `isInstance` checks of the AI SDK, which use symbols on the error.
  * F3. The SDK does not retry a restored error, because the step already has.
+ * F4. Every copy is a real error, made by a constructor: it has a stack, and `Error.isError` holds.
  *
- * Proven in test/troubles.test.ts.
+ * Proven in test/troubles.test.ts and test/differential.
  */
 
 import { DurableError, FatalError } from "@durable/core";
@@ -16,6 +17,8 @@ type Fields = Error & Record<PropertyKey, unknown>;
 /** The field for the symbols of an error, which a journal cannot hold. */
 const marksField = "aiSdkMarks";
 const sdkMark = "vercel.ai.error";
+/** The field of a failure that the caller's signal caused. */
+const abortedField = "aiSdkAborted";
 /** Fields that are not recorded. `responseHeaders` is still read for a `retry-after`. */
 const unrecorded = ["responseBody", "requestBodyValues", "data", "responseHeaders", "value", "prompt"];
 
@@ -24,11 +27,7 @@ export function keptError(thrown: unknown, depth = 0): unknown {
   if (!(thrown instanceof Error)) return plain(thrown);
   // The fields of a DOMException are getters on its prototype, and none is needed.
   if (thrown instanceof DOMException || depth > 8) return thrown;
-  const copy = Object.create(
-    Object.getPrototypeOf(thrown) as object,
-    Object.getOwnPropertyDescriptors(thrown),
-  ) as Fields;
-  define(copy, "stack", thrown.stack);
+  const copy = copyOf(thrown);
   for (const field of unrecorded) if (field in copy) define(copy, field, copy[field]);
   if (typeof copy["url"] === "string") define(copy, "url", withoutQuery(copy["url"]), true);
   if ("cause" in thrown) define(copy, "cause", keptError(thrown.cause, depth + 1));
@@ -42,7 +41,8 @@ export function callFailure(thrown: unknown, signal: AbortSignal | undefined): u
   const kept = keptError(thrown);
   const own = thrown instanceof Error && marksOf(thrown).includes(sdkMark);
   const hopeless = own && (thrown as Fields)["isRetryable"] !== true;
-  return hopeless || signal?.aborted === true ? final(kept) : kept;
+  if (signal?.aborted === true) return abortedBy(kept, signal.reason);
+  return hopeless ? final(kept) : kept;
 }
 
 /** An error after which no attempt is made. */
@@ -51,11 +51,36 @@ export function final(error: unknown): FatalError {
   return new FatalError(text, { cause: error });
 }
 
+/** The same for a call that failed because its caller aborted it. The SDK shows the reason beside the error. */
+export function abortedBy(error: unknown, reason: unknown): FatalError {
+  const failure = final(error);
+  const named = reason instanceof DOMException && reason !== error;
+  define(failure, abortedField, named ? `${reason.name} ${reason.message}` : true, true);
+  return failure;
+}
+
+/** Why the caller aborted a call, from its recorded failure; `null` if it did not. */
+export function abortOf(thrown: unknown): { readonly reason: unknown } | null {
+  const error = DurableError.is(thrown, "step-failed") ? thrown.cause : thrown;
+  const mark = error instanceof Error ? (error as Fields)[abortedField] : undefined;
+  if (mark === true) return { reason: restoredError(error) };
+  if (typeof mark !== "string") return null;
+  const [name, ...message] = mark.split(" ");
+  return { reason: new DOMException(message.join(" "), name) };
+}
+
+/** An error as its caller gets it while it is recorded: equal to the one that a replay restores. */
+export function shownError(thrown: unknown): unknown {
+  return restoredError(keptError(thrown), false);
+}
+
 /** The error of the provider or the SDK, from an error thrown by a step or a journal. */
-export function restoredError(thrown: unknown): unknown {
+export function restoredError(thrown: unknown, wrapped = true): unknown {
   let error: unknown = thrown;
-  if (DurableError.is(error, "step-failed")) error = error.cause;
-  if (error instanceof Error && error.name === "FatalError" && "cause" in error) error = error.cause;
+  if (wrapped) {
+    if (DurableError.is(error, "step-failed")) error = error.cause;
+    if (error instanceof Error && error.name === "FatalError" && "cause" in error) error = error.cause;
+  }
   if (!(error instanceof Error)) return error;
   const fields = error as Fields;
   const marks = fields[marksField];
@@ -64,7 +89,17 @@ export function restoredError(thrown: unknown): unknown {
     delete fields[marksField];
   }
   if ("isRetryable" in fields) define(fields, "isRetryable", false, true);
+  if (fields.cause instanceof Error) restoredError(fields.cause, false);
   return error;
+}
+
+/** Of the same class, with the same own fields. */
+function copyOf(error: Error): Fields {
+  const copy = new Error(error.message);
+  Object.setPrototypeOf(copy, Object.getPrototypeOf(error) as object);
+  Object.defineProperties(copy, Object.getOwnPropertyDescriptors(error));
+  define(copy, "stack", error.stack);
+  return copy as Fields;
 }
 
 /** Names of the registered symbols that are set on it. */

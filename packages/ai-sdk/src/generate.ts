@@ -1,12 +1,14 @@
 /** Calls with one whole result: text, embeddings, images, speech, rankings. Proven in test/matrix.test.ts. */
 
 import type { StepInfo } from "@durable/core";
+import { Attempts } from "./attempts.ts";
 import { anySignal, type Call } from "./call.ts";
-import { callFailure, restoredError } from "./errors.ts";
+import { abortAgain } from "./abort.ts";
+import { abortOf, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { questionField } from "./on-change.ts";
 import type { Recorder } from "./recorder.ts";
-import { keptResult, responseDefaults } from "./result.ts";
+import { keptResult, responseDefaults, withBodies } from "./result.ts";
 
 export async function recordCall(
   recorder: Recorder,
@@ -14,18 +16,21 @@ export async function recordCall(
   invoke: (signal: AbortSignal) => PromiseLike<object>,
 ): Promise<object> {
   const { name, signal, options } = call;
-  const work = async (info: StepInfo): Promise<object> => {
-    try {
-      const result = completed(call, info, await invoke(anySignal(info.signal, signal)));
+  let live: object | null = null;
+  const attempts = new Attempts(call, recorder.keepsFailures);
+  const work = (info: StepInfo): Promise<object> =>
+    attempts.of(info.signal, async () => {
+      const given = await invoke(anySignal(info.signal, signal));
+      const result = completed(call, info, given);
       meter(info, call.model, result);
+      live = given;
       return result;
-    } catch (error) {
-      throw callFailure(error, signal);
-    }
-  };
+    });
   try {
-    return withoutQuestion(await recorder.step(name, work, { retry: options.retry, signal, call }));
+    const result = withoutQuestion(await recorder.step(name, work, { retry: options.retry, signal, call }));
+    return live === null ? result : withBodies(result, live);
   } catch (error) {
+    abortAgain(signal, abortOf(error));
     throw restoredError(error);
   }
 }

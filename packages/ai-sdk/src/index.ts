@@ -19,5 +19,5 @@ export {
   type ToolOptions,
   type ToolsOptions,
 } from "./tools.ts";
-export { durableApproval, type Approval, type ApprovalOptions } from "./approval.ts";
+export { durableApproval, durableIds, type Approval, type ApprovalOptions } from "./approval.ts";
 export { usageOf, type CallSpend, type RunUsage, type StepUsage, type UsageOptions } from "./usage.ts";

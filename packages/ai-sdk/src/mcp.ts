@@ -9,13 +9,14 @@
  * Proven in test/mcp.test.ts and test/mcp-lost.test.ts.
  */
 
-import type { Context, Journal, RetryOptions } from "@durable/core";
+import type { RetryOptions } from "@durable/core";
 import { keptError, restoredError } from "./errors.ts";
 import { formsOf, toModelOutput, type Forms } from "./mcp-output.ts";
 import { plain } from "./plain-data.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
 import { durableTools, type ToolOptions } from "./tools.ts";
+import type { Place } from "./place.ts";
 
 /** A client of `@ai-sdk/mcp`, or of `experimental_createMCPClient` of the AI SDK 5. */
 export interface MCPClient {

@@ -3,11 +3,11 @@
  * test/matrix.test.ts.
  */
 
-import type { Context, Journal } from "@durable/core";
 import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
 import { recordCall } from "./generate.ts";
 import { recorderOf } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
+import type { Place } from "./place.ts";
 
 /** Data of a call besides its parameters, which the SDK passes on unchanged. */
 interface Aside {

@@ -5,10 +5,10 @@
 
 import { nextAttemptAt, retryPolicy } from "@durable/core";
 import type { Call } from "./call.ts";
-import { stopped } from "./fatal.ts";
 import { byContent } from "./on-change.ts";
 import { isJournal, placeNow, type Place } from "./place.ts";
 import type { Chunks, Context, Journal, RetryOptions, StepInfo } from "@durable/core";
+import { waited } from "./attempts.ts";
 
 export interface RecorderOptions {
   readonly retry: RetryOptions | false | undefined;
@@ -45,9 +45,9 @@ function contextRecorder(ctx: Context): Recorder {
   return {
     keepsFailures: true,
     step: (name, work, { retry, call }) =>
-      stopped(ctx) ?? ctx.step(name, work, { retry, byContent: call && byContent(ctx, call) }),
+      ctx.step(name, work, { retry, byContent: call && byContent(ctx, call) }),
     stream: (name, producer, { retry, call }) =>
-      stopped(ctx) ?? ctx.stream(name, producer, { retry, byContent: call && byContent(ctx, call) }),
+      ctx.stream(name, producer, { retry, byContent: call && byContent(ctx, call) }),
   };
 }
 
@@ -93,7 +93,7 @@ class JournalRecorder implements Recorder {
       } catch (error) {
         const world = { now: Date.now(), random: Math.random() };
         const at = nextAttemptAt(policy, { error, attempt }, world);
-        if (at !== null && (await waited(at - world.now, signal))) continue;
+        if (at !== null && (await waited(at - world.now, [signal]))) continue;
         release();
         throw at === null ? error : signal?.reason;
       }
@@ -118,20 +118,4 @@ async function all<T>(stream: ReadableStream<T>): Promise<T[]> {
   const reader = stream.getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) chunks.push(next.value);
   return chunks;
-}
-
-/** False when the wait was aborted. */
-function waited(ms: number, signal: AbortSignal | undefined): Promise<boolean> {
-  if (signal?.aborted === true) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const stop = (): void => {
-      clearTimeout(timer);
-      resolve(false);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve(true);
-    }, ms);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
 }

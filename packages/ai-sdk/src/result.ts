@@ -22,6 +22,17 @@ function keptResponse(response: Fields): Fields {
   return { ...rest, headers: Object.fromEntries(kept) };
 }
 
+/** The recorded result of a call that was made just now, with the request and the body of the response. */
+export function withBodies(kept: object, result: object): Fields {
+  const { request, response } = result as Fields;
+  const { body } = (response ?? {}) as Fields;
+  return {
+    ...kept,
+    ...(request === undefined ? {} : { request }),
+    ...(body === undefined ? {} : { response: { ...((kept as Fields)["response"] as object), body } }),
+  };
+}
+
 /** Fields that the SDK would otherwise generate anew on every replay. */
 export function responseDefaults(model: ModelId, idempotencyKey: string): Fields {
   return { id: `aitxt-${idempotencyKey.slice(0, 24)}`, timestamp: new Date(), modelId: model.modelId };

@@ -2,40 +2,56 @@
  * Streams of a language model: passed on while they come, recorded, and replayed.
  *
  * S1. A stream counts as a success only if it reached its `finish` without an error.
- * S2. A failure before the first content part is retried. After it the caller has got content: in a workflow
- *     the parts and the failure are recorded and replayed; in a journal nothing is kept.
- * S3. The stream is read to its end even if the caller stops reading. The caller's signal stops it.
+ * S2. A failure before the first content part is retried. After it, and after the last attempt, the caller has got
+ *     what came: in a workflow the parts and the failure are recorded and replayed; in a journal nothing is kept.
+ * S3. The stream is read to its end even if the caller stops reading. The caller's signal stops it, and that is the
+ *     outcome.
+ * S4. The SDK hides a later turn that cannot be opened: its text is then that of the turn before. Such a failure stays
+ *     marked as unseen, so that the run reports it when it ends.
  */
 
 import type { StepInfo } from "@durable/core";
+import { abortAgain, orAborted } from "./abort.ts";
+import { Attempts } from "./attempts.ts";
 import { anySignal, type Call, type ModelId } from "./call.ts";
 import { Packer, type Part, type PartChunk } from "./chunks.ts";
-import { callFailure, final, keptError, restoredError } from "./errors.ts";
+import { abortOf, callFailure, final, keptError, restoredError, shownError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
 import { questionField } from "./on-change.ts";
 import { plain } from "./plain-data.ts";
 import type { Recorder } from "./recorder.ts";
-import { keptResult, responseDefaults } from "./result.ts";
+import { keptResult, responseDefaults, withBodies } from "./result.ts";
 
 export type { StreamResult } from "./stream-output.ts";
+
+interface Opened {
+  readonly stream: ReadableStream<Part>;
+  readonly head: Part;
+}
 
 type Open = (signal: AbortSignal) => PromiseLike<StreamResult>;
 
 export function recordStream(recorder: Recorder, call: Call, open: Open): Promise<StreamResult> {
   const { name, signal, options } = call;
-  const output = new StreamOutput(options.pace ?? "instant");
+  const { pace = "instant", retryAfterPartial = false, retry } = options;
+  const output = new StreamOutput({ pace, whole: retryAfterPartial, signal });
   const recording = new Recording(call, open, output, recorder.keepsFailures);
-  const recorded = recorder.stream(name, (info) => recording.produce(info), {
-    retry: options.retry,
-    signal,
-    call,
-  });
+  const recorded = recorder.stream(name, (info) => recording.produce(info), { retry, signal, call });
   recorded.then(
     (chunks) => output.end(chunks),
-    (error: unknown) => output.fail(restoredError(error), error === recording.broken),
+    (error: unknown) => {
+      abortAgain(signal, abortOf(error));
+      output.fail(restoredError(error), error === recording.broken);
+    },
   );
+  if (call.isLaterTurn) markUnseen(recorded);
   return output.result;
+}
+
+/** What this package looks at, the program has not seen. Core reports unseen failures at the end of a run. */
+function markUnseen(promise: object): void {
+  if ("observed" in promise) promise.observed = false;
 }
 
 class Recording {
@@ -45,9 +61,11 @@ class Recording {
   readonly #open: Open;
   readonly #output: StreamOutput;
   readonly #keepsFailures: boolean;
+  readonly #attempts: Attempts;
 
   constructor(call: Call, open: Open, output: StreamOutput, keepsFailures: boolean) {
     this.#call = call;
+    this.#attempts = new Attempts(call, keepsFailures);
     this.#open = open;
     this.#output = output;
     this.#keepsFailures = keepsFailures;
@@ -57,12 +75,13 @@ class Recording {
     const { signal, model } = this.#call;
     if (this.#output.shown)
       throw final(new Error("A stream cannot restart after its caller has received parts."));
+    this.#output.attempt();
     const startedAt = Date.now();
-    const { stream, head } = await this.#opened(info);
-    this.#output.begin(head);
-    yield [0, head];
-    const source = new Source(stream, model, info);
-    if (this.#call.fed === true) source.feed(head);
+    const now = (): number => Date.now() - startedAt;
+    const opened = yield* this.#opened(info);
+    if (opened === null) return;
+    const source = new Source(opened.stream, { model, info, signal });
+    if (this.#call.fed === true) source.feed(opened.head);
     const packer = new Packer();
     try {
       for (;;) {
@@ -71,39 +90,64 @@ class Recording {
         if (next === "due") yield* packer.flush();
         else
           for (const part of next) {
-            this.#output.part(part);
-            yield* packer.take(part, Date.now() - startedAt);
+            this.#output.part(part.shown);
+            yield* packer.take(part.kept, now());
           }
       }
       yield* packer.flush();
       if (source.finish !== null) meter(info, model, { usage: {}, ...source.finish });
       if (source.failure === null) return;
       // The driver was stopped, so this is not an outcome.
-      if (info.signal.aborted && signal?.aborted !== true) throw source.failure.error;
-      yield* this.#failed(source.failure, Date.now() - startedAt);
+      if (info.signal.aborted) throw source.failure.error;
+      yield* this.#failed(source.failure, now());
     } finally {
       source.leave();
     }
   }
 
-  async #opened(info: StepInfo): Promise<{ stream: ReadableStream<Part>; head: Part }> {
+  /** The provider's stream. `null`: it did not open, and the caller learns it from the stream that it has. */
+  async *#opened(info: StepInfo): AsyncGenerator<PartChunk, Opened | null, undefined> {
+    const { signal } = this.#call;
     try {
-      const { stream, ...beside } = await this.#open(anySignal(info.signal, this.#call.signal));
+      const { stream, ...beside } = await this.#attempts.of(info.signal, () =>
+        orAborted(this.#open(anySignal(info.signal, signal)), signal),
+      );
+      const kept = keptResult(beside);
+      this.#output.begin(withBodies(kept, beside));
       const asked = this.#call.hashed ? { [questionField]: this.#call.question() } : {};
-      return { stream, head: { type: headType, ...keptResult(beside), ...asked } };
+      const head = { type: headType, ...kept, ...asked };
+      yield [0, head];
+      return { stream, head };
     } catch (error) {
-      throw callFailure(error, this.#call.signal);
+      // An attempt before this one had opened a stream.
+      const isKept = this.#keepsFailures && this.#output.started && !info.signal.aborted;
+      if (!isKept || !(signal?.aborted === true || this.#attempts.exhausted)) throw error;
+      yield [0, { type: headType }];
+      yield this.#broken(restoredError(error), 0);
+      return null;
     }
   }
 
   *#failed({ error, reported }: Failure, at: number): Generator<PartChunk> {
-    if (!this.#output.shown) throw callFailure(error, this.#call.signal);
+    const { signal } = this.#call;
+    const aborted = signal?.aborted === true;
     if (!this.#keepsFailures) {
+      if (!this.#output.shown) throw callFailure(error, signal);
       const thrown = final(keptError(error));
       if (reported) this.broken = thrown;
       throw thrown;
     }
-    if (!reported) yield [at, { type: breakType, error: keptError(error) }];
+    if (!aborted && !this.#output.shown && this.#attempts.next(error) !== null)
+      throw callFailure(error, signal);
+    if (aborted || !reported) yield this.#broken(aborted && reported ? signal.reason : error, at);
+  }
+
+  /** The end of a stream that broke off or was aborted. */
+  #broken(error: unknown, at: number): PartChunk {
+    const { signal } = this.#call;
+    const broken = { type: breakType, error: keptError(error) };
+    if (signal?.aborted !== true) return [at, broken];
+    return [at, { ...broken, abort: { reason: keptError(signal.reason), taken: this.#output.taken } }];
   }
 }
 
@@ -113,19 +157,33 @@ interface Failure {
   readonly reported: boolean;
 }
 
+/** A part for the caller, and as it is recorded. */
+interface Taken {
+  readonly shown: Part;
+  readonly kept: Part;
+}
+
+interface SourceOf {
+  readonly model: ModelId;
+  readonly info: StepInfo;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Reads a provider's stream part by part, and checks it. */
 class Source {
   failure: Failure | null = null;
   finish: Part | null = null;
   readonly #reader: ReadableStreamDefaultReader<Part>;
   readonly #info: StepInfo;
+  readonly #signal: AbortSignal | undefined;
   #defaults: Part | null;
   #lenient = false;
-  #reading: Promise<Part[] | "end"> | null = null;
+  #reading: Promise<Taken[] | "end"> | null = null;
 
-  constructor(stream: ReadableStream<Part>, model: ModelId, info: StepInfo) {
+  constructor(stream: ReadableStream<Part>, { model, info, signal }: SourceOf) {
     this.#reader = stream.getReader();
     this.#info = info;
+    this.#signal = signal;
     this.#defaults = defaultsOf(model, info);
   }
 
@@ -138,7 +196,7 @@ class Source {
   }
 
   /** The next parts, or `due` if none come before that time. */
-  async next(due: number | null): Promise<readonly Part[] | "end" | "due"> {
+  async next(due: number | null): Promise<readonly Taken[] | "end" | "due"> {
     this.#reading ??= this.#read();
     const next = await (due === null ? this.#reading : soonest(this.#reading, due - Date.now()));
     if (next !== "due") this.#reading = null;
@@ -149,9 +207,9 @@ class Source {
     this.#reader.cancel().catch(() => {});
   }
 
-  async #read(): Promise<Part[] | "end"> {
+  async #read(): Promise<Taken[] | "end"> {
     try {
-      const { done, value } = await this.#reader.read();
+      const { done, value } = await orAborted(this.#reader.read(), this.#signal);
       if (!done) return this.#taken(value);
       if (this.finish === null) this.#fail(new Error("The stream ended without a finish part."), true);
     } catch (error) {
@@ -160,11 +218,12 @@ class Source {
     return "end";
   }
 
-  #taken(given: Part): Part[] {
+  #taken(given: Part): Taken[] {
     const part =
       given.type === "error"
         ? { type: "error", error: keptError(given["error"]) }
         : withOwnId(plain(given) as Part, this.#info);
+    const shown = part.type === "error" ? { ...part, error: shownError(given["error"]) } : part;
     if (part.type === "error" && !this.#lenient) this.#fail(given["error"], true);
     if (part.type === "finish") {
       this.finish = part;
@@ -174,8 +233,10 @@ class Source {
     }
     const defaults = this.#defaults;
     this.#defaults = null;
-    if (defaults === null) return [part];
-    return part.type === "stream-start" ? [part, defaults] : [defaults, part];
+    const taken = { shown, kept: part };
+    if (defaults === null) return [taken];
+    const before = { shown: defaults, kept: defaults };
+    return part.type === "stream-start" ? [taken, before] : [before, taken];
   }
 
   #fail(error: unknown, reported: boolean): void {

@@ -7,15 +7,18 @@
  * T3. The arguments are the declared input of the step: other arguments under a recorded id stop the run. In a journal
  *     they are part of the name, and only results are recorded.
  * T4. Whether a call needs approval is decided once: an asynchronous decision is recorded.
- * T5. After a `FatalError` of a tool, no model is asked in this context any more.
+ * T5. The SDK passes everything thrown in `execute` to the model. So a `FatalError`, and a result that cannot be
+ *     recorded, end the run without a throw.
+ * T6. A call that its caller aborted is aborted again on replay, with the caller's signal.
  *
- * Proven in test/tools.test.ts and test/tools-more.test.ts.
+ * Proven in test/tools.test.ts, test/tools-more.test.ts and test/exact.test.ts.
  */
 
 import { DurableError, fingerprint, type Context, type StepInfo, type StepOptions } from "@durable/core";
+import { abortAgain } from "./abort.ts";
 import { approvalName, askApproval, type ApprovalCall, type ApprovalOptions } from "./approval.ts";
 import { anySignal } from "./call.ts";
-import { isFatal, stopAsking } from "./fatal.ts";
+import { abortedBy, abortOf } from "./errors.ts";
 import { isJournal, placeNow, withPlace, type Place } from "./place.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
@@ -140,33 +143,61 @@ async function* gradually(call: Called): AsyncGenerator {
 
 async function asStep(call: Called, work: (info: StepInfo) => unknown): Promise<unknown> {
   const { on, tool, given, input } = call;
+  const { abortSignal, toolCallId } = given;
   // An error of a tool is information for the model, so it is not retried unless the options ask for it.
   const { retry = false, timeout, onUncertain } = call.options;
   if (isJournal(on)) {
-    const name = stepName(tool, given.toolCallId, fingerprint(plain(input) ?? null, tool).slice(0, 8));
-    return recorderOf(on).step(name, async (info) => work(info), { retry, signal: given.abortSignal });
+    const name = stepName(tool, toolCallId, fingerprint(plain(input) ?? null, tool).slice(0, 8));
+    return recorderOf(on).step(name, async (info) => work(info), { retry, signal: abortSignal });
   }
-  const name = stepName(tool, given.toolCallId);
+  const attempt = async (info: StepInfo): Promise<unknown> => {
+    try {
+      return await work(info);
+    } catch (error) {
+      throw abortSignal?.aborted === true ? abortedBy(error, abortSignal.reason) : error;
+    }
+  };
   try {
-    return await on.step(name, work, { retry, timeout, onUncertain, input: plain(input) ?? null });
+    const options = { retry, timeout, onUncertain, input: plain(input) ?? null };
+    return await on.step(stepName(tool, toolCallId), attempt, options);
   } catch (error) {
     // The model gets the tool's own error, without the step and the run.
     const own = DurableError.is(error, "step-failed") && "cause" in error ? error.cause : error;
-    if (isFatal(own)) stopAsking(on, own);
-    throw own;
+    const abort = abortOf(error);
+    abortAgain(abortSignal, abort);
+    if (abort !== null) throw (own as Error).cause;
+    const end = endOf(on, call, own);
+    if (end === null) throw own;
+    return on.fail(end);
   }
 }
 
+const unrecordable: readonly string[] = ["not-serializable", "too-large", "too-deep"];
+
+/** The error that ends the run; `null` for an error that goes to the model. */
+function endOf(ctx: Context, { tool, given }: Called, error: unknown): Error | null {
+  if (!(error instanceof Error)) return null;
+  if (error.name === "FatalError") return error;
+  if (!DurableError.is(error) || !unrecordable.includes(error.code)) return null;
+  return new DurableError(
+    error.code,
+    `Run ${ctx.runId} stops, because call "${given.toolCallId}" of tool "${tool}" returned a value that cannot be recorded. The model got no result. Return plain data from execute. ${error.message}`,
+    { cause: error, details: { ...error.details, tool, toolCallId: given.toolCallId } },
+  );
+}
+
 /** Runs in a branch, so that its waits have keys of their own: `ask call_1[call]/answer`. */
-async function inBranch({ on, tool, execute, input, given }: Called): Promise<unknown> {
+async function inBranch(called: Called): Promise<unknown> {
+  const { on, tool, execute, input, given } = called;
   const ctx = on as Context;
   const call = (inner: Context): unknown => execute(input, { ...given, ctx: inner } as CallOptions);
   try {
     const results = await ctx.parallel({ call }, { name: stepName(tool, given.toolCallId) });
     return results.call;
   } catch (error) {
-    if (isFatal(error)) stopAsking(ctx, error);
-    throw error;
+    const end = endOf(ctx, called, error);
+    if (end === null) throw error;
+    return ctx.fail(end);
   }
 }
 

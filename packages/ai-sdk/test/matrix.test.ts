@@ -65,13 +65,15 @@ function facts(step: object): unknown {
     string,
     unknown
   >;
-  return { content, finishReason, usage, response, warnings, providerMetadata };
+  // The body of a response is not recorded: a replay has none.
+  const { body: _, ...about } = response as Record<string, unknown>;
+  return { content, finishReason, usage, response: about, warnings, providerMetadata };
 }
 
-/** Parts with times that are the process's own, and ids that the SDK draws anew. */
+/** Parts without times, which are the process's own, and without requests, which a replay does not have. */
 function stable(parts: readonly unknown[]): unknown {
   return parts.map((part) => {
-    const { performance: _, ...rest } = part as Record<string, unknown>;
+    const { performance: _, request: __, ...rest } = part as Record<string, unknown>;
     return rest;
   });
 }

@@ -35,7 +35,8 @@ const stream =
     let text = "";
     try {
       for await (const part of result.fullStream) {
-        const { performance: _, ...rest } = part as unknown as Record<string, unknown>;
+        // The request is not recorded: a replay has none.
+        const { performance: _, request: __, ...rest } = part as unknown as Record<string, unknown>;
         parts.push(rest);
         if (part.type === "text-delta") text += part.text;
       }

@@ -138,6 +138,10 @@ export interface Context {
    * before is no longer read, so a run may go on for ever. The promise never settles: return it.
    */
   continueAs(input: unknown): Promise<never>;
+  /**
+   * Fails the run with this error, from code whose throws would be caught. The promise never settles. Elsewhere, throw.
+   */
+  fail(error: unknown): Promise<never>;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
   /** A random number in [0, 1), equal on replay. */

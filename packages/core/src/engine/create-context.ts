@@ -27,6 +27,7 @@ export interface ContextParts {
   readonly owner: Owner;
   /** Ends the chapter. */
   readonly continueAs: (input: unknown) => Promise<never>;
+  readonly fail: (error: unknown) => Promise<never>;
 }
 
 /** The context of a scope. Code that it starts is marked with the run and the scope that it belongs to. */
@@ -81,6 +82,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       return sleep(engine, scope, until, options.name ?? "sleep");
     },
     continueAs: parts.continueAs,
+    fail: parts.fail,
     now: () => engine.replay.clock,
     random: (name?: string) => Number.parseInt(hex(sha256(draw("random", name))).slice(0, 13), 16) / 2 ** 52,
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),

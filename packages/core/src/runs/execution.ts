@@ -93,7 +93,12 @@ export class Execution implements Parked {
       void finish.then((found) => engine.finish(found));
       return pending();
     };
-    const context = createContext({ engine, version: journal.first.version, owner, continueAs }, engine.root);
+    const fail = (error: unknown): Promise<never> => {
+      engine.finish(failure(error, runId));
+      return pending();
+    };
+    const { version } = journal.first;
+    const context = createContext({ engine, version, owner, continueAs, fail }, engine.root);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });
