@@ -4,7 +4,7 @@ import { DurableError } from "@durable/core";
 import { callOf, withoutKey, type ModelId, type ModelOptions, type Params } from "./call.ts";
 import { recordFedStream } from "./fed-stream.ts";
 import { recordCall } from "./generate.ts";
-import { withPlace, type Place } from "./place.ts";
+import { placed, type Place } from "./place.ts";
 import { recorderNow, type Recorder } from "./recorder.ts";
 import { recordStream, type StreamResult } from "./stream.ts";
 
@@ -30,7 +30,7 @@ const whole: ReadonlySet<PropertyKey> = new Set([
 export function durableModel<M extends object>(on: Place, model: M, options?: ModelOptions): M;
 export function durableModel<M extends object>(model: M, options?: ModelOptions): M;
 export function durableModel<M extends object>(...args: readonly unknown[]): M {
-  const [on, model, options = {}] = withPlace<readonly [M, ModelOptions | undefined]>(args);
+  const { on, what: model, options = {} } = placed<M, ModelOptions>(args);
   if (typeof model !== "object") {
     throw new DurableError(
       "invalid-options",
@@ -48,7 +48,7 @@ export function durableModel<M extends object>(...args: readonly unknown[]): M {
         const recorder = recorderNow(on);
         return recorder === null
           ? method(withoutKey(given).params)
-          : record(recorder, { model: target as ModelId, given, method }, options);
+          : record(recorder, { model: target, given, method }, options);
       };
     },
   });

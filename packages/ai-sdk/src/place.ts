@@ -16,11 +16,16 @@ export function isJournal(on: Place): on is Journal {
   return "recordStream" in on;
 }
 
-/** Adds `null` to arguments whose first one, the place, was left out. */
-export function withPlace<A extends readonly unknown[]>(
-  args: readonly unknown[],
-): readonly [Place | null, ...A] {
-  return (isPlace(args[0]) ? args : [null, ...args]) as readonly [Place | null, ...A];
+/** Arguments whose first one, the place, may be left out. */
+export interface Placed<T, O> {
+  readonly on: Place | null;
+  readonly what: T;
+  readonly options: O | undefined;
+}
+
+export function placed<T, O>(args: readonly unknown[]): Placed<T, O> {
+  const [on, what, options] = isPlace(args[0]) ? args : [null, ...args];
+  return { on, what, options } as Placed<T, O>;
 }
 
 /** A context or a journal; no model, provider or set of tools has these fields. */

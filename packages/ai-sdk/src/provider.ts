@@ -5,7 +5,7 @@
 
 import type { ModelOptions } from "./call.ts";
 import { durableModel } from "./model.ts";
-import { withPlace, type Place } from "./place.ts";
+import { placed, type Place } from "./place.ts";
 
 /**
  * The same provider, registry or gateway; the models that it gives are recorded with a context or a journal. Without
@@ -14,7 +14,7 @@ import { withPlace, type Place } from "./place.ts";
 export function durableProvider<P extends object>(on: Place, provider: P, options?: ModelOptions): P;
 export function durableProvider<P extends object>(provider: P, options?: ModelOptions): P;
 export function durableProvider<P extends object>(...args: readonly unknown[]): P {
-  const [on, provider, options = {}] = withPlace<readonly [P, ModelOptions | undefined]>(args);
+  const { on, what: provider, options = {} } = placed<P, ModelOptions>(args);
   const recorded = (given: unknown): unknown => {
     if (!isModel(given)) return given;
     return on === null ? durableModel(given, options) : durableModel(on, given, options);

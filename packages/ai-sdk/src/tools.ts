@@ -19,7 +19,7 @@ import { abortAgain } from "./abort.ts";
 import { approvalName, askApproval, type ApprovalCall, type ApprovalOptions } from "./approval.ts";
 import { anySignal } from "./call.ts";
 import { abortedBy, abortOf } from "./errors.ts";
-import { isJournal, placeNow, withPlace, type Place } from "./place.ts";
+import { isJournal, placeNow, placed, type Place } from "./place.ts";
 import { recorderOf } from "./recorder.ts";
 import { stepName } from "./step-name.ts";
 import { plain } from "./plain-data.ts";
@@ -93,7 +93,7 @@ interface Called {
 export function durableTools<T extends Tools>(on: Place, tools: T, options?: ToolsOptions<NoInfer<T>>): T;
 export function durableTools<T extends Tools>(tools: T, options?: ToolsOptions<NoInfer<T>>): T;
 export function durableTools<T extends Tools>(...args: readonly unknown[]): T {
-  const [on, tools, options = {}] = withPlace<readonly [T, ToolsOptions<T> | undefined]>(args);
+  const { on, what: tools, options = {} } = placed<T, ToolsOptions<T>>(args);
   const entries = Object.entries(tools).map(([tool, definition]) => {
     const { execute } = definition as { readonly execute?: Execute };
     if (typeof execute !== "function") return [tool, definition];

@@ -79,6 +79,8 @@ const ways: Readonly<Record<string, Way>> = {
   },
 };
 
+const anyContext = { runId: "r", continueAs: true } as unknown as Context;
+
 describe.each(each)("%s", (_, { ai }, open) => {
   test.each(Object.entries(ways))("%s", async (__, { ask }) => {
     const server = await Provider.open(({ question }) => ({ text: `Because of ${question}` }));
@@ -112,10 +114,10 @@ describe.each(each)("%s", (_, { ai }, open) => {
     expect(lives.next).toEqual(lives.run);
     expect(lives.run).toEqual({ value: "yes" });
     const openai = open("http://127.0.0.1:9");
-    const own = durableProvider({} as Context, openai);
+    const own = durableProvider(anyContext, openai);
     expect(own.tools).toBe(openai.tools);
     expect(() => own.embedding(undefined as never).modelId).not.toThrow();
-    expect(() => durableProvider({} as Context, registry).languageModel("nobody:x" as "acme:x")).toThrow(
+    expect(() => durableProvider(anyContext, registry).languageModel("nobody:x" as "acme:x")).toThrow(
       "No such provider: nobody",
     );
   });

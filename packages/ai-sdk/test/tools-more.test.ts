@@ -178,9 +178,12 @@ describe.each(each)("FatalError: %s", (_, version) => {
           ending(version, ctx, { url: server.url, stream, ran: () => (ran += 1) });
         const live = await lab.drive(body);
         expect(server.requests).toHaveLength(1);
-        expect(String(live.error)).toContain("the account is closed");
-        const replay = await lab.drive(body);
-        expect(String(replay.error)).toBe(String(live.error));
+        expect(live.outcome).toMatchObject({
+          status: "failed",
+          error: { cause: { message: "the account is closed" } },
+        });
+        const again = await lab.drive(body);
+        expect(again.outcome).toMatchObject({ status: "failed" });
         expect(server.requests).toHaveLength(1);
         expect(ran).toBe(2);
       } finally {
