@@ -1,0 +1,136 @@
+/** The page in a real browser: what a user does with it, while the server is well. */
+
+import type { Browser, BrowserContext } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { hasChromium, missing, openBrowser, openUser, picture } from "./support/chromium.ts";
+import { Site } from "./support/site.ts";
+import { answerTo, otherAnswerTo, questions, Visitor } from "./support/visitor.ts";
+
+if (!hasChromium) process.stderr.write(missing);
+
+describe.skipIf(!hasChromium)("the page", () => {
+  const site = new Site(0.1);
+  let browser: Browser;
+  let user: BrowserContext;
+  let number = 0;
+  let chat = "";
+
+  beforeAll(async () => {
+    [browser] = await Promise.all([openBrowser(), site.start()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site.end();
+  });
+  beforeEach(async () => {
+    user = await openUser(browser);
+    chat = `chat-${++number}`;
+  });
+  afterEach(() => user.close());
+
+  test("shows an answer while it is written", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await picture(one.page, "welcome");
+    await one.ask(questions.tides);
+    await one.words(5);
+    expect(await one.button("Stop").isVisible()).toBe(true);
+    expect((await one.conversation())[1]?.length).toBeLessThan(answerTo(questions.tides).length);
+    await picture(one.page, "writing");
+    await one.ready();
+    expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
+
+    // Opened again, the page gets all of it from the journal.
+    await one.page.reload();
+    await one.ready();
+    await one.answers.first().waitFor();
+    expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
+  });
+
+  test("asks before an e-mail is sent, and sends it once", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.mail);
+    await one.button("Allow").waitFor();
+    await one.page.locator(".status.waits").waitFor();
+    expect(site.mails()).toEqual([]);
+    await picture(one.page, "question");
+    await one.button("Allow").click();
+    await one.ready();
+    await picture(one.page, "sent");
+    expect(await one.conversation()).toEqual([questions.mail, expect.stringContaining("Sent\nDone.")]);
+    expect(site.mails()).toEqual([expect.stringContaining("To: harbour@example.org\nSubject: High water")]);
+    expect(site.calls()).toBe(1);
+  });
+
+  test("sends nothing that was denied", async () => {
+    const before = site.mails().length;
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.mail);
+    await one.button("Deny").click();
+    await one.ready();
+    expect(await one.conversation()).toEqual([questions.mail, expect.stringContaining("Not sent\nI did not")]);
+    expect(site.mails()).toHaveLength(before);
+  });
+
+  test("answers an edited message anew", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.ready();
+    await one.answers.first().waitFor();
+    await one.button("Edit").click();
+    await one.page.getByLabel("Edit your message").fill(questions.server);
+    await picture(one.page, "edit");
+    await one.page.keyboard.press("Enter");
+    await one.page.getByText("Every word that you see was written to a journal").waitFor();
+    await one.ready();
+    expect(await one.conversation()).toEqual([questions.server, answerTo(questions.server)]);
+  });
+
+  test("answers again in other words", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.button("Answer again").click();
+    await one.page.getByText("Think of the Earth").waitFor();
+    await one.ready();
+    expect(await one.conversation()).toEqual([questions.tides, otherAnswerTo(questions.tides)]);
+  });
+
+  test("stops, and can be asked again", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.words(3);
+    await one.button("Stop").click();
+    await one.page.getByText("Stopped.").waitFor();
+    const [, stopped = ""] = await one.conversation();
+    expect(answerTo(questions.tides)).toContain(stopped.trim());
+    expect(stopped.length).toBeLessThan(answerTo(questions.tides).length);
+    await picture(one.page, "stopped");
+    await one.ask(questions.server);
+    await one.page.getByText("this answer is slow enough").waitFor();
+    await one.ready();
+    expect(await one.conversation()).toEqual([questions.tides, stopped, questions.server, answerTo(questions.server)]);
+  });
+
+  test("shows the running answer, and the question, in a second tab", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    const idle = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.words(3);
+    const late = await Visitor.open(user, site.url, chat);
+    for (const tab of [idle, late]) await tab.words(4);
+    for (const tab of [one, idle, late]) {
+      await tab.button("Answer again").waitFor();
+      await tab.ready();
+      expect(await tab.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
+    }
+    // Asked in one tab, answered in another.
+    const before = site.mails().length;
+    await idle.ask(questions.mail);
+    await late.button("Allow").click();
+    for (const tab of [one, idle, late]) {
+      await tab.page.getByText("it was sent exactly once").waitFor();
+      await tab.ready();
+      expect(await tab.conversation()).toHaveLength(4);
+    }
+    expect(site.mails()).toHaveLength(before + 1);
+  });
+});

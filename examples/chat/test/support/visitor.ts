@@ -1,0 +1,87 @@
+/** What a person does in the page and sees there. Waits for what appears, and never for a time. */
+
+import type { BrowserContext, Locator, Page } from "playwright-core";
+import { script } from "../../src/script.ts";
+
+export const questions = {
+  tides: "Why are there two tides a day?",
+  server: "What happens if the server dies now?",
+  mail: "Send an e-mail to the harbour about tomorrow's tide.",
+};
+
+export class Visitor {
+  readonly page: Page;
+
+  constructor(page: Page) {
+    this.page = page;
+  }
+
+  /** Opens a chat in a tab. A page that is loaded again by hand is recognized by its missing mark. */
+  static async open(context: BrowserContext, url: string, chat: string): Promise<Visitor> {
+    const page = await context.newPage();
+    await page.goto(`${url}/?chat=${chat}`);
+    await page.evaluate(() => void (document.title = "opened once"));
+    return new Visitor(page);
+  }
+
+  async ask(text: string): Promise<void> {
+    await this.page.getByLabel("Your message").fill(text);
+    await this.page.keyboard.press("Enter");
+  }
+
+  button(name: string): Locator {
+    return this.page.getByRole("button", { name, exact: true });
+  }
+
+  get answers(): Locator {
+    return this.page.locator(".message.assistant");
+  }
+
+  /** Settles when the status line says that nothing is under way. */
+  async ready(): Promise<void> {
+    await this.page.locator(".status.ready").waitFor();
+  }
+
+  /** Settles when the last answer has this many words. */
+  async words(count: number): Promise<void> {
+    await this.page.waitForFunction(
+      (most) => {
+        const last = [...document.querySelectorAll(".message.assistant")].at(-1);
+        const text = [...(last?.querySelectorAll(":scope > .text") ?? [])].map((one) => one.textContent).join(" ");
+        return text.split(/\s+/).filter((word) => word !== "").length >= most;
+      },
+      count,
+      { polling: 20 },
+    );
+  }
+
+  /** The conversation as the page shows it: one text for each message. */
+  async conversation(): Promise<string[]> {
+    return this.page.locator(".message").evaluateAll((messages) =>
+      messages.map((message) =>
+        [...message.querySelectorAll(":scope > .text, :scope > .bubble, :scope > .mail .st")]
+          .map((one) => one.textContent)
+          .join("\n"),
+      ),
+    );
+  }
+
+  /** True if the page was never loaded again. */
+  async isSame(): Promise<boolean> {
+    return (await this.page.title()) === "opened once";
+  }
+}
+
+/** What the offline model answers to a question. */
+export function answerTo(question: string): string {
+  return script([{ role: "user", content: [{ type: "text", text: question }] }]).text ?? "";
+}
+
+export function otherAnswerTo(question: string): string {
+  return (
+    script([
+      { role: "system", content: "Answer in other words than before." },
+      { role: "user", content: [{ type: "text", text: question }] },
+    ]).text ?? ""
+  );
+}
