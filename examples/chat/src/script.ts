@@ -33,12 +33,15 @@ const fallback: Topic["answers"] = [
   "There is no model behind this answer, only a script with three subjects: the tides, a server that dies, and e-mails that need your permission.\n\nThe page does not know that. It shows the words as they come in, and it would do the same with a real model. Press Stop in the middle of a sentence, change your question, or open this address in another tab, and see what happens.\n\nSet the key of a provider before you start the server, and a real model takes over.",
 ];
 
-export const script: Script = (prompt) => {
-  const question = lastQuestion(prompt);
-  if (/\be-?mails?\b/i.test(question)) return mailReply(prompt, question);
-  const { answers } = topics.find(({ about }) => about.test(question)) ?? { answers: fallback };
-  return { text: answers[wantsOtherWords(prompt) ? 1 : 0] };
-};
+/** `usesOtherWords`: real models choose their words anew in every call, and so may the script. */
+export function scriptOf({ usesOtherWords = false } = {}): Script {
+  return (prompt) => {
+    const question = lastQuestion(prompt);
+    if (/\be-?mails?\b/i.test(question)) return mailReply(prompt, question);
+    const { answers } = topics.find(({ about }) => about.test(question)) ?? { answers: fallback };
+    return { text: answers[usesOtherWords || wantsOtherWords(prompt) ? 1 : 0] };
+  };
+}
 
 function mailReply(prompt: Prompt, question: string): Reply {
   const status = decision(prompt);

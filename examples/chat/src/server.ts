@@ -11,7 +11,7 @@ import { chooseModel, paceOf, type Environment, type Terminal } from "example-ll
 import { createAnswer } from "./answer.ts";
 import { folderOutbox } from "./outbox.ts";
 import { buildPage, pageHandler } from "./page-files.ts";
-import { script } from "./script.ts";
+import { scriptOf } from "./script.ts";
 
 export interface RunningServer {
   readonly url: string;
@@ -30,6 +30,7 @@ export interface Config {
 const slowness = 3;
 
 export async function openServer(config: Config, env: Environment, out: Terminal): Promise<RunningServer> {
+  const script = scriptOf({ usesOtherWords: env["DEMO_WORDS"] === "other" });
   const { model, line } = await chooseModel(env, { script, pace: slowness * paceOf(env["DEMO_PACE"]) });
   if (typeof model === "string") throw new TypeError("a model given by name cannot be wrapped");
   mkdirSync(config.folder, { recursive: true, mode: 0o700 });

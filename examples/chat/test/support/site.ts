@@ -21,10 +21,11 @@ export class Site {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  async start(): Promise<void> {
+  /** `words`: those of the offline model in this life of the server. */
+  async start(words: "first" | "other" = "first"): Promise<void> {
     this.#port ||= await freePort();
     const place = { example: "chat", folder: this.folder, effectsPath: join(this.folder, "effects.txt") };
-    const env = { PORT: String(this.#port), DEMO_PACE: String(this.#pace) };
+    const env = { PORT: String(this.#port), DEMO_PACE: String(this.#pace), DEMO_WORDS: words };
     this.#process = new DemoProcess(place, { env });
     if (await this.#process.printed(`${this.url}\n`)) return;
     const { out, err } = await this.#process.ended;
@@ -37,9 +38,9 @@ export class Site {
     this.#process = null;
   }
 
-  async restart(): Promise<void> {
+  async restart(words?: "first" | "other"): Promise<void> {
     await this.kill();
-    await this.start();
+    await this.start(words);
   }
 
   /** E-mails that left. */

@@ -1,7 +1,7 @@
 /** What a person does in the page and sees there. Waits for what appears, and never for a time. */
 
 import type { BrowserContext, Locator, Page } from "playwright-core";
-import { script } from "../../src/script.ts";
+import { scriptOf } from "../../src/script.ts";
 
 export const questions = {
   tides: "Why are there two tides a day?",
@@ -37,9 +37,15 @@ export class Visitor {
     return this.page.locator(".message.assistant");
   }
 
-  /** Settles when the status line says that nothing is under way. */
-  async ready(): Promise<void> {
+  /** Settles when nothing is under way, and the conversation ends with an answer. */
+  async done(): Promise<void> {
+    await this.button("Answer again").waitFor();
     await this.page.locator(".status.ready").waitFor();
+  }
+
+  /** Settles when the e-mail of the last answer is in this state. */
+  async mail(state: string): Promise<void> {
+    await this.page.locator(".mail .st", { hasText: state }).last().waitFor();
   }
 
   /** Settles when the last answer has this many words. */
@@ -73,15 +79,7 @@ export class Visitor {
 }
 
 /** What the offline model answers to a question. */
-export function answerTo(question: string): string {
+export function answerTo(question: string, { usesOtherWords = false } = {}): string {
+  const script = scriptOf({ usesOtherWords });
   return script([{ role: "user", content: [{ type: "text", text: question }] }]).text ?? "";
-}
-
-export function otherAnswerTo(question: string): string {
-  return (
-    script([
-      { role: "system", content: "Answer in other words than before." },
-      { role: "user", content: [{ type: "text", text: question }] },
-    ]).text ?? ""
-  );
 }
