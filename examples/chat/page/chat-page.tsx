@@ -20,6 +20,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
   const begin = (work: () => Promise<void>): void => {
     setStopped(false);
     setTrouble(null);
+    chat.forgetLink();
     void work();
   };
   const send = (text: string): void => begin(() => sendMessage({ text }));

@@ -16,9 +16,11 @@ export type Link = "up" | "lost" | "replayed";
 
 export function useDurableChat(id: string) {
   const [link, setLink] = useState<Link>("up");
+  /** Something happened that this page has not seen. It is loaded once the page is idle. */
+  const [isBehind, setBehind] = useState(false);
   /** The run that this page shows. */
   const run = useRef<string | null>(null);
-  const showMessages = useRef<(messages: UIMessage[]) => void>(() => {});
+  const show = useRef<(messages: UIMessage[]) => void>(() => {});
   const tabs = useMemo(() => new BroadcastChannel(`chat ${id}`), [id]);
 
   const transport = useMemo(
@@ -26,29 +28,22 @@ export function useDurableChat(id: string) {
       createTransport({
         onLost: () => setLink("lost"),
         onFound: () => setLink((before) => (before === "lost" ? "replayed" : before)),
-        onResponse: async (runId, isNew) => {
-          const isOther = run.current !== runId;
+        onRun: async (runId, isNew) => {
+          if (isNew) tabs.postMessage("turn");
+          else if (run.current !== runId) show.current(await messagesOf(runId));
           run.current = runId;
-          if (isNew) {
-            setLink("up");
-            tabs.postMessage("turn");
-          } else if (isOther) showMessages.current(await messagesOf(runId));
         },
       }),
     [tabs],
   );
-  const chat = useChat({ id, transport, resume: true });
+  const chat = useChat({ id, transport, resume: true, onError: (error) => setBehind(error instanceof TypeError) });
   const { setMessages, resumeStream, status } = chat;
-  showMessages.current = setMessages;
+  show.current = setMessages;
   const isBusy = status === "submitted" || status === "streaming";
 
-  /** Another tab began a turn. It is shown once this page is idle. */
-  const [behind, setBehind] = useState(false);
   useEffect(() => {
     const note = (): void => setBehind(true);
-    const look = (): void => {
-      if (document.visibilityState === "visible") note();
-    };
+    const look = (): void => setBehind((before) => before || document.visibilityState === "visible");
     tabs.addEventListener("message", note);
     document.addEventListener("visibilitychange", look);
     return () => {
@@ -57,17 +52,16 @@ export function useDurableChat(id: string) {
     };
   }, [tabs]);
   useEffect(() => {
-    if (!behind || isBusy) return;
+    if (!isBehind || isBusy) return;
     setBehind(false);
     void resumeStream();
-  }, [behind, isBusy, resumeStream]);
+  }, [isBehind, isBusy, resumeStream]);
 
   /** Ends the run. Closing the connection would not. */
-  const stop = useCallback(async () => {
-    await fetch(`/api/chat/${encodeURIComponent(id)}/stop`, { method: "POST" });
-  }, [id]);
-
-  return { ...chat, stop, link, isBusy };
+  const stop = useCallback(() => transport.stop(id), [transport, id]);
+  /** What the page says about the connection is about the current answer. */
+  const forgetLink = useCallback(() => setLink((before) => (before === "replayed" ? "up" : before)), []);
+  return { ...chat, stop, link, isBusy, forgetLink };
 }
 
 /** The conversation that a run answers: its input, as the journal has it. */
