@@ -15,7 +15,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
   const { messages, isBusy, sendMessage } = chat;
   const [stopped, setStopped] = useState(false);
   const [trouble, setTrouble] = useState<string | null>(null);
-  const end = useFollow(messages);
+  const view = useFollow(messages);
 
   const begin = (work: () => Promise<void>): void => {
     setStopped(false);
@@ -44,7 +44,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
           New chat
         </button>
       </header>
-      <main>
+      <main ref={view}>
         {messages.length === 0 ? (
           <Welcome onPick={send} />
         ) : (
@@ -61,7 +61,6 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
             ))}
           </ol>
         )}
-        <div ref={end} />
       </main>
       <footer>
         <StatusLine chat={chat} stopped={stopped} trouble={trouble} />
@@ -76,8 +75,8 @@ function Welcome({ onPick }: { readonly onPick: (text: string) => void }) {
     <section className="welcome">
       <h1>Ask something</h1>
       <p>
-        Answers are recorded before they are shown. Kill the server in the middle of one, start it again, and it
-        goes on.
+        Answers are recorded before they are shown. Kill the server in the middle of one, start it again, and
+        it goes on.
       </p>
       <ul>
         {suggestions.map((text) => (
@@ -119,23 +118,33 @@ function statusOf({ chat, stopped, trouble }: StatusParts): { readonly kind: str
   if (isBusy) return { kind: "busy", text: `Answering…${source}` };
   if (error !== undefined) return { kind: "fail", text: "The answer could not be completed." };
   if (stopped) return { kind: "ready", text: "Stopped." };
-  return { kind: "ready", text: link === "replayed" ? "Ready. The answer was continued from the journal." : "Ready." };
+  return {
+    kind: "ready",
+    text: link === "replayed" ? "Ready. The answer was continued from the journal." : "Ready.",
+  };
 }
 
 /** Keeps the end of the conversation in view, unless the user scrolled up. */
 function useFollow(messages: readonly unknown[]) {
-  const end = useRef<HTMLDivElement>(null);
+  const view = useRef<HTMLElement>(null);
   const follows = useRef(true);
   useEffect(() => {
     const note = (): void => {
-      const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
-      follows.current = scrollHeight - scrollTop - clientHeight < 80;
+      const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = view.current ?? {};
+      follows.current = scrollHeight - scrollTop - clientHeight < 60;
     };
-    addEventListener("scroll", note, { passive: true });
-    return () => removeEventListener("scroll", note);
+    const element = view.current;
+    element?.addEventListener("scroll", note, { passive: true });
+    return () => element?.removeEventListener("scroll", note);
   }, []);
   useEffect(() => {
-    if (follows.current) end.current?.scrollIntoView({ block: "end" });
-  }, [messages]);
-  return end;
+    if (follows.current) view.current?.scrollTo({ top: view.current.scrollHeight });
+  });
+  // A message of one's own is always shown.
+  const count = messages.length;
+  useEffect(() => {
+    follows.current = true;
+    view.current?.scrollTo({ top: view.current.scrollHeight });
+  }, [count]);
+  return view;
 }

@@ -54,7 +54,9 @@ function standing(part: MailPart, isLive: boolean): { readonly kind: string; rea
   if (status === "denied") return { kind: "fail", text: "Not sent" };
   if (part.state === "output-error") return { kind: "fail", text: "Not sent: an error occurred" };
   if (!isLive) return { kind: "fail", text: "Not sent: stopped" };
-  return status === "asks" ? { kind: "waits", text: "Send this e-mail?" } : { kind: "runs", text: "Writing an e-mail" };
+  return status === "asks"
+    ? { kind: "waits", text: "Send this e-mail?" }
+    : { kind: "runs", text: "Writing an e-mail" };
 }
 
 function Decision({ token }: { readonly token: string }) {

@@ -68,11 +68,16 @@ function Answer({ message, isLast, isBusy, onRegenerate }: MessageProps) {
       {message.parts.map((part, index) => {
         if (part.type === "text")
           return (
-            <p key={index} className={isWriting && index === message.parts.length - 1 ? "text writing" : "text"}>
+            <p
+              key={index}
+              className={isWriting && index === message.parts.length - 1 ? "text writing" : "text"}
+            >
               {part.text}
             </p>
           );
-        return part.type === "tool-sendEmail" ? <MailCard key={index} part={part} isLive={isWriting} /> : null;
+        return part.type === "tool-sendEmail" ? (
+          <MailCard key={index} part={part} isLive={isWriting} />
+        ) : null;
       })}
       {isLast && !isBusy && (
         <div className="actions">

@@ -16,7 +16,7 @@ export function createTransport(events: TransportEvents): DurableChatTransport {
     fetch: async (input, init) => {
       const isNew = init?.method === "POST";
       // The rest of an answer is requested only after its connection broke.
-      if (String(input).includes("from=")) events.onLost();
+      if (typeof input === "string" && input.includes("from=")) events.onLost();
       const response = await fetch(input, init).catch((error: unknown) => {
         events.onLost();
         throw error;

@@ -29,6 +29,7 @@ export function useDurableChat(id: string) {
         onLost: () => setLink("lost"),
         onFound: () => setLink((before) => (before === "lost" ? "replayed" : before)),
         onRun: async (runId, isNew) => {
+          // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no target
           if (isNew) tabs.postMessage("turn");
           else if (run.current !== runId) show.current(await messagesOf(runId));
           run.current = runId;
@@ -36,7 +37,15 @@ export function useDurableChat(id: string) {
       }),
     [tabs],
   );
-  const chat = useChat({ id, transport, resume: true, onError: (error) => setBehind(error instanceof TypeError) });
+  const chat = useChat({
+    id,
+    transport,
+    resume: true,
+    // Words arrive faster than anyone reads, and each would draw the page again.
+    throttle: 50,
+    // The answer is no longer the one of which this page has a part: it is loaded from its beginning.
+    onError: (error) => setBehind(error instanceof TypeError),
+  });
   const { setMessages, resumeStream, status } = chat;
   show.current = setMessages;
   const isBusy = status === "submitted" || status === "streaming";

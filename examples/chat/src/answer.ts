@@ -6,7 +6,14 @@
 import { durableModel } from "@durable/ai-sdk";
 import { chatStream, type ChatInput } from "@durable/ai-sdk/chat";
 import { durable, type Context } from "@durable/core";
-import { convertToModelMessages, isStepCount, streamText, tool, type LanguageModel, type UIMessage } from "ai";
+import {
+  convertToModelMessages,
+  isStepCount,
+  streamText,
+  tool,
+  type LanguageModel,
+  type UIMessage,
+} from "ai";
 import { z } from "zod";
 import type { Mail, Outbox } from "./outbox.ts";
 

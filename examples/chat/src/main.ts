@@ -18,7 +18,13 @@ try {
 } catch (error) {
   const { code } = error as { readonly code?: unknown };
   const isTaken = code === "EADDRINUSE" || code === "EACCES";
-  console.error(isTaken ? `${(error as Error).message}. Set PORT to another one.` : isForUsers(error) ? error.message : error);
+  console.error(
+    isTaken
+      ? `${(error as Error).message}. Set PORT to another one.`
+      : isForUsers(error)
+        ? error.message
+        : error,
+  );
   process.exitCode = 1;
 }
 

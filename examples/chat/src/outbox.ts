@@ -22,7 +22,9 @@ export function folderOutbox(folder: string, log?: string): Outbox {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       // The key names the file. If a crash makes the step run again, the same file is written again.
       const name = createHash("sha256").update(idempotencyKey).digest("hex").slice(0, 16);
-      writeFileSync(join(folder, `${name}.txt`), `To: ${to}\nSubject: ${subject}\n\n${body}\n`, { mode: 0o600 });
+      writeFileSync(join(folder, `${name}.txt`), `To: ${to}\nSubject: ${subject}\n\n${body}\n`, {
+        mode: 0o600,
+      });
     },
   };
 }

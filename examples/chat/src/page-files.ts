@@ -4,7 +4,16 @@
  * P1. A build is complete or absent: it is written beside its place and moved there.
  */
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { extname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -38,7 +47,9 @@ function isCurrent(): boolean {
   if (!existsSync(file)) return false;
   const at = statSync(file).mtimeMs;
   const inputs = JSON.parse(readFileSync(file, "utf8")) as string[];
-  return inputs.map((path) => join(example, path)).every((path) => existsSync(path) && statSync(path).mtimeMs <= at);
+  return inputs
+    .map((path) => join(example, path))
+    .every((path) => existsSync(path) && statSync(path).mtimeMs <= at);
 }
 
 /** Resolves to the sources that went in, without those of installed packages. */
@@ -53,7 +64,9 @@ async function build(outDir: string): Promise<string[]> {
     resolve: { conditions: ["durable-source", ...vite.defaultClientConditions] },
     build: { outDir, emptyOutDir: true, target: "es2022", reportCompressedSize: false },
   });
-  const outputs = (Array.isArray(result) ? result : [result]).flatMap((one) => ("output" in one ? one.output : []));
+  const outputs = (Array.isArray(result) ? result : [result]).flatMap((one) =>
+    "output" in one ? one.output : [],
+  );
   const modules = outputs.flatMap((one) => (one.type === "chunk" ? one.moduleIds : []));
   const own = modules.filter((id) => id.includes(sep) && !id.includes("\0") && !id.includes("node_modules"));
   const files = readdirSync(source).map((name) => join(source, name));
@@ -80,7 +93,10 @@ export function pageHandler(): (request: Request) => Response {
     const type = types[extname(entry.name)];
     if (!entry.isFile() || type === undefined) continue;
     const path = join(entry.parentPath, entry.name);
-    files.set(`/${path.slice(built.length + 1).replaceAll(sep, "/")}`, { bytes: new Uint8Array(readFileSync(path)), type });
+    files.set(`/${path.slice(built.length + 1).replaceAll(sep, "/")}`, {
+      bytes: new Uint8Array(readFileSync(path)),
+      type,
+    });
   }
   return (request) => {
     const { pathname } = new URL(request.url);
@@ -96,7 +112,8 @@ function headersOf({ type }: PageFile, pathname: string): Record<string, string>
     "content-type": type,
     // Names of assets contain a hash of their content.
     "cache-control": pathname.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache",
-    "content-security-policy": "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'",
+    "content-security-policy":
+      "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
   };

@@ -1,20 +1,26 @@
-/** The page in a real browser: what a user does with it, while the server is well. */
+/**
+ * The page in a real browser: what a user does with it; and a server that is killed in between and started
+ * again. The page then continues by itself, and ends with one right answer. A call of the model that was
+ * interrupted is made again, and gets other words: no word of the first answer may be left. Three instants
+ * here, all of them in `npm run test:full`. The page is built by the first server that starts.
+ */
 
 import type { Browser, BrowserContext } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { hasChromium, missing, openBrowser, openUser, picture } from "./support/chromium.ts";
+import { instants } from "./support/instants.ts";
 import { Site } from "./support/site.ts";
 import { answerTo, questions, Visitor } from "./support/visitor.ts";
 
 if (!hasChromium) process.stderr.write(missing);
 
-describe.skipIf(!hasChromium)("the page", () => {
-  const site = new Site(0.1);
-  let browser: Browser;
-  let user: BrowserContext;
-  let number = 0;
-  let chat = "";
+const site = new Site(0.2);
+let browser: Browser;
+let user: BrowserContext;
+let number = 0;
+let chat = "";
 
+describe.skipIf(!hasChromium)("the page", () => {
   beforeAll(async () => {
     [browser] = await Promise.all([openBrowser(), site.start()]);
   });
@@ -66,7 +72,10 @@ describe.skipIf(!hasChromium)("the page", () => {
     await one.ask(questions.mail);
     await one.button("Deny").click();
     await one.done();
-    expect(await one.conversation()).toEqual([questions.mail, expect.stringContaining("Not sent\nI did not")]);
+    expect(await one.conversation()).toEqual([
+      questions.mail,
+      expect.stringContaining("Not sent\nI did not"),
+    ]);
     expect(site.mails()).toHaveLength(before);
   });
 
@@ -89,7 +98,10 @@ describe.skipIf(!hasChromium)("the page", () => {
     await one.button("Answer again").click();
     await one.page.getByText("Think of the Earth").waitFor();
     await one.done();
-    expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides, { usesOtherWords: true })]);
+    expect(await one.conversation()).toEqual([
+      questions.tides,
+      answerTo(questions.tides, { usesOtherWords: true }),
+    ]);
   });
 
   test("stops, and can be asked again", async () => {
@@ -105,7 +117,12 @@ describe.skipIf(!hasChromium)("the page", () => {
     await one.ask(questions.server);
     await one.page.getByText("this answer is slow enough").waitFor();
     await one.done();
-    expect(await one.conversation()).toEqual([questions.tides, stopped, questions.server, answerTo(questions.server)]);
+    expect(await one.conversation()).toEqual([
+      questions.tides,
+      stopped,
+      questions.server,
+      answerTo(questions.server),
+    ]);
   });
 
   test("shows the running answer, and the question, in a second tab", async () => {
@@ -131,4 +148,31 @@ describe.skipIf(!hasChromium)("the page", () => {
     }
     expect(site.mails()).toHaveLength(before + 1);
   });
+
+  const chosen = instants.filter(({ sampled }) => inject("full") || sampled === true);
+  test.for(chosen)("continues when the server is killed $name", async ({ question, mayBeWhole, play }) => {
+    const before = site.mails().length;
+    const first = answerTo(question, site);
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(question);
+    await play(one, site);
+    await one.done();
+    const isMail = question === questions.mail;
+    const right = isMail ? [mailed] : [answerTo(question, site), ...(mayBeWhole === true ? [first] : [])];
+    const [asked, answer, ...rest] = await one.conversation();
+    expect([asked, ...rest]).toEqual([question]);
+    expect(right).toContain(answer);
+    expect(await one.isSame(), "the page was not loaded again").toBe(true);
+    expect(site.mails()).toHaveLength(before + (isMail ? 1 : 0));
+    // A page that is opened now finds the same.
+    const late = await Visitor.open(user, site.url, chat);
+    await late.done();
+    expect(await late.conversation()).toEqual([question, answer]);
+  });
 });
+
+const mailed = [
+  "Here is the e-mail. It leaves only if you allow it.",
+  "Sent",
+  "Done. The e-mail to harbour@example.org is sent, and it was sent exactly once.",
+].join("\n");

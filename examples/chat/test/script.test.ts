@@ -8,7 +8,12 @@ const user = (text: string): Prompt[number] => ({ role: "user", content: [{ type
 const result = (status: string): Prompt[number] => ({
   role: "tool",
   content: [
-    { type: "tool-result", toolCallId: "call-1", toolName: "sendEmail", output: { type: "json", value: { status } } },
+    {
+      type: "tool-result",
+      toolCallId: "call-1",
+      toolName: "sendEmail",
+      output: { type: "json", value: { status } },
+    },
   ],
 });
 
@@ -23,7 +28,9 @@ describe("the offline model", () => {
   });
 
   test("answers the last question", () => {
-    expect(script([user(questions.mail), result("sent"), user(questions.tides)]).text).toBe(answerTo(questions.tides));
+    expect(script([user(questions.mail), result("sent"), user(questions.tides)]).text).toBe(
+      answerTo(questions.tides),
+    );
   });
 
   test("writes to the address in the question, and reports the decision", () => {

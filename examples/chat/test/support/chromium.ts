@@ -17,9 +17,8 @@ const path = places.find((place) => place !== "" && existsSync(place));
 
 export const hasChromium = path !== undefined;
 
-/** Printed by one test file for all of them. */
 export const missing =
-  "examples/chat: no Chromium found, so test/page.test.ts and test/kills.test.ts are left out. Install it (apt-get install chromium), or set CHROMIUM to its path.\n";
+  "examples/chat: no Chromium found, so test/page.test.ts is left out. Install it (apt-get install chromium), or set CHROMIUM to its path.\n";
 
 /** Generous, because a busy machine takes several times as long as an idle one. */
 const patienceMs = 60_000;
@@ -28,12 +27,21 @@ const flags =
   "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 
 export function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: path ?? "", headless: true, args: flags.split(" "), timeout: patienceMs });
+  return chromium.launch({
+    executablePath: path ?? "",
+    headless: true,
+    args: flags.split(" "),
+    timeout: patienceMs,
+  });
 }
 
 /** Tabs that share storage and channels, as those of one user. */
 export async function openUser(browser: Browser): Promise<BrowserContext> {
-  const context = await browser.newContext({ viewport: { width: 900, height: 760 } });
+  // Without animations, which cost more here than everything else.
+  const context = await browser.newContext({
+    viewport: { width: 900, height: 760 },
+    reducedMotion: "reduce",
+  });
   context.setDefaultTimeout(patienceMs);
   return context;
 }

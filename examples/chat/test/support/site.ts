@@ -9,6 +9,8 @@ import { DemoProcess } from "example-llm/process";
 export class Site {
   readonly folder = mkdtempSync(join(tmpdir(), "chat-"));
   readonly #pace: number;
+  /** What the offline model says in this life. */
+  usesOtherWords = true;
   #port = 0;
   #process: DemoProcess | null = null;
 
@@ -21,10 +23,12 @@ export class Site {
     return `http://127.0.0.1:${this.#port}`;
   }
 
-  /** `words`: those of the offline model in this life of the server. */
-  async start(words: "first" | "other" = "first"): Promise<void> {
+  /** Every life of the server has other words than the one before, as a real model would. */
+  async start(): Promise<void> {
+    this.usesOtherWords = !this.usesOtherWords;
     this.#port ||= await freePort();
     const place = { example: "chat", folder: this.folder, effectsPath: join(this.folder, "effects.txt") };
+    const words = this.usesOtherWords ? "other" : "first";
     const env = { PORT: String(this.#port), DEMO_PACE: String(this.#pace), DEMO_WORDS: words };
     this.#process = new DemoProcess(place, { env });
     if (await this.#process.printed(`${this.url}\n`)) return;
@@ -38,15 +42,17 @@ export class Site {
     this.#process = null;
   }
 
-  async restart(words?: "first" | "other"): Promise<void> {
+  async restart(): Promise<void> {
     await this.kill();
-    await this.start(words);
+    await this.start();
   }
 
   /** E-mails that left. */
   mails(): string[] {
     const outbox = join(this.folder, "outbox");
-    return existsSync(outbox) ? readdirSync(outbox).map((name) => readFileSync(join(outbox, name), "utf8")) : [];
+    return existsSync(outbox)
+      ? readdirSync(outbox).map((name) => readFileSync(join(outbox, name), "utf8"))
+      : [];
   }
 
   /** Calls of the tool, repeated ones included. */

@@ -53,23 +53,27 @@ export class Visitor {
     await this.page.waitForFunction(
       (most) => {
         const last = [...document.querySelectorAll(".message.assistant")].at(-1);
-        const text = [...(last?.querySelectorAll(":scope > .text") ?? [])].map((one) => one.textContent).join(" ");
+        const text = [...(last?.querySelectorAll(":scope > .text") ?? [])]
+          .map((one) => one.textContent)
+          .join(" ");
         return text.split(/\s+/).filter((word) => word !== "").length >= most;
       },
       count,
-      { polling: 20 },
+      { polling: 40 },
     );
   }
 
   /** The conversation as the page shows it: one text for each message. */
   async conversation(): Promise<string[]> {
-    return this.page.locator(".message").evaluateAll((messages) =>
-      messages.map((message) =>
-        [...message.querySelectorAll(":scope > .text, :scope > .bubble, :scope > .mail .st")]
-          .map((one) => one.textContent)
-          .join("\n"),
-      ),
-    );
+    return this.page
+      .locator(".message")
+      .evaluateAll((messages) =>
+        messages.map((message) =>
+          [...message.querySelectorAll(":scope > .text, :scope > .bubble, :scope > .mail .st")]
+            .map((one) => one.textContent)
+            .join("\n"),
+        ),
+      );
   }
 
   /** True if the page was never loaded again. */
