@@ -155,10 +155,19 @@ test("what is no part of the protocol is left out", () => {
   expect(priorParts({ parts: "text" }, true)).toEqual([]);
 });
 
+function streamOf(parts: readonly Part[]): ReadableStream<Part> {
+  return new ReadableStream({
+    start: (controller) => {
+      for (const part of parts) controller.enqueue(part);
+      controller.close();
+    },
+  });
+}
+
 /** The parts that a program's UI stream is recorded as. */
 async function recorded(parts: readonly Part[]): Promise<Part[]> {
   const lab = new Lab();
-  await lab.drive((ctx) => chatStream(ctx, ReadableStream.from(parts)));
+  await lab.drive((ctx) => chatStream(ctx, streamOf(parts)));
   const entries = await lab.entries();
   const chunks = entries.flatMap((entry) => (entry.kind === "stream.chunks" ? entry.chunks : []));
   return chunks.flatMap((chunk) => partsOf(chunk as PartChunk));

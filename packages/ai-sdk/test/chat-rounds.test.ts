@@ -13,9 +13,8 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp();
 });
 
-async function lab(paceMs = 0) {
+async function lab() {
   const provider = await Provider.open(scripted);
-  provider.paceMs = paceMs;
   const effects: string[] = [];
   const storage = new MemoryStorage();
   const server = await roundsServer({
@@ -103,11 +102,15 @@ test.each([
 
 describe.each(["locate", "pay"])("the last round of %s is loaded from its beginning", (name) => {
   test.each(["after a reload", "by the page that lost it"])("%s: with the rounds before it", async (how) => {
-    const { wire, runs } = await lab(20);
+    const { wire, runs, provider } = await lab();
     const chat = new RealChat(wire);
     await chat.sendMessage({ text: `${name} it` });
+    // The last round stops in the middle: its request is the third.
+    provider.onEvent = () => {
+      if (provider.requests.length === 3 && provider.allowed === Infinity) provider.allowed = 5;
+    };
     const answering = chat.answerAll();
-    const isLast = (one: RealChat): boolean => one.texts.length === 3 && /-3 /.test(one.texts[2] ?? "");
+    const isLast = (one: RealChat): boolean => one.texts.length === 3 && /-1/.test(one.texts[2] ?? "");
     let isSeen = false;
     const seen = new Promise<void>((resolve) => {
       chat["~registerMessagesCallback"](() => {
@@ -124,7 +127,10 @@ describe.each(["locate", "pay"])("the last round of %s is loaded from its beginn
       wire.cut();
       await chat.until(({ status }) => status === "error");
     }
-    await second.resumeStream();
+    provider.onEvent = () => {};
+    const resumed = second.resumeStream();
+    provider.allowed = Infinity;
+    await resumed;
     expect(shown(second.messages)).toEqual([`user: "${name} it"`, rounds(name, `${name} it`)]);
     if (second !== chat) await answering;
     expect(chat.messages.map(({ id }) => id)).toEqual(ids(second.messages));
@@ -133,14 +139,15 @@ describe.each(["locate", "pay"])("the last round of %s is loaded from its beginn
 });
 
 test("stop ends the run by its route, and the next message gets its own answer", async () => {
-  const { wire, runs, provider, server } = await lab(20);
+  const { wire, runs, provider, server } = await lab();
+  provider.allowed = 6;
   const chat = new RealChat(wire);
   const sent = chat.sendMessage({ text: "one" });
-  await chat.until(({ texts }) => /-3 /.test(texts[0] ?? ""));
+  await chat.until(({ texts }) => /-3/.test(texts[0] ?? ""));
   await chat.stop();
   await fetch(`${server.api}/c1/stop`, { method: "POST" });
   await sent;
-  provider.paceMs = 0;
+  provider.allowed = Infinity;
   await chat.sendMessage({ text: "two" });
   expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   expect(chat.isComplete).toBe(true);

@@ -9,6 +9,11 @@ import {
   type ChatTransport,
   type UIMessage,
 } from "ai";
+import {
+  durableChatTransport,
+  type ChatTransportOptions,
+  type DurableChatTransport,
+} from "../../src/chat/client.ts";
 
 /** Where the server is, and the connections to it. A server that is started again has another address. */
 export class Wire {
@@ -55,6 +60,19 @@ export interface RealChatOptions {
 
 export const stock = (wire: Wire, style = "plain"): ChatTransport<UIMessage> =>
   new DefaultChatTransport({ api: "http://chat", fetch: wire.fetch, body: { style } });
+
+export const reconnecting = (
+  wire: Wire,
+  style = "plain",
+  options: Partial<ChatTransportOptions> = {},
+): DurableChatTransport =>
+  durableChatTransport({
+    api: "http://chat",
+    fetch: wire.fetch,
+    body: { style },
+    retry: { firstMs: 5, mostMs: 40, times: 10_000 },
+    ...options,
+  });
 
 export class RealChat extends Chat<UIMessage> {
   /** Hears of every change, before anything else happens. */

@@ -70,9 +70,7 @@ export function roundsApp({ storage, provider, effect }: RoundsParts) {
   return createApp({ storage, secret: "a secret for tests, of no worth", workflows: [answer] });
 }
 
-interface Streamed {
-  toUIMessageStream(options?: object): ReadableStream<never>;
-}
+type Streamed = Pick<ReturnType<typeof streamText>, "toUIMessageStream">;
 
 function uiStream(result: Streamed, originalMessages: UIMessage[], style: Style): ReadableStream<object> {
   // Ids of chance, as most programs have them.
