@@ -57,7 +57,7 @@ class Transport implements DurableChatTransport {
     const init = await this.#requests.init("POST", options);
     const headers = new Headers(init.headers);
     headers.set("content-type", "application/json");
-    headers.set("idempotency-key", crypto.randomUUID());
+    headers.set("idempotency-key", newKey());
     const fields = { id: chatId, messages, trigger, messageId };
     const body = JSON.stringify({ ...(await this.#requests.body(options.body)), ...fields });
     const answer = this.#answer(options, null);
@@ -217,6 +217,12 @@ class Changed extends TypeError {
     super("network error: the answer has changed. Call resumeStream() to load it from its beginning.");
     this.name = "TypeError";
   }
+}
+
+/** `crypto.randomUUID` is missing on pages without TLS. */
+function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function afterPlace(place: string | null): string {

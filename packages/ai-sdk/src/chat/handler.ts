@@ -13,9 +13,9 @@ import { DurableError, type App, type Entry, type JournalOptions } from "@durabl
 import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
 import { streamOf } from "./connection.ts";
-import { Recorded } from "./message.ts";
+import { Recorded, type Progress } from "./message.ts";
 import { isForeign } from "./same-origin.ts";
-import { Turns, unlessMissing, type Progress } from "./turns.ts";
+import { Turns, unlessMissing } from "./turns.ts";
 import type { OnReset, ViewerOptions } from "./viewer.ts";
 import type { Part } from "../chunks.ts";
 
@@ -166,9 +166,7 @@ class Chat {
   }
 
   async #progressOf(runId: string): Promise<Progress> {
-    const outcome = await unlessMissing(this.#app.get(runId).outcome(), null);
-    if (outcome?.status === "completed") return "complete";
-    return outcome?.status === "failed" || outcome?.status === "cancelled" ? "ended" : "open";
+    return new Recorded(await unlessMissing(this.#app.get(runId).entries(), [])).progress;
   }
 
   #stream(

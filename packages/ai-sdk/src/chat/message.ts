@@ -15,18 +15,36 @@ import { continuedMessage, type Message } from "./asked.ts";
 import { chatStreamName } from "./chat-stream.ts";
 import { priorParts } from "./prior.ts";
 
-/** Attempts of the chat stream in a journal. */
+/** How far an answer is: under way, complete, or ended without success. */
+export type Progress = "open" | "complete" | "ended";
+
+/** What a journal has of an answer. */
 export class Recorded {
+  readonly #entries: readonly Entry[];
   readonly #chunks: Extract<Entry, { kind: "stream.chunks" }>[];
   /** The message that the run continues, or `null`. */
   readonly continued: Message | null;
 
   constructor(entries: readonly Entry[], input?: unknown) {
+    this.#entries = entries;
     this.#chunks = entries.flatMap((entry) =>
       entry.kind === "stream.chunks" && isChatStream(entry.key) ? [entry] : [],
     );
     const first = entries[0];
     this.continued = continuedMessage(input ?? (first?.kind === "run.started" ? first.input : null));
+  }
+
+  /** The answer is complete before its run is: the run may have to save it. */
+  get progress(): Progress {
+    const end = this.#entries.at(-1)?.kind;
+    if (end === "run.failed" || end === "run.cancelled") return "ended";
+    const isComplete = this.#entries.some(
+      (entry) => entry.kind === "stream.completed" && isChatStream(entry.key),
+    );
+    const last = this.#chunks.at(-1)?.chunks.at(-1);
+    const type = last === undefined ? "" : partsOf(last as PartChunk).at(-1)?.type;
+    if (isComplete && (type === "error" || type === "abort")) return "ended";
+    return isComplete || end === "run.completed" ? "complete" : "open";
   }
 
   /** The latest attempt. */

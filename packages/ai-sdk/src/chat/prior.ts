@@ -17,7 +17,7 @@ export function priorParts({ parts }: Message, knowsApprovals: boolean): readonl
     const { type } = fields;
     if (typeof type !== "string") return [];
     if (type === "step-start") return [{ type: "start-step" }];
-    if (type === "text" || type === "reasoning") return textParts(type, fields, `prior-${index}`);
+    if (type === "text" || type === "reasoning") return textParts(type, fields, index);
     if (type === "dynamic-tool" || type.startsWith("tool-")) return toolParts(type, fields, knowsApprovals);
     if (type.startsWith("data-")) return [picked(type, fields, ["id", "data"])];
     const names = plain[type];
@@ -39,7 +39,8 @@ function picked(type: string, fields: Fields, names: readonly string[]): Part {
   return { type, ...Object.fromEntries(chosen.map((name) => [name, fields[name]])) };
 }
 
-function textParts(type: string, fields: Fields, id: string): Part[] {
+function textParts(type: string, fields: Fields, index: number): Part[] {
+  const id = typeof fields["id"] === "string" ? fields["id"] : `prior-${index}`;
   const delta = typeof fields["text"] === "string" ? fields["text"] : "";
   return [
     { type: `${type}-start`, id },

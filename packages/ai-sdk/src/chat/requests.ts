@@ -104,7 +104,7 @@ export class Requests {
         const response = await (this.#options.fetch ?? globalThis.fetch)(url, { ...init, signal });
         if (response.ok) return response;
         error = await refusalOf(response);
-        if (!isPassing(response.status)) throw error;
+        if (!isPassing(response.status, init.method)) throw error;
       } catch (reason) {
         if (signal.aborted) throw aborted();
         if (reason === error) throw reason;
@@ -142,9 +142,9 @@ async function given<T>(value: Given<T> | undefined): Promise<T | undefined> {
   return typeof value === "function" ? await (value as () => T | PromiseLike<T>)() : value;
 }
 
-/** True for answers of a server, or of what is before it, that comes back. */
-function isPassing(status: number): boolean {
-  return status >= 500 || status === 408 || status === 425 || status === 429;
+/** True for answers of a server, or of what is before it, that may pass. An answer that was begun is worth more tries. */
+function isPassing(status: number, method: string | undefined): boolean {
+  return status > 500 || (status === 500 && method === "GET") || [408, 425, 429].includes(status);
 }
 
 async function refusalOf(response: Response): Promise<Error> {

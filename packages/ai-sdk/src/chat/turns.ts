@@ -3,9 +3,9 @@
  *
  * T1. A run is listed before it starts, so that a request that is sent twice has one run.
  * T2. A request joins the last round of its turn if it may be a repetition, and begins a round otherwise:
- *     - a message, unless its run failed or was stopped;
+ *     - a message, unless its answer failed or was stopped;
  *     - an edit, also if another turn came after it;
- *     - another answer only while the run is under way and nothing came after it. If the request has a key, the key
+ *     - another answer only while the answer is under way and nothing came after it. If the request has a key, the key
  *       decides instead.
  *
  * Proven in test/chat.test.ts and test/chat-identity.test.ts.
@@ -13,9 +13,7 @@
 
 import { DurableError, fingerprint, Journal, type JournalOptions } from "@durable/core";
 import type { Ask } from "./asked.ts";
-
-/** How far a run is: under way, complete, or ended without an answer. */
-export type Progress = "open" | "complete" | "ended";
+import type { Progress } from "./message.ts";
 
 export interface Turn {
   readonly runId: string;
