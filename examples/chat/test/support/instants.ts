@@ -7,8 +7,6 @@ import { questions, type Visitor } from "./visitor.ts";
 export interface Instant {
   readonly name: string;
   readonly question: string;
-  /** The model may have ended its answer, which is then kept; before, it is asked again and gets other words. */
-  readonly mayBeWhole?: boolean;
   /** Runs in every `npm test`. */
   readonly sampled?: boolean;
   /** From the question on the page to its last kill; ends with a server that runs. */
@@ -38,7 +36,6 @@ export const instants: readonly Instant[] = [
   {
     name: "near the end of the answer",
     question: questions.tides,
-    mayBeWhole: true,
     play: killAtWord(100),
   },
   { name: "twice in one answer", question: questions.server, play: killAtWord(8, 40) },
@@ -46,7 +43,7 @@ export const instants: readonly Instant[] = [
     name: "while the e-mail is written",
     question: questions.mail,
     play: async (one, site) => {
-      await one.mail("Writing");
+      await one.mail("");
       await site.restart();
       await one.button("Allow").click();
     },

@@ -43,7 +43,46 @@ export class Visitor {
     await this.page.locator(".status.ready").waitFor();
   }
 
-  /** Settles when the e-mail of the last answer is in this state. */
+  /** Notes how the text of the conversation grows; `lengths` has what was seen. */
+  async watch(): Promise<void> {
+    await this.page.evaluate(() => {
+      const seen = new Set<number>();
+      const note = (): void => {
+        const { length = 0 } = document.querySelector(".message.assistant")?.textContent ?? "";
+        document.body.dataset["lengths"] = String(seen.add(length).size);
+      };
+      new MutationObserver(note).observe(document.body, {
+        subtree: true,
+        childList: true,
+        characterData: true,
+      });
+    });
+  }
+
+  async lengths(): Promise<number> {
+    return this.page.evaluate(() => Number(document.body.dataset["lengths"]));
+  }
+
+  /** Stops the answer at this word. The page itself does so, because a click from here might come too late. */
+  async stopAt(word: number): Promise<void> {
+    await this.page.evaluate(
+      (most) =>
+        new Promise<void>((resolve) => {
+          const look = (): void => {
+            const text = document.querySelector(".message.assistant > .text")?.textContent ?? "";
+            if (text.split(/\s+/).length <= most) return;
+            watcher.disconnect();
+            document.querySelector<HTMLButtonElement>(".composer button")?.click();
+            resolve();
+          };
+          const watcher = new MutationObserver(look);
+          watcher.observe(document.body, { subtree: true, childList: true, characterData: true });
+        }),
+      word,
+    );
+  }
+
+  /** Settles when the e-mail of the last answer is in this state; "" is any state. */
   async mail(state: string): Promise<void> {
     await this.page.locator(".mail .st", { hasText: state }).last().waitFor();
   }
@@ -61,6 +100,15 @@ export class Visitor {
       count,
       { polling: 40 },
     );
+  }
+
+  /** True if the button is above the composer, without scrolling. */
+  async isInView(name: string): Promise<boolean> {
+    const [box, footer] = await Promise.all([
+      this.button(name).boundingBox(),
+      this.page.locator("footer").boundingBox(),
+    ]);
+    return box !== null && footer !== null && box.y >= 0 && box.y + box.height <= footer.y;
   }
 
   /** The conversation as the page shows it: one text for each message. */
