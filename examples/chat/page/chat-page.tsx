@@ -15,7 +15,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
   const { messages, isBusy, sendMessage } = chat;
   const [stopped, setStopped] = useState(false);
   const [trouble, setTrouble] = useState<string | null>(null);
-  const view = useFollow(messages);
+  useFollow(messages.length);
 
   const begin = (work: () => Promise<void>): void => {
     setStopped(false);
@@ -44,7 +44,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
           New chat
         </button>
       </header>
-      <main ref={view}>
+      <main>
         {messages.length === 0 ? (
           <Welcome onPick={send} />
         ) : (
@@ -124,27 +124,21 @@ function statusOf({ chat, stopped, trouble }: StatusParts): { readonly kind: str
   };
 }
 
-/** Keeps the end of the conversation in view, unless the user scrolled up. */
-function useFollow(messages: readonly unknown[]) {
-  const view = useRef<HTMLElement>(null);
+/** Keeps the end of the conversation in view, unless the user scrolled up. A new message is always shown. */
+function useFollow(count: number): void {
   const follows = useRef(true);
   useEffect(() => {
     const note = (): void => {
-      const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = view.current ?? {};
+      const { scrollHeight, scrollTop, clientHeight } = document.documentElement;
       follows.current = scrollHeight - scrollTop - clientHeight < 60;
     };
-    const element = view.current;
-    element?.addEventListener("scroll", note, { passive: true });
-    return () => element?.removeEventListener("scroll", note);
+    addEventListener("scroll", note, { passive: true });
+    return () => removeEventListener("scroll", note);
   }, []);
   useEffect(() => {
-    if (follows.current) view.current?.scrollTo({ top: view.current.scrollHeight });
-  });
-  // A message of one's own is always shown.
-  const count = messages.length;
-  useEffect(() => {
     follows.current = true;
-    view.current?.scrollTo({ top: view.current.scrollHeight });
   }, [count]);
-  return view;
+  useEffect(() => {
+    if (follows.current) scrollTo({ top: document.documentElement.scrollHeight });
+  });
 }

@@ -68,7 +68,7 @@ function Decision({ token }: { readonly token: string }) {
     setGiven(null);
     setRefused(true);
   };
-  if (given !== null) return <p className="note">{given ? "Allowed" : "Denied"}. The server is told…</p>;
+  if (given !== null) return <p className="note">{given ? "Allowed" : "Denied"}. Sending your answer…</p>;
   return (
     <div className="actions">
       {isRefused && <p className="note">This question cannot be answered any longer.</p>}

@@ -29,7 +29,7 @@ const topics: readonly Topic[] = [
 ];
 
 const fallback: Topic["answers"] = [
-  "I am a script, so I know only a little: ask me why there are two tides a day, what happens when the server dies, or to send an e-mail to somebody.\n\nWhatever you ask, the answer arrives word by word, as a real model would write it. Each word is recorded first and shown afterwards. You can stop this answer, edit your question, or ask for another answer, and open the same chat in a second tab.\n\nWith the key of a provider in the environment, a real model answers here instead of me.",
+  "I am a script, so I know only a little: ask me why there are two tides a day, what happens when the server dies, or ask me to send an e-mail.\n\nWhatever you ask, the answer arrives word by word, as a real model would write it. Each word is recorded first and shown afterwards. You can stop this answer, edit your question, or ask for another answer, and open the same chat in a second tab.\n\nWith the key of a provider in the environment, a real model answers here instead of me.",
   "There is no model behind this answer, only a script with three subjects: the tides, a server that dies, and e-mails that need your permission.\n\nThe page does not know that. It shows the words as they come in, and it would do the same with a real model. Press Stop in the middle of a sentence, change your question, or open this address in another tab, and see what happens.\n\nSet the key of a provider before you start the server, and a real model takes over.",
 ];
 

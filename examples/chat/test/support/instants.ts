@@ -68,7 +68,7 @@ export const instants: readonly Instant[] = [
       await one.page.locator(".status.lost").waitFor();
       await picture(one.page, "lost");
       await one.button("Allow").click();
-      await one.page.getByText("The server is told").waitFor();
+      await one.page.getByText("Sending your answer").waitFor();
       await site.start();
     },
   },

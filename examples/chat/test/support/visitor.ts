@@ -48,7 +48,7 @@ export class Visitor {
     await this.page.evaluate(() => {
       const seen = new Set<number>();
       const note = (): void => {
-        const { length = 0 } = document.querySelector(".message.assistant")?.textContent ?? "";
+        const { length } = document.querySelector(".message.assistant")?.textContent ?? "";
         document.body.dataset["lengths"] = String(seen.add(length).size);
       };
       new MutationObserver(note).observe(document.body, {
