@@ -12,7 +12,7 @@ const suggestions = [
 
 export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: () => void }) {
   const chat = useDurableChat(id);
-  const { messages, isBusy, sendMessage } = chat;
+  const { messages, isBusy, isLoading, sendMessage } = chat;
   const [stopped, setStopped] = useState(false);
   const [trouble, setTrouble] = useState<string | null>(null);
   useFollow(messages.length);
@@ -46,7 +46,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
       </header>
       <main>
         {messages.length === 0 ? (
-          <Welcome onPick={send} />
+          !isLoading && <Welcome onPick={send} />
         ) : (
           <ol className="messages" aria-label="Conversation">
             {messages.map((message, index) => (
@@ -54,7 +54,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
                 key={message.id}
                 message={message}
                 isLast={index === messages.length - 1}
-                isBusy={isBusy}
+                isBusy={isBusy || isLoading}
                 onEdit={(text) => begin(() => sendMessage({ text, messageId: message.id }))}
                 onRegenerate={() => begin(() => chat.regenerate({ messageId: message.id }))}
               />
@@ -64,7 +64,7 @@ export function ChatPage({ id, onNew }: { readonly id: string; readonly onNew: (
       </main>
       <footer>
         <StatusLine chat={chat} stopped={stopped} trouble={trouble} />
-        <Composer isBusy={isBusy} onSend={send} onStop={() => void stop()} />
+        <Composer isBusy={isBusy} isLoading={isLoading} onSend={send} onStop={() => void stop()} />
       </footer>
     </div>
   );
@@ -108,12 +108,13 @@ function StatusLine(parts: StatusParts) {
 
 /** One line that says what is going on, and nothing that the page does not know. */
 function statusOf({ chat, stopped, trouble }: StatusParts): { readonly kind: string; readonly text: string } {
-  const { link, status, isBusy, messages, error } = chat;
+  const { link, status, isBusy, isLoading, messages, error } = chat;
   const waits = messages.at(-1)?.parts.some((part) => openQuestion(part) !== null) === true;
   if (link === "lost") return { kind: "lost", text: "Reconnecting… The answer is kept on the server." };
   if (trouble !== null) return { kind: "fail", text: trouble };
   const source = link === "replayed" ? " Continued from the journal." : "";
   if (isBusy && waits) return { kind: "waits", text: `Waiting for your decision.${source}` };
+  if (isLoading) return { kind: "busy", text: "Loading…" };
   if (status === "submitted") return { kind: "busy", text: "Sending…" };
   if (isBusy) return { kind: "busy", text: `Answering…${source}` };
   if (error !== undefined) return { kind: "fail", text: "The answer could not be completed." };

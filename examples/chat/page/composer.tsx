@@ -2,16 +2,18 @@ import { useEffect, useRef, useState, type KeyboardEvent } from "react";
 
 interface ComposerProps {
   readonly isBusy: boolean;
+  readonly isLoading: boolean;
   readonly onSend: (text: string) => void;
   readonly onStop: () => void;
 }
 
-export function Composer({ isBusy, onSend, onStop }: ComposerProps) {
+export function Composer({ isBusy, isLoading, onSend, onStop }: ComposerProps) {
   const [text, setText] = useState("");
   const field = useRef<HTMLTextAreaElement>(null);
   useEffect(() => field.current?.focus(), []);
+  const canSend = !isBusy && !isLoading && text.trim() !== "";
   const send = (): void => {
-    if (isBusy || text.trim() === "") return;
+    if (!canSend) return;
     onSend(text.trim());
     setText("");
   };
@@ -37,7 +39,7 @@ export function Composer({ isBusy, onSend, onStop }: ComposerProps) {
           Stop
         </button>
       ) : (
-        <button key="send" type="submit" className="btn primary" disabled={text.trim() === ""}>
+        <button key="send" type="submit" className="btn primary" disabled={!canSend}>
           Send
         </button>
       )}

@@ -17,7 +17,9 @@ export type Link = "up" | "lost" | "replayed";
 export function useDurableChat(id: string) {
   const [link, setLink] = useState<Link>("up");
   /** Something happened that this page has not seen. It is loaded once the page is idle. */
-  const [isBehind, setBehind] = useState(false);
+  const [isBehind, setBehind] = useState(true);
+  /** The server has not said yet whether there is an answer to show. */
+  const [isLoading, setLoading] = useState(true);
   /** The run that this page shows. */
   const run = useRef<string | null>(null);
   const show = useRef<(messages: UIMessage[]) => void>(() => {});
@@ -27,7 +29,10 @@ export function useDurableChat(id: string) {
     () =>
       createTransport({
         onLost: () => setLink("lost"),
-        onFound: () => setLink((before) => (before === "lost" ? "replayed" : before)),
+        onFound: () => {
+          setLoading(false);
+          setLink((before) => (before === "lost" ? "replayed" : before));
+        },
         onRun: async (runId, isNew) => {
           // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no target
           if (isNew) tabs.postMessage("turn");
@@ -40,7 +45,6 @@ export function useDurableChat(id: string) {
   const chat = useChat({
     id,
     transport,
-    resume: true,
     // Words arrive faster than anyone reads, and each would draw the page again.
     throttle: 50,
     // The answer is no longer the one of which this page has a part: it is loaded from its beginning.
@@ -52,17 +56,23 @@ export function useDurableChat(id: string) {
 
   useEffect(() => {
     const note = (): void => setBehind(true);
-    const look = (): void => setBehind((before) => before || document.visibilityState === "visible");
+    // Another device tells no tab of this one.
+    const look = async (): Promise<void> => {
+      if (document.visibilityState === "visible" && (await lastRun(id)) !== run.current) note();
+    };
+    const onVisible = (): void => void look().catch(() => {});
     tabs.addEventListener("message", note);
-    document.addEventListener("visibilitychange", look);
+    document.addEventListener("visibilitychange", onVisible);
     return () => {
       tabs.removeEventListener("message", note);
-      document.removeEventListener("visibilitychange", look);
+      document.removeEventListener("visibilitychange", onVisible);
     };
-  }, [tabs]);
+  }, [tabs, id]);
   useEffect(() => {
     if (!isBehind || isBusy) return;
     setBehind(false);
+    // A message that is sent meanwhile would get its answer twice: from its own response, and from this one.
+    setLoading(true);
     void resumeStream();
   }, [isBehind, isBusy, resumeStream]);
 
@@ -70,7 +80,15 @@ export function useDurableChat(id: string) {
   const stop = useCallback(() => transport.stop(id), [transport, id]);
   /** What the page says about the connection is about the current answer. */
   const forgetLink = useCallback(() => setLink((before) => (before === "replayed" ? "up" : before)), []);
-  return { ...chat, stop, link, isBusy, forgetLink };
+  return { ...chat, stop, link, isBusy, isLoading, forgetLink };
+}
+
+/** The run of the chat's last turn, without its answer. */
+async function lastRun(chatId: string): Promise<string | null> {
+  const cut = new AbortController();
+  const { headers } = await fetch(`/api/chat/${encodeURIComponent(chatId)}/stream`, { signal: cut.signal });
+  cut.abort();
+  return headers.get("x-durable-run-id");
 }
 
 /** The conversation that a run answers: its input, as the journal has it. */

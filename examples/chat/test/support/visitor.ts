@@ -26,6 +26,7 @@ export class Visitor {
 
   async ask(text: string): Promise<void> {
     await this.page.getByLabel("Your message").fill(text);
+    await this.page.locator(".composer .primary:enabled").waitFor();
     await this.page.keyboard.press("Enter");
   }
 
