@@ -5,7 +5,8 @@
  * C2. A tool that was recorded when the server was killed does not run again, and no call is made in two runs.
  * C3. The provider is called at most once more than without the kill.
  *
- * Instants are the events that the provider sends. The page is the real `Chat` of @ai-sdk/react.
+ * Instants are the events that the provider sends. A page is some time behind them, so the kill comes at once, or when the
+ * page shows them. The page is the real `Chat` of @ai-sdk/react.
  */
 
 import { spawn, type ChildProcess } from "node:child_process";
@@ -47,8 +48,16 @@ export const forms: readonly Form[] = [
   { name: "approvals, a page that resumes", question: "pay it", style: "plain", page: "resumes" },
 ];
 
+/** An event of the provider, and what the page must show before the kill. */
+export interface Instant {
+  readonly event: number;
+  readonly shows?: RegExp;
+}
+
 export interface Killed {
   readonly killed: boolean;
+  /** How many characters of the answer the page showed at the kill. */
+  readonly shown: number;
   readonly instants: number;
   readonly calls: number;
   readonly effects: number;
@@ -78,10 +87,10 @@ export class KillLab {
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** Kills at that instant of the answer, counted from 1; 0 means no kill. Throws what is broken. */
-  async killAt(form: Form, instant: number): Promise<Killed> {
+  /** Kills at that event of the answer, counted from 1; 0 means no kill. Throws what is broken. */
+  async killAt(form: Form, instant: Instant): Promise<Killed> {
     const page = new Page(this.#wire, form, `chat-${(this.#chats += 1)}`);
-    const where = `${form.name}, instant ${instant}`;
+    const where = `${form.name}, instant ${instant.event}`;
     await page.before();
     const { requests } = this.#provider;
     const [calls, posts] = [requests.length, this.#wire.requests.length];
@@ -91,7 +100,7 @@ export class KillLab {
     this.#provider.paceMs = 4;
     this.#provider.onEvent = () => {
       seen += 1;
-      if (seen === instant) restarted = this.#restart(page);
+      if (seen === instant.event) restarted = this.#restart(page, instant);
     };
     await page.ask();
     this.#provider.onEvent = () => {};
@@ -104,7 +113,15 @@ export class KillLab {
     if (made > callsOf[form.question] + (recorded === null ? 0 : 1))
       throw new Error(`C3: ${where}: ${made} calls`);
     const connections = this.#wire.requests.length - posts;
-    return { killed: recorded !== null, instants: seen, calls: made, effects: effects.length, connections };
+    const shown = recorded?.shown ?? 0;
+    return {
+      killed: recorded !== null,
+      shown,
+      instants: seen,
+      calls: made,
+      effects: effects.length,
+      connections,
+    };
   }
 
   #checkEffects(form: Form, effects: readonly string[], recorded: Recorded | null, where: string): void {
@@ -143,11 +160,17 @@ export class KillLab {
     );
   }
 
-  async #restart(page: Page): Promise<Recorded> {
+  async #restart(page: Page, { shows }: Instant): Promise<Recorded> {
+    if (shows !== undefined) {
+      this.#provider.allowed = 0;
+      await page.shows(shows);
+      this.#provider.allowed = Infinity;
+    }
     const child = this.#child;
     const gone = new Promise((resolve) => child?.once("exit", resolve));
     child?.kill("SIGKILL");
     await gone;
+    const shown = page.text.length;
     const storage = new SqliteStorage(join(this.#folder, "journal.db"));
     const app = createApp({ storage, secret: "a secret for tests, of no worth", workflows: [] });
     const steps = new Set<string>();
@@ -155,7 +178,7 @@ export class KillLab {
       for (const entry of await app.get(runId).entries())
         if (entry.kind === "step.completed") steps.add(entry.key);
     await storage.close();
-    const recorded = { steps, effects: this.#effects.length };
+    const recorded = { steps, shown, effects: this.#effects.length };
     await this.#start();
     page.serverIsBack();
     return recorded;
@@ -165,6 +188,7 @@ export class KillLab {
 /** What was recorded at the kill, and how many effects there were. */
 interface Recorded {
   readonly steps: ReadonlySet<string>;
+  readonly shown: number;
   readonly effects: number;
 }
 
@@ -209,6 +233,20 @@ class Page {
       if (this.#chat.isComplete) return;
       await this.#comeBack();
     }
+  }
+
+  get text(): string {
+    return this.#chat.texts.join("|");
+  }
+
+  shows(what: RegExp): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (what.test(this.text)) resolve();
+      };
+      this.#chat["~registerMessagesCallback"](look);
+      look();
+    });
   }
 
   serverIsBack(): void {
