@@ -26,7 +26,7 @@ const sample = [0, 13, 26, 33, 40, 59].flatMap((index) => all.slice(index, index
 
 test("without a kill: one connection for each round", async () => {
   const [, , created] = forms;
-  const calm = await lab.killAt(created as (typeof forms)[number], 0);
+  const calm = await lab.killAt(created as (typeof forms)[number], { event: 0 });
   // The second connection is the page that looks on at the end.
   expect(calm).toEqual({ killed: false, shown: 0, instants: 24, calls: 2, effects: 1, connections: 2 });
 });
