@@ -11,7 +11,7 @@ export interface ChatTransportOptions {
   readonly headers?: Given<Record<string, string> | Headers> | undefined;
   /** More fields for the body of messages. */
   readonly body?: Given<object> | undefined;
-  readonly credentials?: Given<RequestCredentials> | undefined;
+  readonly credentials?: Given<"include" | "omit" | "same-origin"> | undefined;
   readonly fetch?: typeof globalThis.fetch | undefined;
   /**
    * How often a request is tried again without any success in between, and the delays between the tries, which double

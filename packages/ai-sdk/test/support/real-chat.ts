@@ -20,6 +20,7 @@ export class Wire {
   api: string;
   readonly requests: { readonly method: string; readonly url: string }[] = [];
   readonly #open: AbortController[] = [];
+  readonly #sent = new Map<string, UIMessage[]>();
 
   constructor(api: string) {
     this.api = api;
@@ -27,7 +28,9 @@ export class Wire {
 
   readonly fetch: typeof fetch = (input, init) => {
     const path = String(input).replace(/^http:\/\/chat/, "");
-    this.requests.push({ method: init?.method ?? "GET", url: path });
+    const method = init?.method ?? "GET";
+    this.requests.push({ method, url: path });
+    if (method === "POST" && path === "") this.#keep(String(init?.body));
     const cut = new AbortController();
     this.#open.push(cut);
     const signal = init?.signal ? AbortSignal.any([init.signal, cut.signal]) : cut.signal;
@@ -40,6 +43,16 @@ export class Wire {
   /** Cuts all connections, as a network does. */
   cut(): void {
     for (const one of this.#open.splice(0)) one.abort(new TypeError("network error"));
+  }
+
+  /** The messages of the last request of a chat. */
+  sent(chatId: string): UIMessage[] {
+    return structuredClone(this.#sent.get(chatId) ?? []);
+  }
+
+  #keep(body: string): void {
+    const { id, messages } = JSON.parse(body) as { readonly id: string; readonly messages: UIMessage[] };
+    this.#sent.set(id, messages);
   }
 
   get posts(): number {
@@ -106,12 +119,13 @@ export class RealChat extends Chat<UIMessage> {
     });
   }
 
-  /** Answers what the message asks of the page and of its user, until it is complete. */
-  async answerAll(): Promise<void> {
+  /** Answers what the message asks of the page and of its user, until it is complete, or something else is to do. */
+  async answerAll(isOver: () => boolean = () => false): Promise<void> {
+    this.#answered.clear();
     await this.until((chat) => {
       // A user answers what is on the screen, and not while the request that put it there is still ending.
       setTimeout(() => void chat.#answer(), 0);
-      return chat.isComplete;
+      return chat.isComplete || isOver();
     });
   }
 
