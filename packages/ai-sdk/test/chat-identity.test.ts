@@ -212,8 +212,8 @@ test("a run of another chat, or of no chat, is not shown and not stopped", async
 test("a place that is not valid is refused, and one beyond the answer asks for the whole of it", async () => {
   const { ask, get, app } = lab();
   await ask({});
-  const [{ runId = "" } = {}] = (await app.list({ workflow: "answer" })).runs;
-  const at = (from: string) => get(`/c/stream?run=${runId}&from=${from}`);
+  const [run] = (await app.list({ workflow: "answer" })).runs;
+  const at = (from: string) => get(`/c/stream?run=${run?.runId}&from=${from}`);
   for (const from of ["x", "-1", "1", "1.", "1.-1", "1.2.3", "9".repeat(20)])
     expect((await at(from)).status).toBe(400);
   expect((await at("1.99")).status).toBe(409);

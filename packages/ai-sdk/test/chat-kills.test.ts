@@ -32,7 +32,7 @@ test("without a kill: one connection for each round", async () => {
 });
 
 test.each(inject("full") ? all : sample)(
-  "SIGKILL of the server, %s, at instant %i: one clean list of messages, no tool twice",
+  "H47 SIGKILL of the server, %s, at instant %i: one clean list of messages, no tool twice",
   async (_name, _event, instant, form) => {
     const { killed, shown } = await lab.killAt(form, instant);
     expect(killed).toBe(true);

@@ -25,7 +25,7 @@ async function sent(attempts: readonly (readonly Part[])[], options: Partial<Vie
   const parts = partsFor(events(), { onReset: "reset-step", ...options });
   for (let next = await parts.next(); next.done !== true; next = await parts.next()) {
     const { id, part } = next.value;
-    lines.push(`${id ?? "-"} ${part.type} ${String(part["messageId"] ?? part["delta"] ?? "")}`.trim());
+    lines.push(`${id ?? "-"} ${part.type} ${(part["messageId"] ?? part["delta"] ?? "") as string}`.trim());
   }
   return lines;
 }
@@ -145,8 +145,15 @@ test("in version 6, a call that was approved looks like a call, and not like an 
   expect(made?.parts.map(({ type }) => type)).toEqual(message.parts.map(({ type }) => type));
   const states = made?.parts.flatMap((part) => (ai7.isToolUIPart(part) ? [part.state] : []));
   expect(states).toEqual([
-    ...["output-available", "output-error", "output-available", "input-available"],
-    ...["approval-requested", "input-available", "output-available", "output-denied", "output-error"],
+    "output-available",
+    "output-error",
+    "output-available",
+    "input-available",
+    "approval-requested",
+    "input-available",
+    "output-available",
+    "output-denied",
+    "output-error",
   ]);
 });
 

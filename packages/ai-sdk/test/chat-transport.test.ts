@@ -45,7 +45,7 @@ const words = Array.from({ length: 12 }, (_, i) => `w-${i}`).join(" ");
 const answerTo = (question: string): string => `assistant: step-start "${question}: ${words} end."`;
 
 describe("a connection that breaks", () => {
-  test("is opened again at the place that was reached, as often as it takes", async () => {
+  test("H48 is opened again at the place that was reached, as often as it takes", async () => {
     const { wire, chat, provider } = await lab();
     const seen: string[] = [];
     chat["~registerStatusCallback"](() => seen.push(chat.status));
@@ -252,7 +252,7 @@ function prepared(responses: readonly (Response | Error | string)[], options: Ch
   const transport = durableChatTransport({
     retry: { firstMs: 1, mostMs: 2, times: 3 },
     fetch: (url, init) => {
-      asked.push({ url: String(url), init: init ?? {} });
+      asked.push({ url: url as string, init: init ?? {} });
       const next = left.shift() ?? new TypeError("fetch failed");
       if (next instanceof Error) return Promise.reject(next);
       const headers = { "x-durable-run-id": "r" };
@@ -382,7 +382,7 @@ describe("with prepared responses", () => {
       expect(new Headers(init.headers).get("authorization")).toBe("Bearer t");
       expect(init.credentials).toBe("include");
     }
-    expect(JSON.parse(String(asked[0]?.init.body))).toEqual({
+    expect(JSON.parse(asked[0]?.init.body as string)).toEqual({
       id: "c/1",
       messages: [],
       trigger: "submit-message",
@@ -413,5 +413,5 @@ test("it imports nothing but itself, so that a page can have it", async () => {
     logLevel: "silent",
   });
   const inputs = Object.keys(metafile.inputs).map((path) => path.split("/").at(-1));
-  expect(inputs.toSorted()).toEqual(["client.ts", "requests.ts", "sse.ts"]);
+  expect(new Set(inputs)).toEqual(new Set(["client.ts", "requests.ts", "sse.ts"]));
 });

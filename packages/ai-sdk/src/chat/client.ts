@@ -9,13 +9,19 @@
  * Proven in test/chat-transport.test.ts and test/chat-kills.test.ts.
  */
 
-import { aborted, Patience, Requests, type ChatTransportOptions, type RequestOptions } from "./requests.ts";
+import {
+  aborted,
+  Patience,
+  Requests,
+  type ChatTransportOptions,
+  type ChatRequestOptions,
+} from "./requests.ts";
 import { serverEvents } from "./sse.ts";
 
-export type { ChatTransportOptions, Given, RequestOptions } from "./requests.ts";
+export type { ChatTransportOptions, Given, ChatRequestOptions } from "./requests.ts";
 
 /** What a client of the SDK passes with a message. */
-export interface SendOptions extends RequestOptions {
+export interface ChatSendOptions extends ChatRequestOptions {
   readonly trigger: string;
   readonly messageId?: string | undefined;
   readonly messages: readonly unknown[];
@@ -25,8 +31,8 @@ export interface SendOptions extends RequestOptions {
 export interface DurableChatTransport {
   /** Tells the SDK that `reconnectToStream` begins with the first part. */
   readonly resumeStreamIsReplay: true;
-  sendMessages<Chunk>(options: SendOptions): Promise<ReadableStream<Chunk>>;
-  reconnectToStream<Chunk>(options: RequestOptions): Promise<ReadableStream<Chunk> | null>;
+  sendMessages<Chunk>(options: ChatSendOptions): Promise<ReadableStream<Chunk>>;
+  reconnectToStream<Chunk>(options: ChatRequestOptions): Promise<ReadableStream<Chunk> | null>;
   /** Stops the current answer of a chat. */
   stop(chatId: string): Promise<void>;
 }
@@ -52,7 +58,7 @@ class Transport implements DurableChatTransport {
     this.#requests = new Requests(options);
   }
 
-  async sendMessages<Chunk>(options: SendOptions): Promise<ReadableStream<Chunk>> {
+  async sendMessages<Chunk>(options: ChatSendOptions): Promise<ReadableStream<Chunk>> {
     const { chatId, messages, trigger, messageId, abortSignal } = options;
     const init = await this.#requests.init("POST", options);
     const headers = new Headers(init.headers);
@@ -67,7 +73,7 @@ class Transport implements DurableChatTransport {
     return answer.stream<Chunk>();
   }
 
-  async reconnectToStream<Chunk>(options: RequestOptions): Promise<ReadableStream<Chunk> | null> {
+  async reconnectToStream<Chunk>(options: ChatRequestOptions): Promise<ReadableStream<Chunk> | null> {
     const { chatId, abortSignal } = options;
     const mine = {};
     this.#reconnects.set(chatId, mine);
@@ -86,7 +92,7 @@ class Transport implements DurableChatTransport {
     await this.#requests.send(url, init, patience, new AbortController().signal);
   }
 
-  #answer(options: RequestOptions, resumed: Resumed | null): Answer {
+  #answer(options: ChatRequestOptions, resumed: Resumed | null): Answer {
     const { quietMs = 30_000, retry, stopOnAbort = true } = this.#options;
     const patience = new Patience(retry);
     const stop = async (run: string): Promise<void> => {
@@ -105,7 +111,7 @@ interface Resumed {
 interface AnswerParts {
   readonly requests: Requests;
   readonly patience: Patience;
-  readonly options: RequestOptions;
+  readonly options: ChatRequestOptions;
   readonly resumed: Resumed | null;
   readonly quietMs: number;
   readonly stop: (run: string) => Promise<void>;

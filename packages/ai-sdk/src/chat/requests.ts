@@ -30,7 +30,7 @@ export interface ChatTransportOptions {
 }
 
 /** What a client of the SDK passes with a request. */
-export interface RequestOptions {
+export interface ChatRequestOptions {
   readonly chatId: string;
   readonly abortSignal?: AbortSignal | undefined;
   readonly headers?: Record<string, string> | Headers | undefined;
@@ -116,7 +116,7 @@ export class Requests {
 
   async init(
     method: "GET" | "POST",
-    { headers }: Pick<RequestOptions, "headers"> = {},
+    { headers }: Pick<ChatRequestOptions, "headers"> = {},
   ): Promise<RequestInit> {
     const all = new Headers(await given(this.#options.headers));
     new Headers(headers).forEach((value, name) => all.set(name, value));

@@ -96,16 +96,16 @@ export class KillLab {
     const [calls, posts] = [requests.length, this.#wire.requests.length];
     const before = this.#effects.length;
     let seen = 0;
-    let restarted: Promise<Recorded> | null = null;
+    const restarts: Promise<Recorded>[] = [];
     this.#provider.paceMs = 4;
     this.#provider.onEvent = () => {
       seen += 1;
-      if (seen === instant.event) restarted = this.#restart(page, instant);
+      if (seen === instant.event) restarts.push(this.#restart(page, instant));
     };
     await page.ask();
     this.#provider.onEvent = () => {};
     this.#provider.paceMs = 0;
-    const recorded: Recorded | null = await (restarted as Promise<Recorded> | null);
+    const recorded = (await restarts[0]) ?? null;
     await page.check(where);
     const effects = this.#effects.slice(before);
     this.#checkEffects(form, effects, recorded, where);
