@@ -1,8 +1,12 @@
-/** Checks types: everything with Node's types, then what must run anywhere without them. */
+/** Checks types: everything with Node's types, then what must run anywhere, or in a browser, without them. */
 import { run } from "./lib/workspace.ts";
 
 const portable = ["core", "http", "ai-sdk", "s3", "cloudflare"];
-const projects = ["tsconfig.json", ...portable.map((name) => `packages/${name}/tsconfig.json`)];
+const projects = [
+  "tsconfig.json",
+  ...portable.map((name) => `packages/${name}/tsconfig.json`),
+  "examples/chat/page/tsconfig.json",
+];
 const failed = projects.filter((project) => !run("tsc", ["-p", project]));
 
 console.log(failed.length === 0 ? "types: no errors" : `types: errors in ${failed.join(", ")}`);

@@ -21,6 +21,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/http/node": ["serve"],
   "@durable/ai-sdk": ["usageOf"],
   "@durable/ai-sdk/chat": ["chatStreamName"],
+  "@durable/ai-sdk/chat-client": ["durableChatTransport"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
   "@durable/testing": ["crashEverywhere"],
@@ -62,6 +63,7 @@ const body = `
   const options: S3Options = { bucket: "journal", accessKeyId: "id", secretAccessKey: "key" };
   const budget = createBudget({ operations: 1 });
   budget.count(s3Bucket(options));
+  if (!durableChatTransport().resumeStreamIsReplay) throw new Error("The transport does not replay.");
   if (steps.length !== 0 || budget.operations !== 0 || chatStreamName !== "chat")
     throw new Error("Something was counted: " + JSON.stringify({ steps, operations: budget.operations }));
 `;

@@ -19,13 +19,13 @@ async function sent(attempts: readonly (readonly Part[])[], onReset: OnReset = "
     (async function* () {
       yield* events;
     })(),
-    onReset,
+    { onReset },
   );
   const parts: Part[] = [];
   for (;;) {
     const { done, value } = await viewer.next();
     if (done === true) return { parts, whole: value };
-    parts.push(value);
+    parts.push(value.part);
   }
 }
 

@@ -11,11 +11,14 @@ const mostNodes = 100_000;
 /** A request that is refused with this status. */
 export class Refusal extends Error {
   readonly status: number;
+  /** For the client; the body of the response has only the status without it. */
+  readonly reason: { readonly code: string; readonly message: string } | null;
 
-  constructor(status: number) {
+  constructor(status: number, reason: Refusal["reason"] = null) {
     super(`refused with ${status}`);
     this.name = "Refusal";
     this.status = status;
+    this.reason = reason;
   }
 }
 

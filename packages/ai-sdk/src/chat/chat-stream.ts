@@ -4,12 +4,15 @@
  * L1. The workflow reads the UI stream, and a recorded stream copies it. Model calls and tools are therefore
  *     calls of the workflow, in its own order, and not of a request.
  * L2. A run that is resumed shows everything again from the beginning, in a new attempt.
+ * L3. A stream is one message: it begins with `start`, and all its `start` parts have one id. Between attempts the id may
+ *     differ, if the program generates it; `message.ts` decides which one clients see.
  *
- * Proven in test/chat.test.ts.
+ * Proven in test/chat.test.ts and test/chat-message.test.ts.
  */
 
 import type { Context } from "@durable/core";
 import { Packer, type Part, type PartChunk } from "../chunks.ts";
+import { continuedMessage, type ChatInput } from "./asked.ts";
 
 /** The name of that stream in its run. */
 export const chatStreamName = "chat";
@@ -24,11 +27,17 @@ export async function chatStream(ctx: Context, stream: ReadableStream<object>): 
   const queue = new PartQueue();
   const recorded = ctx.stream(chatStreamName, () => queue.chunks(), { retry: false });
   const reader = stream.getReader() as ReadableStreamDefaultReader<Part>;
+  let id: string | null = null;
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) {
       const { value } = next;
-      // The same on replay and after a reconnect, so that a client recognizes the message.
-      queue.push(value.type === "start" ? { messageId: `msg-${ctx.runId}`, ...value } : value);
+      const isStart = value.type === "start";
+      if (id === null) {
+        id = typeof value["messageId"] === "string" && isStart ? value["messageId"] : chatMessageId(ctx);
+        // Without a start, every client would give the message an id of its own.
+        if (!isStart) queue.push({ type: "start", messageId: id });
+      }
+      queue.push(isStart ? { ...value, messageId: id } : value);
     }
   } catch (error) {
     queue.push({ type: "error", errorText: "The answer could not be completed." });
@@ -37,6 +46,15 @@ export async function chatStream(ctx: Context, stream: ReadableStream<object>): 
     queue.end();
     await recorded;
   }
+}
+
+/**
+ * The id of the message that a run writes, equal on replay: for `generateMessageId` of `toUIMessageStream`, when the
+ * program saves its messages. With the input of the run, a turn that continues a message has the id of that message.
+ */
+export function chatMessageId(ctx: Pick<Context, "runId">, input?: ChatInput): string {
+  const continued = continuedMessage(input);
+  return continued === null ? `msg-${ctx.runId}` : (continued.id as string);
 }
 
 /** Passes parts from the reader of the stream to its recorder. */

@@ -1,11 +1,12 @@
 /**
- * One viewer's connection: server-sent events of the UI message stream protocol. Proven in test/chat.test.ts.
+ * One viewer's connection: server-sent events of the UI message stream protocol. The id of an event is the place of the
+ * viewer, which clients of the SDK ignore. Proven in test/chat.test.ts and test/chat-transport.test.ts.
  */
 
 import { DurableError, type App, type StreamEvent } from "@durable/core";
 import { unlessMissing } from "./turns.ts";
 import { chatStreamName } from "./chat-stream.ts";
-import { partsFor, type OnReset } from "./viewer.ts";
+import { partsFor, type Sent, type ViewerOptions } from "./viewer.ts";
 import type { Part, PartChunk } from "../chunks.ts";
 
 const headers = {
@@ -15,11 +16,13 @@ const headers = {
   "x-accel-buffering": "no",
 };
 
-export interface ConnectionOptions {
+/** A comment for clients that reconnect from a place: this viewer needs the whole message. */
+const changed = ": changed\n\n";
+
+export interface ConnectionOptions extends ViewerOptions {
   readonly runId: string;
   /** The latest attempt. */
   readonly attempt: number;
-  readonly onReset: OnReset;
   readonly keepAliveMs: number;
   /** Some hosts provide none. */
   readonly client: AbortSignal | undefined;
@@ -30,13 +33,13 @@ export function streamOf(app: App, options: ConnectionOptions): Response {
   return new Response(connection.body(), { headers: { ...headers, "x-durable-run-id": options.runId } });
 }
 
-type Next = Promise<IteratorResult<Part, boolean>>;
+type Next = Promise<IteratorResult<Sent, boolean>>;
 
 class Connection {
   readonly #app: App;
   readonly #options: ConnectionOptions;
   readonly #abort = new AbortController();
-  readonly #parts: AsyncGenerator<Part, boolean, undefined>;
+  readonly #parts: AsyncGenerator<Sent, boolean, undefined>;
   readonly #text = new TextEncoder();
   #next: Next | null = null;
 
@@ -46,7 +49,7 @@ class Connection {
     const { runId, attempt } = options;
     const { signal } = this.#abort;
     const events = app.get(runId).stream<PartChunk>(chatStreamName, { attempt, signal });
-    this.#parts = partsFor(events as AsyncIterable<StreamEvent<PartChunk>>, options.onReset);
+    this.#parts = partsFor(events as AsyncIterable<StreamEvent<PartChunk>>, options);
     options.client?.addEventListener("abort", () => this.#abort.abort(), { once: true });
     this.#drive();
   }
@@ -65,17 +68,17 @@ class Connection {
       if (result === null) return send(": still here\n\n");
       if (result.done !== true) return send(lineOf(result.value));
       // An aborted read ends like a complete one.
-      if (result.value && !this.#abort.signal.aborted) send("data: [DONE]\n\n");
+      if (!this.#abort.signal.aborted) send(result.value ? "data: [DONE]\n\n" : changed);
     } catch (error) {
       const last = lastPart(error);
-      if (last !== null) send(`${lineOf(last)}data: [DONE]\n\n`);
+      if (last !== null) send(`${lineOf({ part: last, id: null })}data: [DONE]\n\n`);
     }
     this.#abort.abort();
     controller.close();
   }
 
   /** The next part, or `null` when none came for a while. Then the run's driver may be dead. */
-  async #within(): Promise<IteratorResult<Part, boolean> | null> {
+  async #within(): Promise<IteratorResult<Sent, boolean> | null> {
     this.#next ??= this.#parts.next();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const quiet = new Promise<null>(
@@ -108,6 +111,6 @@ function lastPart(error: unknown): Part | null {
   return { type: "error", errorText: "The answer could not be completed." };
 }
 
-function lineOf(part: Part): string {
-  return `data: ${JSON.stringify(part)}\n\n`;
+function lineOf({ part, id }: Sent): string {
+  return `${id === null ? "" : `id: ${id}\n`}data: ${JSON.stringify(part)}\n\n`;
 }

@@ -5,25 +5,19 @@
  *     POST {api}                    a message: starts a run, and streams it
  *     GET  {api}/{chatId}/stream    the current answer, from its beginning; 204 when there is none
  *     POST {api}/{chatId}/stop      stops it: closing a connection does not
+ *
+ * `?run={runId}` means the answer of this run, and `&from={attempt}.{index}` its rest from there.
  */
 
-import { DurableError, fingerprint, type App, type Entry, type JournalOptions } from "@durable/core";
+import { DurableError, type App, type Entry, type JournalOptions } from "@durable/core";
+import { askOf, inputOf, type Ask, type ChatInput } from "./asked.ts";
 import { readBody, Refusal } from "./body.ts";
-import { chatStreamName } from "./chat-stream.ts";
 import { streamOf } from "./connection.ts";
+import { Recorded, type Progress } from "./message.ts";
 import { isForeign } from "./same-origin.ts";
 import { Turns, unlessMissing } from "./turns.ts";
-import type { OnReset } from "./viewer.ts";
-
-/** What a client sends; it is the input of the workflow. */
-export interface ChatInput {
-  readonly chatId: string;
-  /** The conversation, as UI messages of the SDK. */
-  readonly messages: readonly unknown[];
-  readonly trigger: string;
-  /** Everything else that the transport of the client sends. */
-  readonly body: Readonly<Record<string, unknown>>;
-}
+import type { OnReset, ViewerOptions } from "./viewer.ts";
+import type { Part } from "../chunks.ts";
 
 /** What a request wants to do, for `authorize`. */
 export interface ChatAction {
@@ -69,7 +63,7 @@ export function createChatHandler(app: App, options: ChatOptions): (request: Req
   const chat = new Chat(app, options);
   return async (request) => {
     try {
-      const { pathname } = new URL(request.url);
+      const { pathname, searchParams } = new URL(request.url);
       if (pathname === api) return request.method === "POST" ? await chat.send(request) : refused(405);
       const found = pathname.startsWith(`${api}/`)
         ? /^([^/]+)\/(stream|stop)$/.exec(pathname.slice(api.length + 1))
@@ -78,15 +72,33 @@ export function createChatHandler(app: App, options: ChatOptions): (request: Req
       const [, chatId = "", verb] = found;
       const method = verb === "stream" ? "GET" : "POST";
       if (request.method !== method) return refused(405);
-      const id = decoded(chatId);
-      return verb === "stream" ? await chat.watch(request, id) : await chat.stop(request, id);
+      const place = { chatId: decoded(chatId), run: searchParams.get("run"), from: searchParams.get("from") };
+      return verb === "stream" ? await chat.watch(request, place) : await chat.stop(request, place);
     } catch (error) {
-      if (error instanceof Refusal) return refused(error.status);
+      if (error instanceof Refusal) return refused(error.status, error.reason);
       onError(error);
       return refused(500);
     }
   };
 }
+
+interface Place {
+  readonly chatId: string;
+  readonly run: string | null;
+  readonly from: string | null;
+}
+
+/** Seen when the same messages come with another `metadata`, or with other fields around them. */
+const mismatch = {
+  code: "input-mismatch",
+  message:
+    "This message was sent before, with other metadata or other fields in the request. Send a new message, edit this one, or ask for another answer.",
+};
+
+const changed = {
+  code: "stream-changed",
+  message: "The answer is no longer what this client has seen. Load it from its beginning.",
+};
 
 class Chat {
   readonly #app: App;
@@ -101,50 +113,73 @@ class Chat {
 
   async send(request: Request): Promise<Response> {
     const input = inputOf(await readBody(request, this.#options.bodyBytes ?? 4 * 1024 * 1024));
-    const { chatId, messages, trigger } = input;
+    const { chatId } = input;
     const no = await this.#refused(request, { type: "send", chatId });
     if (no !== null) return no;
-    const last = messages.at(-1) as { readonly id?: unknown } | undefined;
-    // The same message sent again after a lost connection gets the same run. A request for another answer
-    // gets a new one.
-    const again = trigger === "submit-message" ? "" : this.#app.world.id();
-    const id = fingerprint([last?.id ?? null, messages.length, trigger, again]);
-    const runId = await this.#turns.add({ chatId, id });
-    let created = false;
-    try {
-      ({ created } = await this.#app.start(this.#options.workflow, input, { id: runId }));
-    } catch (error) {
-      // The message was sent before, with other fields around it.
-      if (!DurableError.is(error, "input-mismatch")) throw error;
-    }
-    return this.#stream(request, runId, created ? [] : await this.#app.get(runId).entries());
+    const { runId, created } = await this.#start(input, askOf(input, request.headers.get("idempotency-key")));
+    const entries = created ? [] : await this.#app.get(runId).entries();
+    return this.#stream(request, runId, new Recorded(entries, input));
   }
 
-  async watch(request: Request, chatId: string): Promise<Response> {
+  async watch(request: Request, place: Place): Promise<Response> {
+    const { chatId } = place;
     const no = await this.#refused(request, { type: "watch", chatId });
     if (no !== null) return no;
-    const runId = await this.#turns.last(chatId);
+    const runId = await this.#runAt(place);
     const entries = runId === null ? [] : await unlessMissing(this.#app.get(runId).entries(), []);
-    if (runId === null || !this.#isUnderWay(entries)) return new Response(null, { status: 204 });
-    return this.#stream(request, runId, entries);
+    // A client that names the run has a part of the answer, and gets the rest at any time.
+    const isThere = place.run === null ? this.#isUnderWay(entries) : entries.length > 0;
+    if (runId === null || !isThere) return new Response(null, { status: 204 });
+    const recorded = new Recorded(entries);
+    if (place.from !== null)
+      return this.#stream(request, runId, recorded, { seen: seenIn(recorded, place.from) });
+    const prior = recorded.prior((this.#options.onReset ?? "reset-step") === "reset-step");
+    return this.#stream(request, runId, recorded, { prior, metadata: recorded.continued?.metadata });
   }
 
-  async stop(request: Request, chatId: string): Promise<Response> {
-    const no = await this.#refused(request, { type: "stop", chatId });
+  async stop(request: Request, place: Place): Promise<Response> {
+    const no = await this.#refused(request, { type: "stop", chatId: place.chatId });
     if (no !== null) return no;
-    const runId = await this.#turns.last(chatId);
+    const runId = await this.#runAt(place);
     if (runId !== null) await unlessMissing(this.#app.cancel(runId, "stopped by its user"), null);
     return new Response(null, { status: 204 });
   }
 
-  #stream(request: Request, runId: string, entries: readonly Entry[]): Response {
+  #runAt({ chatId, run }: Place): Promise<string | null> {
+    return run === null ? this.#turns.last(chatId) : this.#turns.find(chatId, run);
+  }
+
+  async #start(input: ChatInput, ask: Ask): Promise<{ readonly runId: string; readonly created: boolean }> {
+    const { runId, guessed } = await this.#turns.add(ask, (run) => this.#progressOf(run));
+    const start = async (id: string) => {
+      const { created } = await this.#app.start(this.#options.workflow, input, { id });
+      return { runId: id, created };
+    };
+    try {
+      return await start(runId);
+    } catch (error) {
+      if (!DurableError.is(error, "input-mismatch")) throw error;
+      if (!guessed) throw new Refusal(409, mismatch);
+      // Not a repetition, then.
+      return start((await this.#turns.add(ask, null)).runId);
+    }
+  }
+
+  async #progressOf(runId: string): Promise<Progress> {
+    return new Recorded(await unlessMissing(this.#app.get(runId).entries(), [])).progress;
+  }
+
+  #stream(
+    request: Request,
+    runId: string,
+    recorded: Recorded,
+    viewer: Pick<ViewerOptions, "seen" | "prior" | "metadata"> = {},
+  ): Response {
     const { onReset = "reset-step", keepAliveMs = 5_000 } = this.#options;
     // A new viewer does not need the parts of earlier attempts.
-    let attempt = 1;
-    for (const entry of entries)
-      if (entry.kind === "stream.chunks" && entry.key === chatStreamName)
-        attempt = Math.max(attempt, entry.attempt);
-    return streamOf(this.#app, { runId, attempt, onReset, keepAliveMs, client: request.signal });
+    const { attempt, messageId } = recorded;
+    const client = request.signal;
+    return streamOf(this.#app, { runId, attempt, messageId, onReset, keepAliveMs, client, ...viewer });
   }
 
   /** True while the answer is being written, or ended only recently. */
@@ -171,13 +206,6 @@ class Chat {
   }
 }
 
-function inputOf(body: unknown): ChatInput {
-  const { id, messages, trigger = "submit-message", ...rest } = (body ?? {}) as Record<string, unknown>;
-  const fits = typeof id === "string" && id.length > 0 && id.length <= 1_024 && typeof trigger === "string";
-  if (!fits || !Array.isArray(messages)) throw new Refusal(400);
-  return { chatId: id, messages: messages as unknown[], trigger, body: rest };
-}
-
 /** What a value is, without the value: it may be a session or a user. */
 function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
@@ -192,8 +220,17 @@ function decoded(part: string): string {
   }
 }
 
-function refused(status: number): Response {
-  return new Response(JSON.stringify({ error: { status } }), {
+/** What a client has seen that comes back for the rest. */
+function seenIn(recorded: Recorded, from: string): readonly Part[] {
+  const found = /^(\d{1,9})\.(\d{1,9})$/.exec(from === "0" ? "1.0" : from);
+  if (found === null) throw new Refusal(400);
+  const seen = recorded.first(Number(found[1]), Number(found[2]));
+  if (seen === null) throw new Refusal(409, changed);
+  return seen;
+}
+
+function refused(status: number, reason: Refusal["reason"] = null): Response {
+  return new Response(JSON.stringify({ error: { status, ...reason } }), {
     status,
     headers: { "content-type": "application/json" },
   });

@@ -1,3 +1,4 @@
-export { createChatHandler, type ChatAction, type ChatInput, type ChatOptions } from "./handler.ts";
-export { chatStream, chatStreamName } from "./chat-stream.ts";
+export { createChatHandler, type ChatAction, type ChatOptions } from "./handler.ts";
+export type { ChatInput } from "./asked.ts";
+export { chatMessageId, chatStream, chatStreamName } from "./chat-stream.ts";
 export type { OnReset } from "./viewer.ts";

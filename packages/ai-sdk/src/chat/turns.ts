@@ -1,12 +1,24 @@
-/** The runs of a chat: one for each turn, listed in a journal of the chat. Proven in test/chat.test.ts. */
+/**
+ * The runs of a chat, listed in a journal of the chat in the order in which they were asked for.
+ *
+ * T1. A run is listed before it starts, so that a request that is sent twice has one run.
+ * T2. A request joins the last round of its turn if it may be a repetition, and begins a round otherwise:
+ *     - a message, unless its answer failed or was stopped;
+ *     - an edit, also if another turn came after it;
+ *     - another answer only while the answer is under way and nothing came after it. If the request has a key, the key
+ *       decides instead.
+ *
+ * Proven in test/chat.test.ts and test/chat-identity.test.ts.
+ */
 
 import { DurableError, fingerprint, Journal, type JournalOptions } from "@durable/core";
+import type { Ask } from "./asked.ts";
+import type { Progress } from "./message.ts";
 
-/** A message that was sent. */
-export interface Sent {
-  readonly chatId: string;
-  /** Identifies the message within its chat. */
-  readonly id: string;
+export interface Turn {
+  readonly runId: string;
+  /** False when the request is a repetition for sure, or a new round. */
+  readonly guessed: boolean;
 }
 
 export class Turns {
@@ -16,25 +28,44 @@ export class Turns {
     this.#options = options;
   }
 
-  /** The run of this message, recorded before it starts, so that a message that is sent twice has one run. */
-  async add({ chatId, id }: Sent): Promise<string> {
-    const journal = await this.#open(chatId);
-    const runId = `chat-${fingerprint(chatId)}-${fingerprint(id)}`;
+  /** The run of this request. `progressOf` is asked about earlier runs; without it, a new round begins. */
+  async add(ask: Ask, progressOf: ((runId: string) => Promise<Progress>) | null): Promise<Turn> {
+    const journal = await this.#open(ask.chatId);
     const known = runsIn(journal);
-    if (known.includes(runId)) return runId;
+    const turn = `chat-${fingerprint(ask.chatId)}-${ask.id}`;
+    const rounds = known.filter((run) => run === turn || run.startsWith(`${turn}-`));
+    const last = rounds.at(-1);
+    const keyed = ask.kind === "again" && ask.key !== null ? `${turn}-${fingerprint(ask.key)}` : null;
+    if (keyed !== null && rounds.includes(keyed)) return { runId: keyed, guessed: false };
+    if (keyed === null && last !== undefined && progressOf !== null) {
+      const isLatest = known.at(-1) === last;
+      if (joins(ask, await progressOf(last), isLatest)) return { runId: last, guessed: ask.kind !== "send" };
+    }
+    const runId = keyed ?? (last === undefined ? turn : `${turn}-${rounds.length + 1}`);
     // Another request may take the number first; then the journal returns that one.
-    for (let turn = known.length + 1; ; turn++)
-      if ((await journal.record(`turn ${turn}`, () => runId)) === runId) return runId;
+    for (let number = known.length + 1; ; number++)
+      if ((await journal.record(`turn ${number}`, () => runId)) === runId) return { runId, guessed: false };
   }
 
-  /** The run of the last message, or `null`. */
+  /** The run of the last turn, or `null`. */
   async last(chatId: string): Promise<string | null> {
     return runsIn(await this.#open(chatId)).at(-1) ?? null;
+  }
+
+  /** This run, if it belongs to the chat. */
+  async find(chatId: string, runId: string): Promise<string | null> {
+    return runsIn(await this.#open(chatId)).includes(runId) ? runId : null;
   }
 
   #open(chatId: string): Promise<Journal> {
     return Journal.open(`chat-${fingerprint(chatId)}`, this.#options);
   }
+}
+
+function joins({ kind }: Ask, progress: Progress, isLatest: boolean): boolean {
+  if (progress === "ended") return false;
+  if (kind === "send") return true;
+  return isLatest && (kind === "edit" || progress === "open");
 }
 
 function runsIn(journal: Journal): string[] {

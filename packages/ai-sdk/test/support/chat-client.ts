@@ -1,7 +1,8 @@
 /** The SDK's own chat client, without a browser: what `useChat` is made of. */
 
 import * as ai7 from "ai";
-import type { ChatState, ChatStatus, UIMessage } from "ai";
+import type { ChatState, ChatStatus, ChatTransport, UIMessage } from "ai";
+import * as ai5 from "ai-5";
 import * as ai6 from "ai-6";
 
 class State implements ChatState<UIMessage> {
@@ -27,6 +28,8 @@ class State implements ChatState<UIMessage> {
 export interface ClientOptions {
   readonly id?: string;
   readonly messages?: UIMessage[];
+  /** The SDK's own by default. */
+  readonly transport?: ChatTransport<UIMessage>;
 }
 
 /** The versions differ in types alone, as far as tests go. */
@@ -34,23 +37,25 @@ function clientOf({ AbstractChat, DefaultChatTransport }: typeof ai7) {
   return class extends AbstractChat<UIMessage> {
     readonly connections: AbortController[];
 
-    constructor(api: string, { id = "c1", messages = [] }: ClientOptions = {}) {
+    constructor(api: string, { id = "c1", messages = [], transport }: ClientOptions = {}) {
       const connections: AbortController[] = [];
       const state = new State();
       state.messages = messages;
       super({
         id,
         state,
-        transport: new DefaultChatTransport({
-          api,
-          // Every connection can be cut, as a network does it.
-          fetch: (input, init) => {
-            const cut = new AbortController();
-            connections.push(cut);
-            const signal = init?.signal ? AbortSignal.any([init.signal, cut.signal]) : cut.signal;
-            return fetch(input, { ...init, signal });
-          },
-        }),
+        transport:
+          transport ??
+          new DefaultChatTransport({
+            api,
+            // Every connection can be cut, as a network does it.
+            fetch: (input, init) => {
+              const cut = new AbortController();
+              connections.push(cut);
+              const signal = init?.signal ? AbortSignal.any([init.signal, cut.signal]) : cut.signal;
+              return fetch(input, { ...init, signal });
+            },
+          }),
         onError: () => {},
       });
       this.connections = connections;
@@ -76,4 +81,5 @@ function clientOf({ AbstractChat, DefaultChatTransport }: typeof ai7) {
 
 export const ChatClient = clientOf(ai7);
 export type ChatClient = InstanceType<typeof ChatClient>;
+export const ChatClient5 = clientOf(ai5 as unknown as typeof ai7);
 export const ChatClient6 = clientOf(ai6 as unknown as typeof ai7);

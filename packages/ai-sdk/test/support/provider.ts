@@ -45,6 +45,8 @@ export class Provider {
   paceMs = 0;
   /** Hears of every event that is sent. */
   onEvent: () => void = () => {};
+  /** How many more events may be sent; the next one waits for its turn. */
+  allowed = Infinity;
   readonly #script: (heard: Heard) => Said;
   readonly #server = createServer((request, response) => void this.#answer(request, response));
 
@@ -91,6 +93,8 @@ export class Provider {
         return void response.destroy();
       if (trouble !== undefined && "errorAfter" in trouble && index === trouble.errorAfter)
         response.write(`data: ${JSON.stringify({ type: "error", error: { message: "overloaded" } })}\n\n`);
+      while (this.allowed <= 0 && !response.destroyed) await delay(2);
+      this.allowed -= 1;
       response.write(`data: ${JSON.stringify(event)}\n\n`);
       this.onEvent();
       if (this.paceMs > 0) await delay(this.paceMs);

@@ -1,0 +1,89 @@
+/** The server: journal, workflow, worker, the routes of the chat, and the page. */
+
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { createChatHandler } from "@durable/ai-sdk/chat";
+import { createApp, createWorker } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { createHandler } from "@durable/http";
+import { serve } from "@durable/http/node";
+import { chooseModel, paceOf, type Environment, type Terminal } from "example-llm";
+import { createAnswer } from "./answer.ts";
+import { folderOutbox } from "./outbox.ts";
+import { buildPage, pageHandler } from "./page-files.ts";
+import { scriptOf } from "./script.ts";
+
+export interface RunningServer {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+export interface Config {
+  readonly port: number;
+  /** Where the journal and the e-mails are kept. */
+  readonly folder: string;
+  /** The same, for people. */
+  readonly shownFolder: string;
+}
+
+/** The offline model writes slowly enough for a person to kill the server in between. */
+const slowness = 3;
+
+export async function openServer(config: Config, env: Environment, out: Terminal): Promise<RunningServer> {
+  const script = scriptOf({ usesOtherWords: env["DEMO_WORDS"] === "other" });
+  const { model, line } = await chooseModel(env, { script, pace: slowness * paceOf(env["DEMO_PACE"]) });
+  if (typeof model === "string") throw new TypeError("a model given by name cannot be wrapped");
+  mkdirSync(config.folder, { recursive: true, mode: 0o700 });
+  const storage = new SqliteStorage(join(config.folder, "journal.db"));
+  const outbox = folderOutbox(join(config.folder, "outbox"), env["DEMO_EFFECTS"]);
+  const app = createApp({ storage, workflows: [createAnswer({ model, outbox })] });
+
+  const chat = createChatHandler(app, {
+    workflow: "answer",
+    journal: { storage },
+    authorize: isAddressedHere,
+    // The last answer of a chat is always sent again, so a page that is opened later gets it from the journal.
+    graceMs: Number.POSITIVE_INFINITY,
+  });
+  // The page reads the conversation of a run here, and answers open questions by their token.
+  const runs = createHandler(app, {
+    basePath: "/api",
+    authorize: (request, { type }) => type === "read" && isAddressedHere(request),
+  });
+  if (await buildPage()) out.line("The page is built.");
+  const page = pageHandler();
+  const server = await serve(
+    (request) => {
+      const { pathname } = new URL(request.url);
+      if (pathname === "/api/chat" || pathname.startsWith("/api/chat/")) return chat(request);
+      return pathname.startsWith("/api/") ? runs(request) : page(request);
+    },
+    { port: config.port },
+  );
+  // Continues runs whose process died, also when no page is open.
+  const worker = createWorker(app, { interval: 200 });
+  const facts = [
+    ["page", server.url],
+    ["model", line],
+    ["folder", config.shownFolder],
+    ["try", `kill -9 ${process.pid} in the middle of an answer, and start the server again`],
+  ];
+  for (const [name = "", text = ""] of facts) out.line(`${out.paint("bold", name.padEnd(8))}${text}`);
+  return {
+    url: server.url,
+    close: async () => {
+      await server.close();
+      await worker.stop();
+    },
+  };
+}
+
+/**
+ * The server listens on this machine only. A page on the web could still reach it under a name of its own
+ * that resolves to this machine, so the name must be a local one. A real server checks who the user is, and
+ * whether the chat is theirs.
+ */
+function isAddressedHere(request: Request): boolean {
+  const host = `http://${request.headers.get("host") ?? ""}`;
+  return URL.canParse(host) && ["localhost", "127.0.0.1"].includes(new URL(host).hostname);
+}

@@ -1,0 +1,193 @@
+/**
+ * The page in a real browser: what a user does with it; and a server that is killed in between and started
+ * again. The page then continues by itself, and ends with one right answer. A call of the model that was
+ * interrupted is made again, and gets other words: no word of the first answer may be left. Three instants
+ * here, all of them in `npm run test:full`. The page is built by the first server that starts.
+ */
+
+import type { Browser, BrowserContext } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { hasChromium, missing, openBrowser, openUser, picture } from "./support/chromium.ts";
+import { instants } from "./support/instants.ts";
+import { Site } from "./support/site.ts";
+import { answerTo, questions, Visitor } from "./support/visitor.ts";
+
+if (!hasChromium) process.stderr.write(missing);
+
+const site = new Site(0.3);
+let browser: Browser;
+let user: BrowserContext;
+let number = 0;
+let chat = "";
+
+describe.skipIf(!hasChromium)("the page", () => {
+  beforeAll(async () => {
+    [browser] = await Promise.all([openBrowser(), site.start()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site.end();
+  });
+  beforeEach(async () => {
+    user = await openUser(browser);
+    chat = `chat-${++number}`;
+  });
+  afterEach(() => user.close());
+
+  test("shows an answer while it is written", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await picture(one.page, "welcome");
+    await one.watch();
+    await one.ask(questions.tides);
+    await one.words(5);
+    await picture(one.page, "writing");
+    await one.done();
+    // Not all at once.
+    expect(await one.lengths()).toBeGreaterThan(3);
+    expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
+
+    // Opened again, the page gets all of it from the journal.
+    await one.page.reload();
+    await one.done();
+    expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
+  });
+
+  test("asks before an e-mail is sent, and sends it once", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.mail);
+    await one.button("Allow").waitFor();
+    await one.page.locator(".status.waits").waitFor();
+    expect(site.mails()).toEqual([]);
+    await picture(one.page, "question");
+    await one.button("Allow").click();
+    await one.done();
+    await picture(one.page, "sent");
+    expect(await one.conversation()).toEqual([questions.mail, expect.stringContaining("Sent\nDone.")]);
+    expect(site.mails()).toEqual([expect.stringContaining("To: harbour@example.org\nSubject: High water")]);
+    expect(site.calls()).toBe(1);
+  });
+
+  test("sends nothing that was denied", async () => {
+    const before = site.mails().length;
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.mail);
+    await one.button("Deny").click();
+    await one.done();
+    expect(await one.conversation()).toEqual([
+      questions.mail,
+      expect.stringContaining("Not sent\nI did not"),
+    ]);
+    expect(site.mails()).toHaveLength(before);
+  });
+
+  test("answers an edited message anew", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.done();
+    await one.button("Edit").click();
+    await one.page.getByLabel("Edit your message").fill(questions.server);
+    await picture(one.page, "edit");
+    await one.page.keyboard.press("Enter");
+    await one.page.getByText("Every word that you see was written to a journal").waitFor();
+    await one.done();
+    expect(await one.conversation()).toEqual([questions.server, answerTo(questions.server)]);
+  });
+
+  test("answers again in other words", async () => {
+    let release = (): void => {};
+    const released = new Promise<void>((resolve) => (release = resolve));
+    await user.route("**/stream", async (route) => {
+      await released;
+      await route.continue();
+    });
+    const one = await Visitor.open(user, site.url, chat);
+    // A message that is sent before the page knows what the server has would get its answer twice.
+    await one.page.getByLabel("Your message").fill(questions.tides);
+    await one.page.keyboard.press("Enter");
+    expect(await one.button("Send").isDisabled()).toBe(true);
+    release();
+    await one.ask(questions.tides);
+    await one.button("Answer again").click();
+    await one.page.getByText("Think of the Earth").waitFor();
+    await one.done();
+    expect(await one.conversation()).toEqual([
+      questions.tides,
+      answerTo(questions.tides, { usesOtherWords: true }),
+    ]);
+  });
+
+  test("stops, and can be asked again", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.stopAt(3);
+    await one.page.getByText("Stopped.").waitFor();
+    const [, stopped = ""] = await one.conversation();
+    expect(answerTo(questions.tides)).toContain(stopped.trim());
+    expect(stopped.length).toBeLessThan(answerTo(questions.tides).length);
+    await picture(one.page, "stopped");
+    await one.ask(questions.server);
+    await one.page.getByText("this answer is slow enough").waitFor();
+    await one.done();
+    expect(await one.conversation()).toEqual([
+      questions.tides,
+      stopped,
+      questions.server,
+      answerTo(questions.server),
+    ]);
+  });
+
+  test("shows the running answer, and the question, in a second tab", async () => {
+    const one = await Visitor.open(user, site.url, chat);
+    const idle = await Visitor.open(user, site.url, chat);
+    await one.ask(questions.tides);
+    await one.words(3);
+    const late = await Visitor.open(user, site.url, chat);
+    for (const tab of [idle, late]) await tab.words(4);
+    for (const tab of [one, idle, late]) {
+      await tab.button("Answer again").waitFor();
+      await tab.done();
+      expect(await tab.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
+    }
+    // Asked in one tab, answered in another.
+    const before = site.mails().length;
+    await idle.ask(questions.mail);
+    await late.button("Allow").waitFor();
+    expect(await late.isInView("Allow")).toBe(true);
+    await late.button("Allow").click();
+    for (const tab of [one, idle, late]) {
+      await tab.page.getByText("it was sent exactly once").waitFor();
+      await tab.done();
+      expect(await tab.conversation()).toHaveLength(4);
+    }
+    expect(site.mails()).toHaveLength(before + 1);
+  });
+
+  const chosen = instants.filter(({ sampled }) => inject("full") || sampled === true);
+  test.for(chosen)("continues when the server is killed $name", async ({ question, play }) => {
+    const before = site.mails().length;
+    const one = await Visitor.open(user, site.url, chat);
+    await one.ask(question);
+    await play(one, site);
+    await one.done();
+    const isMail = question === questions.mail;
+    // The model is ahead of the page. If it had ended its answer, that answer is kept.
+    const right = isMail
+      ? [mailed]
+      : [false, true].map((other) => answerTo(question, { usesOtherWords: other }));
+    const [asked, answer, ...rest] = await one.conversation();
+    expect([asked, ...rest]).toEqual([question]);
+    expect(right).toContain(answer);
+    expect(await one.isSame(), "the page was not loaded again").toBe(true);
+    expect(site.mails()).toHaveLength(before + (isMail ? 1 : 0));
+    // A page that is opened now finds the same.
+    const late = await Visitor.open(user, site.url, chat);
+    await late.done();
+    expect(await late.conversation()).toEqual([question, answer]);
+  });
+});
+
+const mailed = [
+  "Here is the e-mail. It leaves only if you allow it.",
+  "Sent",
+  "Done. The e-mail to harbour@example.org is sent, and it was sent exactly once.",
+].join("\n");
