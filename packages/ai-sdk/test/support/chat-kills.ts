@@ -54,6 +54,16 @@ export interface Instant {
   readonly shows?: RegExp;
 }
 
+/** In the first turn, at its end, in its tools or in the round after it, and to the end of the last. */
+export const instants: readonly Instant[] = [
+  { event: 1 },
+  { event: 5, shows: /Round/ },
+  { event: 7 },
+  { event: 12, shows: /Round 1/ },
+  { event: 18, shows: /w\d+-\d/ },
+  { event: 24 },
+];
+
 export interface Killed {
   readonly killed: boolean;
   /** How many characters of the answer the page showed at the kill. */
