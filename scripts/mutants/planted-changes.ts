@@ -29,7 +29,7 @@ export const plantedInChanges: readonly PlantedBug[] = [
     name: "kept-outcome-claimed-again",
     breaks: "changes.3",
     file: "engine/replay.ts",
-    find: '    if ("kept" in entry && entry.kept !== undefined) this.call(entry.kept);\n',
+    find: "      this.call(entry.kept);\n",
     replace: "",
     why: "The next life of the run takes a record that was kept for one that nothing asks for.",
     seenBy,

@@ -3,8 +3,18 @@
  * under `exactOptionalPropertyTypes`. Checked by `npm run types`; undefined-options.test.ts checks that none is missing.
  */
 
-import type { Approval, ApprovalOptions, ModelOptions, ToolOptions, UsageOptions } from "@durable/ai-sdk";
+import type {
+  Approval,
+  ApprovalOptions,
+  DownloadOptions,
+  MCPToolsOptions,
+  ModelOptions,
+  ToolOptions,
+  ToolsOptions,
+  UsageOptions,
+} from "@durable/ai-sdk";
 import type { ChatOptions } from "@durable/ai-sdk/chat";
+import type { ChatRequestOptions, ChatSendOptions, ChatTransportOptions } from "@durable/ai-sdk/chat-client";
 import type { BudgetOptions, ConsumerOptions, R2Options } from "@durable/cloudflare";
 import type {
   AdvanceOptions,
@@ -151,6 +161,8 @@ interface Listed {
     OptionsOf<typeof startOnce, 1>,
   ];
   readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
+  readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
+  readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [
