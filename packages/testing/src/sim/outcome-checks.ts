@@ -78,10 +78,13 @@ function advanceAsOperator(cluster: Cluster, runId: string): void {
 }
 
 /**
- * For a child that no app has, only a warning says that it was blocked after crashes: its parent is advanced.
+ * For a child that its parent drives, only a warning says that it is blocked. After crashes, its parent is advanced.
  */
 export function noteWarning(cluster: Cluster, message: string): void {
   const { history, network } = cluster;
+  // A parent that looks at its child again and again keeps others from finding out that the child is blocked.
+  const [, child = ""] = /^child .* is blocked: Run (\S+) does not fit this code/.exec(message) ?? [];
+  if (child !== "") return noteBlocked(cluster, child, new DurableError("diverged", message));
   const [, parent = ""] = /of run (\S+) is blocked: .* without progress/.exec(message) ?? [];
   const run = history.run(parent);
   if (!network.healed || run === undefined) return;
