@@ -1,5 +1,5 @@
 import { bucketConformance, remoteConformance, type OpenBucket } from "@durable/testing/conformance";
-import { afterAll, beforeAll, inject } from "vitest";
+import { afterAll, beforeAll } from "vitest";
 import { startR2 } from "./support/workerd-bucket.ts";
 
 let server: Awaited<ReturnType<typeof startR2>>;
@@ -16,4 +16,3 @@ const open: OpenBucket = () =>
 const brief = process.env["DURABLE_SOAK"] === undefined;
 bucketConformance("R2", open, { brief });
 remoteConformance("R2", open, { brief });
-if (inject("full")) remoteConformance("R2", open, { brief, faults: "all" });

@@ -6,7 +6,7 @@
 import type { Context, StandardSchema } from "@durable/core";
 import type { FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
-import { childrenOf, swapsNames, type Tree } from "./tree.ts";
+import { childrenOf, isForeign, isMailed, swapsNames, type Tree } from "./tree.ts";
 import { carriedOn } from "./chapter-inputs.ts";
 import { bodyOf } from "./interpret.ts";
 import type { Environment } from "./environment.ts";
@@ -81,8 +81,8 @@ function treeProgram({ name, tree, changed, compatible = false }: FlowPlan, calm
     body: (code, environment) => bodyOf(code === "changed" ? changed : tree, environment),
     answer: (wait, count) => ({ value: answerTo(wait, count, calm) }),
     rubbish: "rubbish",
-    compatible,
-    swaps: swapsNames(tree) || swapsNames(changed),
+    compatible: compatible && !swapsNames(tree, (node) => isForeign(node) || isMailed(node)),
+    swaps: [tree, changed].some((one) => swapsNames(one, isForeign)),
     mayFail: !calm,
     judge: (output) =>
       expected === null || expected === JSON.stringify(output) ? null : `instead of ${expected}`,

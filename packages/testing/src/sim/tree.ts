@@ -160,21 +160,31 @@ function changedLeaf(random: Random, tree: Tree, extra: Tree): Tree {
 }
 
 /**
- * True when strands of one scope use the same name, and one of them awaits something other than `ctx`: which of
- * them comes first may differ in every pass.
+ * True when strands of one scope use the same name, and one of them has such a node, whose time differs: which of them
+ * comes first may differ, too.
  */
-export function swapsNames(tree: Tree): boolean {
+export function swapsNames(tree: Tree, differs: (node: Tree) => boolean): boolean {
   const strands = tree.kind === "parallel" && tree.plain ? tree.nodes : [];
   const swaps = strands.some((strand, at) => {
     const taken = new Set(strands.filter((_, other) => other !== at).flatMap(namesIn));
-    return awaitsForeign(strand) && namesIn(strand).some((name) => taken.has(name));
+    return hasNode(strand, differs) && namesIn(strand).some((name) => taken.has(name));
   });
   if (swaps) return true;
-  return tree.kind !== "child" && childrenOf(tree).some(swapsNames);
+  return tree.kind !== "child" && childrenOf(tree).some((node) => swapsNames(node, differs));
 }
 
-function awaitsForeign(tree: Tree): boolean {
-  return tree.kind === "foreign" || (tree.kind !== "child" && childrenOf(tree).some(awaitsForeign));
+/** Awaits something other than `ctx`. */
+export function isForeign({ kind }: Tree): boolean {
+  return kind === "foreign";
+}
+
+/** Its wait is mailed by a step that has the name of the wait: under a new name, it is a new step. */
+export function isMailed(tree: Tree): boolean {
+  return tree.kind === "suspend" && tree.mailed;
+}
+
+function hasNode(tree: Tree, is: (node: Tree) => boolean): boolean {
+  return is(tree) || (tree.kind !== "child" && childrenOf(tree).some((node) => hasNode(node, is)));
 }
 
 /** The names of its calls in the scope around it. */
