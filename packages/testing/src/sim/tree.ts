@@ -169,7 +169,8 @@ export function swapsNames(tree: Tree, differs: (node: Tree) => boolean): boolea
     const taken = new Set(strands.filter((_, other) => other !== at).flatMap(namesIn));
     return hasNode(strand, differs) && namesIn(strand).some((name) => taken.has(name));
   });
-  if (swaps) return true;
+  // What loses a plain race goes on beside all that comes after it.
+  if (swaps || (tree.kind === "race" && tree.plain && hasNode(tree, differs))) return true;
   return tree.kind !== "child" && childrenOf(tree).some((node) => swapsNames(node, differs));
 }
 
