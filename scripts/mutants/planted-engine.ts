@@ -232,6 +232,13 @@ const hold: readonly PlantedBug[] = [
     find: "if (gone || (kept === undefined ? 0 : lengthOf(kept)) !== position)",
     replace:
       "if (gone || ((kept === undefined ? 0 : lengthOf(kept)) !== position && (kept?.lease?.owner === undefined || kept.lease.owner !== lease?.owner)))",
+    also: [
+      {
+        file: "adapters/memory.ts",
+        find: "{ position, blobs = [], head }: AppendRequest",
+        replace: "{ position, blobs = [], head, lease }: AppendRequest",
+      },
+    ],
     why: "A driver with the lease may append at any position.",
   },
   {

@@ -33,6 +33,10 @@ const forks: readonly PlantedBug[] = [
     find: "at: positions.reduce(higher), keep: true",
     replace: "at: positions.reduce(lower), keep: true",
     why: "A fork after a group drops calls that did not depend on all of the group.",
+    seenBy: {
+      test: "packages/core/test/runs/fork-group.test.ts",
+      because: "a simulated fork seldom begins after a group with calls beside it",
+    },
   },
   {
     name: "group-not-inside-itself",

@@ -102,6 +102,20 @@ describe("a parked run that stays warm", () => {
     expect(seen).toEqual({ passes: 3, bodies: 4, ends: 1 });
   });
 
+  test("that another process drove on, and that is only advanced, is replayed from the start, too", async () => {
+    const storage = new MemoryStorage();
+    const { flow, seen } = waiting(3);
+    const here = createApp({ workflows: [flow], storage, secret });
+    const there = createApp({ workflows: [flow], storage, secret });
+    await here.start("waiting", undefined, { id: "r", drive: false });
+    const parked = await here.advance("r");
+    expect((await there.deliver(token(parked), "a")).status).toBe("accepted");
+    const middle = await there.advance("r");
+    expect((await there.deliver(token(middle), "b")).status).toBe("accepted");
+    expect(await here.advance("r")).toMatchObject({ status: "completed", output: ["a", 4, "b"] });
+    expect(seen).toEqual({ passes: 3, bodies: 4, ends: 1 });
+  });
+
   test("an answer that was only delivered is seen by the life that waits", async () => {
     const storage = new MemoryStorage();
     const { flow, seen } = waiting(3);
