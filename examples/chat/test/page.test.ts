@@ -34,7 +34,10 @@ describe.skipIf(!hasChromium)("the page", () => {
   });
   afterEach(() => user.close());
 
-  test("shows an answer while it is written", async () => {
+  // The long tests are about kills alone.
+  const isLong = inject("full");
+
+  test.skipIf(isLong)("shows an answer while it is written", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await picture(one.page, "welcome");
     await one.watch();
@@ -52,7 +55,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(await one.conversation()).toEqual([questions.tides, answerTo(questions.tides)]);
   });
 
-  test("asks before an e-mail is sent, and sends it once", async () => {
+  test.skipIf(isLong)("asks before an e-mail is sent, and sends it once", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.mail);
     await one.button("Allow").waitFor();
@@ -67,7 +70,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(site.calls()).toBe(1);
   });
 
-  test("sends nothing that was denied", async () => {
+  test.skipIf(isLong)("sends nothing that was denied", async () => {
     const before = site.mails().length;
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.mail);
@@ -80,7 +83,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(site.mails()).toHaveLength(before);
   });
 
-  test("answers an edited message anew", async () => {
+  test.skipIf(isLong)("answers an edited message anew", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.tides);
     await one.done();
@@ -93,7 +96,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     expect(await one.conversation()).toEqual([questions.server, answerTo(questions.server)]);
   });
 
-  test("answers again in other words", async () => {
+  test.skipIf(isLong)("answers again in other words", async () => {
     let release = (): void => {};
     const released = new Promise<void>((resolve) => (release = resolve));
     await user.route("**/stream", async (route) => {
@@ -116,7 +119,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     ]);
   });
 
-  test("stops, and can be asked again", async () => {
+  test.skipIf(isLong)("stops, and can be asked again", async () => {
     const one = await Visitor.open(user, site.url, chat);
     await one.ask(questions.tides);
     await one.stopAt(3);
@@ -136,7 +139,7 @@ describe.skipIf(!hasChromium)("the page", () => {
     ]);
   });
 
-  test("shows the running answer, and the question, in a second tab", async () => {
+  test.skipIf(isLong)("shows the running answer, and the question, in a second tab", async () => {
     const one = await Visitor.open(user, site.url, chat);
     const idle = await Visitor.open(user, site.url, chat);
     await one.ask(questions.tides);

@@ -8,7 +8,7 @@ import { complaintOf } from "./support/sim-sweep.ts";
 
 test("H10 a single fault at every request of generated workflows", { timeout: 600_000 }, async () => {
   let cases = 0;
-  const [plans, least] = inject("full") ? [5, 500] : [3, 200];
+  const [plans, least] = inject("full") ? [4, 300] : [3, 200];
   // Some plans have few requests; then there are more plans.
   for (let seed = 1; seed <= plans || (cases <= least && seed <= 3 * plans); seed++) {
     const plan = planOf(seed * 1_000);
