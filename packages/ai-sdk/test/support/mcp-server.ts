@@ -1,7 +1,7 @@
 /** An MCP server on loopback: JSON-RPC over HTTP, with tools that a test can change while it runs. */
 
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { Loopback, textOf } from "./loopback.ts";
 
 export interface ServedTool {
   readonly description: string;
@@ -37,7 +37,7 @@ export class McpServer {
   tools: Readonly<Record<string, ServedTool>>;
   /** How many tools one page of the list has. */
   pageSize = 100;
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  readonly #server = new Loopback((request, response) => void this.#answer(request, response));
 
   private constructor(tools: Readonly<Record<string, ServedTool>>) {
     this.tools = tools;
@@ -45,22 +45,20 @@ export class McpServer {
 
   static async open(tools: Readonly<Record<string, ServedTool>>): Promise<McpServer> {
     const server = new McpServer(tools);
-    await new Promise<void>((resolve) => server.#server.listen(0, "127.0.0.1", resolve));
+    await server.#server.listen();
     return server;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`;
+    return `${this.#server.origin}/mcp`;
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = "";
-    for await (const chunk of request) text += String(chunk);
+    const text = await textOf(request);
     // A server that sends nothing by itself has no stream to offer.
     if (request.method !== "POST") return void response.writeHead(405).end();
     const message = JSON.parse(text) as Message;

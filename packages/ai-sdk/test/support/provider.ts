@@ -3,9 +3,9 @@
  * has numbers of its own, so that an answer that was asked for twice shows.
  */
 
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
+import { Loopback, textOf } from "./loopback.ts";
 
 export interface Said {
   readonly text: string;
@@ -48,7 +48,7 @@ export class Provider {
   /** How many more events may be sent; the next one waits for its turn. */
   allowed = Infinity;
   readonly #script: (heard: Heard) => Said;
-  readonly #server = createServer((request, response) => void this.#answer(request, response));
+  readonly #server = new Loopback((request, response) => void this.#answer(request, response));
 
   private constructor(script: (heard: Heard) => Said) {
     this.#script = script;
@@ -56,22 +56,20 @@ export class Provider {
 
   static async open(script: (heard: Heard) => Said, port = 0): Promise<Provider> {
     const provider = new Provider(script);
-    await new Promise<void>((resolve) => provider.#server.listen(port, "127.0.0.1", resolve));
+    await provider.#server.listen(port);
     return provider;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1`;
+    return `${this.#server.origin}/v1`;
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return this.#server.close();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    let text = "";
-    for await (const chunk of request) text += String(chunk);
+    const text = await textOf(request);
     const path = request.url ?? "";
     this.requests.push({ path, body: text });
     const number = this.requests.length;
