@@ -6,7 +6,7 @@ import { anySignal, type Call } from "./call.ts";
 import { abortAgain } from "./abort.ts";
 import { abortOf, restoredError } from "./errors.ts";
 import { meter } from "./meter.ts";
-import { questionField } from "./on-change.ts";
+import { questionField, recordedQuestion } from "./on-change.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";
 
@@ -24,7 +24,7 @@ export async function recordCall(
       const result = completed(call, info, given);
       meter(info, call.model, result);
       live = given;
-      return result;
+      return { ...result, ...recordedQuestion(call, recorder.keepsFailures) };
     });
   try {
     const result = withoutQuestion(await recorder.step(name, work, { retry: options.retry, signal, call }));
@@ -36,16 +36,12 @@ export async function recordCall(
 }
 
 /** Gives the result of a language model an id and a time if its provider sends none. */
-function completed(call: Call, { idempotencyKey }: StepInfo, result: object): object {
-  const { model } = call;
-  const kept = { ...keptResult(result), ...(call.hashed ? { [questionField]: call.question() } : {}) };
+function completed({ model }: Call, { idempotencyKey }: StepInfo, result: object): object {
+  const kept = keptResult(result);
   if (!("content" in kept)) return kept;
   return {
     ...kept,
-    response: {
-      ...responseDefaults(model, idempotencyKey),
-      ...(kept as { readonly response?: object }).response,
-    },
+    response: { ...responseDefaults(model, idempotencyKey), ...(kept["response"] as object) },
   };
 }
 

@@ -17,6 +17,11 @@ import { difference, isSameTalk, type Question } from "./question.ts";
 /** The field of a recorded answer that holds what was asked. */
 export const questionField = "durableQuestion";
 
+/** What is recorded of a question beside its answer: nothing where no change is noticed, as in a journal. */
+export function recordedQuestion({ hashed, question }: Call, inWorkflow: boolean): object {
+  return hashed && inWorkflow ? { [questionField]: question() } : {};
+}
+
 /** A name that is made from content: the kind of the call and a fingerprint. */
 const byContentName = /^(\w+) [a-z2-7]{16}$/;
 
@@ -41,13 +46,13 @@ function changed(ctx: Context, call: Call, old: Unclaimed | undefined, qualify: 
   const before = old === undefined ? null : questionIn(old.value());
   const named = before === null ? null : difference(before, call.question(), call.params);
   const first = named === null ? "" : ` The first difference is ${named}.`;
-  const several =
+  const ways =
     qualify === null
       ? `pass onChange: "keep" to durableModel to take the recorded answer, or onChange: "ask" to ask and pay again`
       : `${qualify === 0 ? "no" : "more than one"} pair of a call and a recorded answer qualifies for onChange: "keep", so pass onChange: "ask" to ask and pay again`;
   return new DurableError(
     "diverged",
-    `Run ${ctx.runId} does not fit this code: the model call "${name}" has no record, and the recorded call "${old?.key}" was not asked for.${first} Restore the code; or ${several}; or fork the run from "${old?.key}". Then advance it again.`,
+    `Run ${ctx.runId} does not fit this code: the model call "${name}" has no record, and the recorded call "${old?.key}" was not asked for.${first} Restore the code; or ${ways}; or fork the run from "${old?.key}". Then advance it again.`,
     { details: { key: old?.key ?? "", asked: name, difference: named } },
   );
 }

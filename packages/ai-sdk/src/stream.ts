@@ -18,7 +18,7 @@ import { Packer, type Part, type PartChunk } from "./chunks.ts";
 import { abortOf, callFailure, final, keptError, restoredError, shownError } from "./errors.ts";
 import { meter } from "./meter.ts";
 import { breakType, headType, StreamOutput, type StreamResult } from "./stream-output.ts";
-import { questionField } from "./on-change.ts";
+import { recordedQuestion } from "./on-change.ts";
 import { plain } from "./plain-data.ts";
 import type { Recorder } from "./recorder.ts";
 import { keptResult, responseDefaults, withBodies } from "./result.ts";
@@ -114,8 +114,7 @@ class Recording {
       );
       const kept = keptResult(beside);
       this.#output.begin(withBodies(kept, beside));
-      const asked = this.#call.hashed ? { [questionField]: this.#call.question() } : {};
-      const head = { type: headType, ...kept, ...asked };
+      const head = { type: headType, ...kept, ...recordedQuestion(this.#call, this.#keepsFailures) };
       yield [0, head];
       return { stream, head };
     } catch (error) {

@@ -1,6 +1,6 @@
 /** Prompts, tools and settings that change while a run is parked. */
 
-import type { Context } from "@durable/core";
+import { Journal, MemoryStorage, type Context } from "@durable/core";
 import type { ToolSet } from "ai";
 import { afterEach, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
@@ -252,4 +252,15 @@ test("what is recorded of a question does not grow with the conversation", async
   const [question = ""] = /"durableQuestion":\{.*?\}\}?/.exec(text) ?? [];
   expect(question.length).toBeGreaterThan(50);
   expect(question.length).toBeLessThan(400);
+});
+
+test("over a journal a changed prompt is a new call, and nothing of the question is recorded", async () => {
+  const server = await Provider.open(({ number }) => ({ text: `said ${number}` }));
+  open.push(server);
+  const journal = await Journal.open("j", { storage: new MemoryStorage() });
+  const model = durableModel(journal, latest.models.chat(server.url));
+  for (const prompt of ["one", "two", "one"]) await latest.ai.generateText({ model, prompt });
+  await latest.ai.streamText({ model, prompt: "three" }).text;
+  expect(server.requests).toHaveLength(4);
+  expect(JSON.stringify(journal.entries())).not.toContain("durableQuestion");
 });
