@@ -37,6 +37,33 @@ function hurtAt(on: Lab, { kind, runId, fault }: { kind: string; runId: string; 
 
 const day = 86_400_000;
 
+describe("two reports of one end", () => {
+  test("a child that ends and is cancelled while its parent is being written has one end", async () => {
+    const on = lab();
+    const slow: Storage = {
+      ...hooked(on.storage, () => undefined),
+      append: async (request) => {
+        if (request.head.runId === "r" && kindsIn(request).includes("step.completed"))
+          await pause(on.world, 5_000);
+        return on.storage.append(request);
+      },
+    };
+    const kid = durable("kid", (ctx) => ctx.step("file", () => pause(on.world, 500)));
+    const flow = durable("parent", async (ctx) => {
+      await ctx.suspend("go");
+      await ctx.parallel([(c) => c.child(kid), (c) => c.step("slow", () => pause(on.world, 100))]);
+    });
+    const token = tokenOf(await runOf(on, flow));
+    const app = createApp({ ...on, storage: slow, workflows: [flow, kid] });
+    const driven = app.resume(token, null);
+    await on.world.advance(1_000);
+    const { runId } = await childOf(on);
+    await on.world.run(Promise.all([driven, app.cancel(runId)]));
+    const ends = (await kindsOf(app.get("r"))).filter((line) => /^child\.(completed|failed)/.test(line));
+    expect(ends).toHaveLength(1);
+  });
+});
+
 describe("an end whose report is lost", () => {
   const moments = [
     ["the parent", "child.completed"],
