@@ -6,8 +6,8 @@ import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { root } from "./lib/workspace.ts";
 
-/** For the kernel (docs/decisions/0019 and 0024); what is built on it has no limit of its own yet. */
-const limit = 44 * 1024;
+/** For the kernel (docs/decisions/0019, 0024 and 0035); what is built on it has no limit of its own yet. */
+const limit = 44.5 * 1024;
 /** Exports that stand on the kernel and are left out of it. */
 const onTop = [
   "createWorker",

@@ -20,7 +20,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, encodeInput, newNonce, notFound, openJournal } from "./lookup.ts";
+import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
@@ -162,6 +162,12 @@ async function driven(
       return () => outcomeWithChildren(host, journal, true);
     }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    if (journal.lost) {
+      // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
+      host.parked.take(journal);
+      await lease.release();
+      return await driven(host, definition, await openRun(host, runId), options);
+    }
     if (isPoison(leased, options)) {
       const outcome = await poisoned(leased, runId, options);
       return async () => outcome;

@@ -67,6 +67,37 @@ describe("a parked run that stays warm", () => {
     expect(costs[1]?.reads).toBe(costs[0]?.reads);
   });
 
+  test("entries of another driver that come between its look and its lease: a new execution goes on", async () => {
+    const on = { storage: new MemoryStorage(), secret };
+    const { flow, seen } = waiting(1);
+    // The other driver records the answer, and is stopped before the step that follows.
+    const stop = new AbortController();
+    const stopping = noting(on.storage);
+    stopping.append = (request) => {
+      if (request.batch.includes("suspend.resolved")) stop.abort();
+      return on.storage.append(request);
+    };
+    const there = createApp({ ...on, storage: stopping, workflows: [flow], warm: 0 });
+    let meanwhile: (() => Promise<unknown>) | null = null;
+    const storage = noting(on.storage);
+    storage.lease = async (...given) => {
+      const first = meanwhile;
+      meanwhile = null;
+      await first?.();
+      return on.storage.lease(...given);
+    };
+    const here = createApp({ ...on, storage, workflows: [flow] });
+    const run = await here.start("waiting", undefined, { id: "r" });
+    await run.result().catch(() => null);
+    await there.deliver(token(await run.outcome()), "a");
+    meanwhile = () => there.advance("r", { signal: stop.signal });
+    const outcome = await here.advance("r");
+    expect(seen).toEqual({ passes: 3, bodies: 2, ends: 0 });
+    await here.deliver(token(outcome), "b");
+    expect(await here.advance("r")).toMatchObject({ status: "completed", output: ["a", 2, "b"] });
+    expect(seen).toEqual({ passes: 3, bodies: 2, ends: 1 });
+  });
+
   test("as many as asked for, the one parked longest ago goes first", async () => {
     const { flow, seen } = waiting(1);
     const bound = flow.with({ storage: new MemoryStorage(), secret, warm: 2 });
