@@ -3,7 +3,7 @@
  * by esbuild. Code that entries share is in chunks. Each file that Node opens costs about a millisecond of an import.
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join } from "node:path";
 import { build as bundle } from "esbuild";
 import { buildOrder, builtFiles, listPackages, type Package, run } from "./lib/workspace.ts";
 

@@ -5,9 +5,10 @@ export class Turns {
   /** Does the work when all before it is done; at once, if there is none. */
   take<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last === null ? work() : this.#last.then(work);
-    const last = result.then(nothing, nothing).then(() => {
+    const done = (): void => {
       if (this.#last === last) this.#last = null;
-    });
+    };
+    const last = result.then(done, done);
     this.#last = last;
     return result;
   }
@@ -21,5 +22,3 @@ export class Turns {
     await this.#last;
   }
 }
-
-function nothing(): void {}
