@@ -4,8 +4,8 @@
  */
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { build as bundle } from "esbuild";
-import { buildOrder, builtFiles, listPackages, type Package, run } from "./lib/workspace.ts";
+import { bundleEntries } from "./lib/bundle.ts";
+import { buildOrder, listPackages, type Package, run } from "./lib/workspace.ts";
 
 const packages = buildOrder(listPackages());
 let failed: Package | undefined;
@@ -19,31 +19,8 @@ async function build(entry: Package): Promise<boolean> {
   rmSync(dist, { recursive: true, force: true });
   if (!run("tsc", ["-p", join(entry.dir, "tsconfig.build.json")])) return false;
   pointDeclarationsAtJs(dist);
-  await bundleEntries(entry);
+  await bundleEntries(entry, dist);
   return true;
-}
-
-/** Names stay readable: these files are what stack traces and debuggers show. */
-async function bundleEntries({ dir, manifest }: Package): Promise<void> {
-  const sources = builtFiles(manifest).map((file) =>
-    file.replace(/^\.\/dist\//, "src/").replace(/\.js$/, ".ts"),
-  );
-  await bundle({
-    absWorkingDir: dir,
-    entryPoints: sources.map((source) => join(dir, source)),
-    outbase: join(dir, "src"),
-    outdir: join(dir, "dist"),
-    chunkNames: "chunks/[hash]",
-    bundle: true,
-    splitting: true,
-    format: "esm",
-    platform: "neutral",
-    target: "es2023",
-    packages: "external",
-    external: Object.keys(manifest.imports ?? {}),
-    sourcemap: "linked",
-    logLevel: "error",
-  });
 }
 
 /** tsc rewrites ".ts" specifiers in JavaScript only; older compilers refuse them in declarations. */

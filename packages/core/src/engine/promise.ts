@@ -16,9 +16,9 @@ export function deferred<T>(): Deferred<T> {
   return {
     promise,
     resolve,
-    reject: (error) => {
+    reject: (thrown) => {
       promise.catch(nothing);
-      reject(error);
+      reject(thrown);
     },
   };
 }
@@ -48,11 +48,11 @@ export function callDeferred<T>(): Deferred<T> & { readonly promise: CallPromise
   return {
     promise,
     resolve: settle,
-    reject: (error) => {
+    reject: (thrown) => {
       const { observed } = promise;
       promise.catch(nothing);
       promise.observed = observed;
-      fail(error);
+      fail(thrown);
     },
   };
 }

@@ -100,13 +100,13 @@ export class Attempts {
     const over = this.#engine.inFlight.begin();
     // The run does not wait for the loser of a race, however long its work takes to notice.
     const keep = this.#call.scope.whenClosed((how) => how === "abandoned" && over());
-    const done = (): void => {
+    const ended = (): void => {
       keep();
       over();
     };
-    work.then(done, (error: unknown) => {
+    work.then(ended, (error: unknown) => {
       this.#engine.block(unexpected(this.#call.where, error));
-      done();
+      ended();
     });
   }
 
