@@ -23,7 +23,7 @@ import {
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
-import { appendText, appendValues, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
+import { appendStatement, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Database } from "./database.ts";
 import { Drivers } from "./drivers.ts";
 import { DueWaits } from "./due.ts";
@@ -123,8 +123,9 @@ export class PostgresStorage implements Storage {
   }
 
   async #send(requests: readonly AppendRequest[]): Promise<(DurableError | null)[]> {
-    const values = appendValues(requests, thisProcess, this.#now());
-    return refusalsOf(requests, await this.#database.rows<Refusal>(appendText(this.#schema), values));
+    const context = { schema: this.#schema, process: thisProcess, now: this.#now() };
+    const { text, values } = appendStatement(requests, context);
+    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {

@@ -7,7 +7,17 @@ import { PostgresStorage, type PostgresOptions } from "../../src/index.ts";
 let schemas = 0;
 /** Schemas that are empty again, by server: emptying one is quicker than making one. */
 const empty = new Map<string, string[]>();
+/** One pool for all tests of a file: a new connection costs more than most tests. */
+const pools = new Map<string, pg.Pool>();
 const tables = ["runs", "batches", "chapters", "readers", "blobs", "named"];
+
+/** The pool of a server, which stays open until the process ends. */
+export function sharedPool(url: string): pg.Pool {
+  const pool = pools.get(url) ?? new pg.Pool({ connectionString: url, max: 12, allowExitOnIdle: true });
+  if (!pools.has(url)) pool.on("error", () => {});
+  pools.set(url, pool);
+  return pool;
+}
 
 /** A schema name that no other test has. */
 export function freshSchema(): string {
@@ -28,26 +38,23 @@ export interface Opened {
 export function openSchema(url: string = inject("postgres")): Opened {
   const schema = empty.get(url)?.pop() ?? freshSchema();
   const handles: PostgresStorage[] = [];
-  const owner = new pg.Pool({ connectionString: url, max: 1, allowExitOnIdle: true });
-  owner.on("error", () => {});
+  const owner = sharedPool(url);
   const sql: Opened["sql"] = async (text, values = []) =>
     (await owner.query(text.replaceAll("S.", `${schema}.`), values)).rows;
   return {
     schema,
     open: (options = {}) => {
-      const storage = new PostgresStorage({ url, schema, connections: 5, ...options });
+      const storage = new PostgresStorage({ pool: owner, schema, ...options });
       handles.push(storage);
       return storage;
     },
     sql,
     close: async () => {
       await Promise.all(handles.map((handle) => handle.close()));
-      try {
-        await owner.query(tables.map((table) => `DELETE FROM ${schema}.${table}`).join("; "));
-        empty.set(url, [...(empty.get(url) ?? []), schema]);
-      } finally {
-        await owner.end();
-      }
+      await owner.query(
+        `SET LOCAL synchronous_commit = off; ${tables.map((table) => `DELETE FROM ${schema}.${table}`).join("; ")}`,
+      );
+      empty.set(url, [...(empty.get(url) ?? []), schema]);
     },
   };
 }
