@@ -6,6 +6,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** True under `npm run test:full`: sweeps run at their whole size, and not as a sample. */
     full: boolean;
+    /** The address of a Postgres that all test files share; a file that asks for it gets one. */
+    postgres: string;
   }
 }
 
@@ -38,18 +40,15 @@ const tests = globSync(places, { cwd: root }).map((path) => {
     onlyFull: path.endsWith(".full.test.ts"),
     hasSize: text.includes('inject("full")'),
     alone: needsProcess.some((sign) => sign.test(text)),
+    postgres: text.includes('inject("postgres")'),
   };
 });
 
 export default defineConfig(({ mode }) => {
   const full = mode === "full";
   const chosen = tests.filter(({ onlyFull, hasSize }) => (full ? onlyFull || hasSize : !onlyFull));
-  const project = (name: string, isolate: boolean) => ({
-    test: {
-      name,
-      isolate,
-      include: chosen.filter(({ alone }) => alone === isolate).map(({ path }) => path),
-    },
+  const project = (name: string, isolate: boolean, takes: (test: (typeof tests)[number]) => boolean) => ({
+    test: { name, isolate, include: chosen.filter(takes).map(({ path }) => path) },
   });
   return {
     resolve: { conditions },
@@ -58,7 +57,16 @@ export default defineConfig(({ mode }) => {
       provide: { full },
       // Processes that tests start find the sources compiled.
       env: { NODE_COMPILE_CACHE: `${root}node_modules/.cache/node-compile` },
-      projects: [project("alone", true), project("shared", false)],
+      projects: [
+        project("alone", true, ({ alone, postgres }) => alone && !postgres),
+        project("shared", false, ({ alone, postgres }) => !alone && !postgres),
+        {
+          test: {
+            ...project("postgres", true, ({ postgres }) => postgres).test,
+            globalSetup: "packages/postgres/test/support/global.ts",
+          },
+        },
+      ],
       reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
       pool: "forks",
       // Crash tests start processes of their own: more workers only make time-outs likelier.

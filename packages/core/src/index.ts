@@ -60,6 +60,7 @@ export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
 export type {
   AppendRequest,
   BlockedNote,
+  ClaimRequest,
   Lease,
   ListPage,
   ListQuery,
