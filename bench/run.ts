@@ -33,12 +33,8 @@ function install(): void {
   if (timeOf(installed) >= timeOf(join(bench, "package-lock.json"))) return;
   console.log("bench: installing the peers");
   const flags = ["--prefer-offline", "--no-audit", "--no-fund", "--ignore-scripts"];
-  if (!run("npm", ["ci", ...flags], bench)) {
+  if (!run("npm", ["ci", ...flags], bench))
     console.log("bench: the peers could not be installed, so they are skipped");
-    return;
-  }
-  // The one peer that needs a native module, which is compiled where no binary can be downloaded.
-  if (!run("npm", ["rebuild", "better-sqlite3"], bench)) console.log("bench: better-sqlite3 was not built");
 }
 
 function buildPackages(): void {

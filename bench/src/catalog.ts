@@ -172,12 +172,13 @@ const peers: readonly Subject[] = [
   },
   {
     name: "langgraph",
-    title: "LangGraph.js, SQLite",
+    title: "LangGraph.js, Postgres",
     role: "peer",
     module: "langgraph",
     package: "@langchain/langgraph",
-    durability: "SQLite; checkpoints are written behind the steps: a crash loses recent ones",
+    durability: "Postgres; checkpoints are written behind the steps: a crash loses recent ones",
     syncsEachStep: false,
+    needs: "postgres",
     not: { I: "its functional form has no fork by step" },
   },
   {
@@ -186,7 +187,7 @@ const peers: readonly Subject[] = [
     role: "peer",
     module: "mastra",
     package: "@mastra/core",
-    durability: "libsql; iterations of a loop are not journaled",
+    durability: "libsql, WAL, synchronous=NORMAL: a crash of the machine loses recent steps; a snapshot of the whole run per step",
     syncsEachStep: false,
     not: { I: noFork },
   },
@@ -198,7 +199,7 @@ const peers: readonly Subject[] = [
     package: "effect",
     durability: "SQLite, in groups: a crash of the machine loses recent steps",
     syncsEachStep: false,
-    not: { I: noFork },
+    skip: "its SQLite client on npm does not fit its current version: effect 4.1.0 against @effect/sql-sqlite-node 4.0.0-beta.102",
   },
   {
     name: "resonate",

@@ -52,6 +52,8 @@ export interface Engine {
 
 /** What the module of a subject exports. */
 export interface SubjectModule {
+  /** True when a process cannot have a second handle on the same data. */
+  readonly single?: boolean;
   open(place: Place, marks: Marks): Promise<Engine>;
 }
 

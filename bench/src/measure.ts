@@ -155,7 +155,8 @@ const actions: Record<Task["action"], (scene: Scene) => Promise<Result>> = {
     await engine.run({ id: "parent", steps });
     const token = engine.wait === undefined ? "" : await engine.wait({ id: "waiting", steps });
     // A second handle on the same data has nothing of these runs in memory.
-    const other = engine.wait === undefined || !place.lasting ? engine : await subject.open(place, stamps);
+    const isSingle = engine.wait === undefined || !place.lasting || subject.single === true;
+    const other = isSingle ? engine : await subject.open(place, stamps);
     let resumeMs = Number.NaN;
     if (other.answer !== undefined && other !== engine) {
       const body = stamps.nextBody();

@@ -17,12 +17,11 @@ interface Dbos {
   shutdown(): Promise<void>;
 }
 
-let opened = false;
+/** Its configuration and its workflows belong to the process. */
+export const single = true;
 
 export const open: SubjectModule["open"] = async ({ postgres }, marks) => {
   const { DBOS } = await load<{ DBOS: Dbos }>("@dbos-inc/dbos-sdk");
-  if (opened) throw new Error("It can be open once per process.");
-  opened = true;
   DBOS.setConfig({
     name: "bench",
     systemDatabaseUrl: postgres,
