@@ -48,7 +48,13 @@ if (entry === "main") install();
 rmSync(built, { recursive: true, force: true });
 await build({
   absWorkingDir: bench,
-  entryPoints: ["src/main.ts", "src/curve.ts", "src/child.ts", "src/curve-child.ts", ...globSync("src/subjects/*.ts", { cwd: bench })],
+  entryPoints: [
+    "src/main.ts",
+    "src/curve.ts",
+    "src/child.ts",
+    "src/curve-child.ts",
+    ...globSync("src/subjects/*.ts", { cwd: bench }),
+  ],
   outbase: join(bench, "src"),
   outdir: built,
   bundle: true,

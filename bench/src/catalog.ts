@@ -34,7 +34,14 @@ const inMemory = "nothing outlives the process";
 const sqlite = "SQLite, WAL, synchronous=FULL: one sync per commit";
 const postgres = "Postgres, fsync=on, synchronous_commit=on";
 const onlyCommits = "a floor of commits has no such operation";
-const floorNot = { B: onlyCommits, B1000: onlyCommits, G: onlyCommits, G100k: onlyCommits, H: onlyCommits, I: onlyCommits };
+const floorNot = {
+  B: onlyCommits,
+  B1000: onlyCommits,
+  G: onlyCommits,
+  G100k: onlyCommits,
+  H: onlyCommits,
+  I: onlyCommits,
+};
 const long = "measured for ours only";
 
 const ours: readonly Subject[] = [
@@ -187,7 +194,8 @@ const peers: readonly Subject[] = [
     role: "peer",
     module: "mastra",
     package: "@mastra/core",
-    durability: "libsql, WAL, synchronous=NORMAL: a crash of the machine loses recent steps; a snapshot of the whole run per step",
+    durability:
+      "libsql, WAL, synchronous=NORMAL: a crash of the machine loses recent steps; a snapshot of the whole run per step",
     syncsEachStep: false,
     not: { I: noFork },
   },

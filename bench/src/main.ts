@@ -59,7 +59,9 @@ async function measureRound(workload: Workload, round: number, compared: readonl
       console.log(`${workload.id} round ${round + 1}/${options.rounds}  ${subject.name.padEnd(22)} ${said}`);
     } catch (error) {
       cell.skipped = error instanceof Error ? error.message : String(error);
-      console.log(`${workload.id} round ${round + 1}/${options.rounds}  ${subject.name.padEnd(22)} ${cell.skipped}`);
+      console.log(
+        `${workload.id} round ${round + 1}/${options.rounds}  ${subject.name.padEnd(22)} ${cell.skipped}`,
+      );
     }
   }
 }

@@ -127,7 +127,11 @@ const actions: Record<Task["action"], (scene: Scene) => Promise<Result>> = {
     const ms = now() - from;
     const after = memory();
     return {
-      figures: { ms, heapPerRun: (after.heap - before.heap) / runs, rssPerRun: (after.rss - before.rss) / runs },
+      figures: {
+        ms,
+        heapPerRun: (after.heap - before.heap) / runs,
+        rssPerRun: (after.rss - before.rss) / runs,
+      },
     };
   },
 

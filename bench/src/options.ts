@@ -40,7 +40,13 @@ export function readOptions(args: readonly string[]): Options {
   const chosen = workloads.filter(({ id }) => wanted?.includes(id) ?? id !== "G100k");
   const compared = subjects.filter(({ name }) => named?.some((part) => name.includes(part)) ?? true);
   const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
-  if (values.help || unknown !== undefined || compared.length === 0 || !Number.isInteger(rounds) || rounds < 1) {
+  if (
+    values.help ||
+    unknown !== undefined ||
+    compared.length === 0 ||
+    !Number.isInteger(rounds) ||
+    rounds < 1
+  ) {
     console.log(unknown === undefined ? usage : `Unknown workload "${unknown}".\n${usage}`);
     process.exit(values.help ? 0 : 1);
   }

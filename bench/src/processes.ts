@@ -26,8 +26,10 @@ export function startChild(script: string, task: Task): Promise<Result & { reado
     child.once("close", (code, signal) => {
       clearTimeout(timer);
       const line = out.split("\n").findLast((text) => text.startsWith(mark));
-      if (line !== undefined) return resolve({ ...(JSON.parse(line.slice(mark.length)) as Result), startedAt });
-      const why = signal === "SIGKILL" ? `no result after ${timeoutMs / 1_000} s` : `exit code ${String(code)}`;
+      if (line !== undefined)
+        return resolve({ ...(JSON.parse(line.slice(mark.length)) as Result), startedAt });
+      const why =
+        signal === "SIGKILL" ? `no result after ${timeoutMs / 1_000} s` : `exit code ${String(code)}`;
       reject(new Error(`${why}: ${errorLine(err) || errorLine(out)}`));
     });
   });
@@ -37,5 +39,8 @@ export function startChild(script: string, task: Task): Promise<Result & { reado
 function errorLine(text: string): string {
   const lines = text.split("\n").filter((line) => line.trim() !== "" && !/^\s+at /.test(line));
   const line = lines.find((each) => /error|cannot|failed/i.test(each)) ?? lines.at(-1) ?? "";
-  return line.trim().replaceAll(/(?:file:\/\/)?\/(?:[\w.@+-]+\/)+/g, "").slice(0, 200);
+  return line
+    .trim()
+    .replaceAll(/(?:file:\/\/)?\/(?:[\w.@+-]+\/)+/g, "")
+    .slice(0, 200);
 }

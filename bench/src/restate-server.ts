@@ -12,7 +12,9 @@ export interface RestateServer {
 const startMs = 30_000;
 
 export async function startRestate(folder: string, freePort: () => Promise<number>): Promise<RestateServer> {
-  const require = createRequire(createRequire(import.meta.url).resolve("@restatedev/restate-server/package.json"));
+  const require = createRequire(
+    createRequire(import.meta.url).resolve("@restatedev/restate-server/package.json"),
+  );
   const name = `@restatedev/restate-server-${process.platform}-${process.arch}`;
   const [ingress, admin, fabric] = [await freePort(), await freePort(), await freePort()];
   const child = spawn(require.resolve(`${name}/bin/restate-server`), ["--no-logo", "--base-dir", folder], {

@@ -96,7 +96,8 @@ export const workloads: readonly Workload[] = [
     unit: "ms",
     better: "less",
     lasting: false,
-    run: async ({ child, size }) => msOf(await child({ action: "steps", steps: size(500, 500), parallel: true })),
+    run: async ({ child, size }) =>
+      msOf(await child({ action: "steps", steps: size(500, 500), parallel: true })),
   },
   {
     id: "F",

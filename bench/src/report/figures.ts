@@ -30,7 +30,9 @@ export class FiguresOf {
     const bare = this.#cells.get(`${workload} bare`)?.rounds ?? [];
     const over = figure === "value" && workloads.find(({ id }) => id === workload)?.overBare === true;
     const isBare = subject === "bare";
-    const values = rounds.map((round, i) => (round[figure] ?? Number.NaN) - (over && !isBare ? (bare[i]?.value ?? 0) : 0));
+    const values = rounds.map(
+      (round, i) => (round[figure] ?? Number.NaN) - (over && !isBare ? (bare[i]?.value ?? 0) : 0),
+    );
     return values.length === 0 ? Number.NaN : median(values.filter((value) => !Number.isNaN(value)));
   }
 

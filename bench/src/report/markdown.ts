@@ -50,7 +50,10 @@ const headOf = ({ id, unit, better }: Workload): string => `${id} ${unit} ${bett
 /** Subjects by row, workloads by column. */
 export function figureTable(figures: FiguresOf): string {
   const rows = figures.subjects
-    .map((subject) => [subject.title, ...figures.workloads.map((workload) => cellText(figures, workload, subject))])
+    .map((subject) => [
+      subject.title,
+      ...figures.workloads.map((workload) => cellText(figures, workload, subject)),
+    ])
     .filter((cells) => cells.slice(1).some((cell) => cell !== "-"));
   const legend = figures.workloads.map(({ id, title }) => `- **${id}** ${title}`).join("\n");
   return `${table(["", ...figures.workloads.map(headOf)], rows)}\n\n${legend}`;
@@ -83,13 +86,21 @@ export function ratioTable(figures: FiguresOf): string {
       ratio("ours-postgres", peer?.value ?? Number.NaN),
     ];
   });
-  return table(["", "SQLite / floor", "Postgres / floor", "Best synced peer", "SQLite / peer", "Postgres / peer"], rows);
+  return table(
+    ["", "SQLite / floor", "Postgres / floor", "Best synced peer", "SQLite / peer", "Postgres / peer"],
+    rows,
+  );
 }
 
 function goalSection(figures: FiguresOf): string[] {
   const goals = goalsOf(figures);
   if (goals.length === 0) return [];
-  const rows = goals.map(({ workload, goal, measured, met }) => [workload, goal, measured, met ? "yes" : "**no**"]);
+  const rows = goals.map(({ workload, goal, measured, met }) => [
+    workload,
+    goal,
+    measured,
+    met ? "yes" : "**no**",
+  ]);
   return ["## Goals\n\nOn SQLite where nothing else is said.", table(["", "Goal", "Measured", "Met"], rows)];
 }
 

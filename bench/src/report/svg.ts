@@ -29,7 +29,9 @@ export function toSvg(report: Report): string {
     const bars = barsOf(figures, workload);
     if (bars.length === 0) continue;
     const arrow = workload.better === "more" ? "longer is better" : "shorter is better";
-    parts.push(text(10, (y += 22), `${workload.id}: ${workload.title} (${workload.unit}, ${arrow})`, ' class="title"'));
+    parts.push(
+      text(10, (y += 22), `${workload.id}: ${workload.title} (${workload.unit}, ${arrow})`, ' class="title"'),
+    );
     y += 8;
     for (const bar of bars) {
       parts.push(drawn(bar, bars, y));

@@ -7,7 +7,10 @@ interface Handle {
 }
 interface Dbos {
   setConfig(config: Record<string, unknown>): void;
-  registerWorkflow(body: (work: Work) => Promise<void>, config: { name: string }): (work: Work) => Promise<void>;
+  registerWorkflow(
+    body: (work: Work) => Promise<void>,
+    config: { name: string },
+  ): (work: Work) => Promise<void>;
   startWorkflow(target: unknown, params: { workflowID: string }): (work: Work) => Promise<Handle>;
   runStep(body: () => Promise<unknown>, config: { name: string }): Promise<unknown>;
   recv(topic: string, options: { timeoutSeconds: number }): Promise<unknown>;

@@ -6,7 +6,10 @@ interface Entrypoint {
   invoke(input: unknown, config: Record<string, unknown>): Promise<unknown>;
 }
 interface LangGraph {
-  entrypoint(options: { name: string; checkpointer: unknown }, body: (work: Work) => Promise<void>): Entrypoint;
+  entrypoint(
+    options: { name: string; checkpointer: unknown },
+    body: (work: Work) => Promise<void>,
+  ): Entrypoint;
   task<T>(name: string, body: (i: number) => Promise<T>): (i: number) => Promise<T>;
   interrupt(value: unknown): unknown;
   Command: new (given: { resume: unknown }) => unknown;

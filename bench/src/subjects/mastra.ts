@@ -47,7 +47,9 @@ export const open: SubjectModule["open"] = async ({ folder }, marks) => {
     const known = flows.get(name);
     if (known !== undefined) return known;
     const bodies = Array.from({ length: steps }, (_, i) => step(`step-${i}`, async () => i));
-    let graph = createWorkflow({ id: name, inputSchema, outputSchema }).then(step("begin", async () => marks.begin()));
+    let graph = createWorkflow({ id: name, inputSchema, outputSchema }).then(
+      step("begin", async () => marks.begin()),
+    );
     if (parallel) graph = graph.parallel(bodies);
     else for (const body of bodies) graph = graph.then(body);
     graph = graph.then(step("end", async () => marks.end()));

@@ -26,7 +26,9 @@ export async function openworkflow(backend: { stop(): Promise<void> }, marks: Ma
   const flow = client.defineWorkflow({ name: "bench" }, async ({ input, step }) => {
     marks.begin();
     if (input.parallel === true) {
-      await Promise.all(Array.from({ length: input.steps }, (_, i) => step.run({ name: `step-${i}` }, async () => i)));
+      await Promise.all(
+        Array.from({ length: input.steps }, (_, i) => step.run({ name: `step-${i}` }, async () => i)),
+      );
     } else for (let i = 0; i < input.steps; i++) await step.run({ name: `step-${i}` }, async () => i);
     marks.end();
     if (input.wait === true) {
