@@ -52,7 +52,7 @@ await build({
     "src/main.ts",
     "src/curve.ts",
     "src/child.ts",
-    "src/curve-child.ts",
+
     ...globSync("src/subjects/*.ts", { cwd: bench }),
   ],
   outbase: join(bench, "src"),

@@ -11,6 +11,8 @@ export interface Task {
   readonly parallel?: boolean;
   readonly runs?: number;
   readonly inFlight?: number;
+  /** Before the ids of runs, when another process has used the same data. */
+  readonly prefix?: string;
   /** What the process that recorded the run returned. */
   readonly token?: string;
 }
@@ -89,17 +91,21 @@ const actions: Record<Task["action"], (scene: Scene) => Promise<Result>> = {
     return { figures: { ms: now() - from } };
   },
 
-  record: async ({ engine, task: { steps } }) => ({
-    figures: {},
-    token: await waitOf(engine)({ id: "recorded", steps }),
-  }),
+  record: async ({ engine, stamps, task: { steps, parallel = false } }) => {
+    const before = memory();
+    const token = await waitOf(engine)({ id: "recorded", steps, parallel });
+    return { figures: { ms: stamps.ended - stamps.begun, ...grown(before) }, token };
+  },
 
   resume: async ({ engine, stamps, opened, task: { token = "" } }) => {
+    const before = process.memoryUsage();
     const body = stamps.nextBody();
     const answered = answerOf(engine)(token);
     const at = await body;
+    const { heapUsed } = process.memoryUsage();
     await answered;
-    return { figures: { at, replayMs: at - opened } };
+    const figures = { at, replayMs: at - opened, heap: heapUsed - before.heapUsed };
+    return { figures: { ...figures, peakRss: process.resourceUsage().maxRSS * 1_024 } };
   },
 
   delay: async ({ engine, stamps, task: { runs = 1, steps } }) => {
@@ -118,12 +124,13 @@ const actions: Record<Task["action"], (scene: Scene) => Promise<Result>> = {
     return { figures: { ms: sorted[Math.floor(sorted.length / 2)] ?? 0 } };
   },
 
-  parked: async ({ engine, task: { runs = 1, steps, inFlight = 1 } }) => {
+  parked: async ({ engine, task }) => {
+    const { runs = 1, steps, parallel = false, inFlight = 1, prefix = "" } = task;
     const wait = waitOf(engine);
-    await pool(warmUp, inFlight, (i) => wait({ id: `warm-up-${i}`, steps }));
+    if (prefix === "") await pool(warmUp, inFlight, (i) => wait({ id: `warm-up-${i}`, steps: 1 }));
     const before = memory();
     const from = now();
-    await pool(runs, inFlight, (i) => wait({ id: `run-${i}`, steps }));
+    await pool(runs, inFlight, (i) => wait({ id: `${prefix}run-${i}`, steps, parallel }));
     const ms = now() - from;
     const after = memory();
     return {
@@ -196,6 +203,11 @@ async function pool(count: number, inFlight: number, work: (i: number) => Promis
     while (next < count) await work(next++);
   };
   await Promise.all(Array.from({ length: Math.min(inFlight, count) }, lane));
+}
+
+/** How much the heap has grown, and the most memory that the process has had. */
+function grown(before: { readonly heap: number }): Record<string, number> {
+  return { heap: memory().heap - before.heap, peakRss: process.resourceUsage().maxRSS * 1_024 };
 }
 
 function memory(): { heap: number; rss: number } {

@@ -5,12 +5,16 @@ import type { Result, Task } from "./measure.ts";
 
 const mark = "@@durable-bench ";
 /** For what hangs, and for what is hopelessly slow. */
-const timeoutMs = 180_000;
+const usualTimeoutMs = 180_000;
 
 const now = (): number => performance.timeOrigin + performance.now();
 
 /** Runs a task in a fresh process. */
-export function startChild(script: string, task: Task): Promise<Result & { readonly startedAt: number }> {
+export function startChild(
+  script: string,
+  task: Task,
+  timeoutMs: number = usualTimeoutMs,
+): Promise<Result & { readonly startedAt: number }> {
   return new Promise((resolve, reject) => {
     const startedAt = now();
     const flags = ["--no-warnings", "--expose-gc", "--max-old-space-size=3000"];
