@@ -239,6 +239,6 @@ export const subjects: readonly Subject[] = [...ours, ...floors, ...peers];
 export function leftOut(subject: Subject, workload: WorkloadId): string | undefined {
   if (subject.skip !== undefined) return subject.skip;
   if (workload === "G100k" && subject.role === "peer") return long;
-  if (subject.name === "bare") return workload === "C" || workload === "H" ? undefined : onlyCommits;
+  if (subject.name === "bare") return workload === "H" ? undefined : "it has no engine";
   return subject.not?.[workload];
 }

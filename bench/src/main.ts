@@ -9,8 +9,8 @@ import { leftOut, type Subject } from "./catalog.ts";
 import { readOptions } from "./options.ts";
 import { Places } from "./places.ts";
 import { startChild } from "./processes.ts";
-import { formatFigure } from "./report/format.ts";
-import { machine, versionsOf } from "./report/machine.ts";
+import { formatFigure, median } from "./report/format.ts";
+import { machine, versionsOf, weightsOf } from "./report/machine.ts";
 import type { Cell, Report } from "./report/report.ts";
 import { writeReport } from "./report/write.ts";
 import type { Bench, Workload } from "./workloads.ts";
@@ -31,17 +31,25 @@ function cellOf(workload: Workload, subject: Subject): Cell {
 async function measureOnce(workload: Workload, subject: Subject): Promise<Cell["rounds"][number]> {
   const place = await places.open(subject, workload.lasting && subject.inMemory !== true);
   const divisor = options.divide * (subject.slow ?? 1);
+  const bareStart = async (): Promise<number> => {
+    const task = { module: "bare", place: place.place, action: "first", steps: 1 } as const;
+    const starts: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const { figures, startedAt } = await startChild(script, task);
+      starts.push((figures["at"] ?? 0) - startedAt);
+    }
+    return median(starts);
+  };
   const tools: Bench = {
     child: (task) => startChild(script, { ...task, module: subject.module, place: place.place }),
+    bareStart,
     bytes: place.bytes,
     size: (many, least = 1) =>
       Math.max(Math.min(least, Math.ceil(least / options.divide)), Math.ceil(many / divisor)),
     mostSteps: subject.mostSteps ?? Infinity,
   };
   try {
-    if (subject.name !== "bare") return await workload.run(tools);
-    const { figures, startedAt } = await tools.child({ action: "first", steps: 1 });
-    return { value: (figures["at"] ?? 0) - startedAt };
+    return subject.name === "bare" ? { value: await bareStart() } : await workload.run(tools);
   } finally {
     await place.remove();
   }
@@ -88,6 +96,7 @@ const report: Report = {
   divide: options.divide,
   machine: machine(),
   versions: versionsOf(options.subjects),
+  weights: weightsOf(options.subjects),
   cells: [...cells.values()],
 };
 const files = await writeReport(report, join(bench, "results", options.name));

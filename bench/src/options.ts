@@ -50,11 +50,9 @@ export function readOptions(args: readonly string[]): Options {
     console.log(unknown === undefined ? usage : `Unknown workload "${unknown}".\n${usage}`);
     process.exit(values.help ? 0 : 1);
   }
-  const bare = subjects.filter(({ name }) => name === "bare");
   return {
     workloads: chosen,
-    // Without a bare start, nothing could be subtracted.
-    subjects: compared.some(({ name }) => name === "bare") ? compared : [...compared, ...bare],
+    subjects: compared,
     rounds,
     divide: values.quick ? 10 : 1,
     name: values.name ?? new Date().toISOString().slice(0, 10),

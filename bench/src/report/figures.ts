@@ -24,16 +24,11 @@ export class FiguresOf {
     return this.#cells.get(`${workload} ${subject}`)?.skipped;
   }
 
-  /** The median of all rounds, less a bare start of the same round where the workload asks for it. */
+  /** The median of all rounds. */
   value(workload: WorkloadId, subject: string, figure = "value"): number {
     const rounds = this.#cells.get(`${workload} ${subject}`)?.rounds ?? [];
-    const bare = this.#cells.get(`${workload} bare`)?.rounds ?? [];
-    const over = figure === "value" && workloads.find(({ id }) => id === workload)?.overBare === true;
-    const isBare = subject === "bare";
-    const values = rounds.map(
-      (round, i) => (round[figure] ?? Number.NaN) - (over && !isBare ? (bare[i]?.value ?? 0) : 0),
-    );
-    return values.length === 0 ? Number.NaN : median(values.filter((value) => !Number.isNaN(value)));
+    const values = rounds.flatMap((round) => round[figure] ?? []);
+    return values.length === 0 ? Number.NaN : median(values);
   }
 
   /** The best peer that syncs every step. */

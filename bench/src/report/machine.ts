@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import { arch, availableParallelism, cpus, loadavg, platform, totalmem } from "node:os";
 import type { Subject } from "../catalog.ts";
+import { weightOf, type Weight } from "./weight.ts";
 
 export interface Machine {
   readonly os: string;
@@ -30,8 +31,21 @@ export function machine(): Machine {
 
 /** The version of each package that is measured, as installed. */
 export function versionsOf(subjects: readonly Subject[]): Record<string, string> {
-  const names = new Set(subjects.flatMap(({ package: name }) => (name === undefined ? [] : [name])));
-  return Object.fromEntries([...names].map((name) => [name, versionOf(name)]));
+  return Object.fromEntries(packagesOf(subjects).map((name) => [name, versionOf(name)]));
+}
+
+/** What an install of each package that is measured brings. */
+export function weightsOf(subjects: readonly Subject[]): Record<string, Weight> {
+  return Object.fromEntries(
+    packagesOf(subjects).flatMap((name) => {
+      const weight = weightOf(name);
+      return weight === null ? [] : [[name, weight]];
+    }),
+  );
+}
+
+function packagesOf(subjects: readonly Subject[]): string[] {
+  return [...new Set(subjects.flatMap(({ package: name }) => (name === undefined ? [] : [name])))];
 }
 
 function versionOf(name: string): string {

@@ -21,12 +21,22 @@ export function toMarkdown(report: Report): string {
     "## Ratios\n\nAbove 1 means that `durable` is better. The peer is the best one that syncs every step.",
     ratioTable(figures),
     ...goalSection(figures),
-    "## Durability of each\n",
+    "## Durability of each",
     table(
       ["Subject", "What is on disk when a step has returned"],
       figures.subjects.map(({ title, durability }) => [title, durability]),
     ),
-    "## Left out\n",
+    "## Install",
+    table(
+      ["Package", "Version", "Packages", "MB"],
+      Object.entries(report.weights).map(([name, { packages, bytes }]) => [
+        name,
+        report.versions[name] ?? "",
+        String(packages),
+        formatFigure(bytes / 1e6),
+      ]),
+    ),
+    "## Left out",
     table(["Subject", "Workloads", "Reason"], leftOutRows(figures)),
     "",
   ].join("\n\n");

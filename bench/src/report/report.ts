@@ -2,6 +2,7 @@
 
 import type { WorkloadId } from "../workloads.ts";
 import type { Machine } from "./machine.ts";
+import type { Weight } from "./weight.ts";
 
 /** All measurements of a subject in a workload. */
 export interface Cell {
@@ -21,5 +22,7 @@ export interface Report {
   readonly divide: number;
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
+  /** What an install of each package brings. */
+  readonly weights: Readonly<Record<string, Weight>>;
   readonly cells: readonly Cell[];
 }
