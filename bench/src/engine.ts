@@ -46,7 +46,7 @@ export interface Engine {
   /** Answers a run that waits. `marks.body` is called when its next step begins. */
   answer?(token: string): Promise<void>;
   /** Forks a run of so many steps at its last step. `marks.body` is called when that step runs again. */
-  fork?(id: string, steps: number): Promise<void>;
+  readonly fork?: (id: string, steps: number) => Promise<void>;
   close(): Promise<void>;
 }
 

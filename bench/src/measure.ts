@@ -156,9 +156,9 @@ const actions: Record<Task["action"], (scene: Scene) => Promise<Result>> = {
     return { figures: { ms: now() - from, ...figures } };
   },
 
-  first: async ({ engine }) => {
+  first: async ({ engine, opened }) => {
     await engine.run({ id: `first-${process.pid}-${Date.now()}`, steps: 1 });
-    return { figures: { at: now() } };
+    return { figures: { at: now(), opened } };
   },
 
   fork: async ({ engine, subject, stamps, task: { steps, place } }) => {

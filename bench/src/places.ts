@@ -5,10 +5,10 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import pg from "pg";
 import { startPostgres, type PostgresServer } from "../../packages/postgres/test/support/server.ts";
 import type { Subject } from "./catalog.ts";
 import type { Place } from "./engine.ts";
+import { connect } from "./pg-client.ts";
 import { startRestate, type RestateServer } from "./restate-server.ts";
 
 const bucketMs = 30;
@@ -17,7 +17,7 @@ const bucketMs = 30;
 export interface OpenPlace {
   readonly place: Place;
   /** Bytes on disk: files after a checkpoint, or tables with their indexes. The write-ahead log is not counted. */
-  bytes(): Promise<number>;
+  readonly bytes: () => Promise<number>;
   remove(): Promise<void>;
 }
 
@@ -66,10 +66,9 @@ export class Places {
 }
 
 async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+  const client = await connect(url);
   try {
-    return (await client.query<Record<string, unknown>>(text)).rows;
+    return (await client.query({ text })).rows;
   } finally {
     await client.end();
   }

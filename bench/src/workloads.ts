@@ -7,13 +7,13 @@ export type WorkloadId = "A" | "B" | "B1000" | "C" | "D" | "E" | "F" | "G" | "G1
 /** What a workload may use. */
 export interface Bench {
   /** Starts a process for a task, with the time at which it was started. */
-  child(task: Omit<Task, "module" | "place">): Promise<Result & { readonly startedAt: number }>;
+  readonly child: (task: Omit<Task, "module" | "place">) => Promise<Result & { readonly startedAt: number }>;
   /** Milliseconds that a process takes which does nothing, measured now. */
-  bareStart(): Promise<number>;
+  readonly bareStart: () => Promise<number>;
   /** How many bytes the subject keeps on disk now. */
-  bytes(): Promise<number>;
+  readonly bytes: () => Promise<number>;
   /** The size of a workload, divided where a subject is slow. */
-  size(many: number, least?: number): number;
+  readonly size: (many: number, least?: number) => number;
   readonly mostSteps: number;
 }
 
@@ -150,7 +150,8 @@ export const workloads: readonly Workload[] = [
       await child({ action: "first", steps: 1 });
       const bareMs = await bareStart();
       const { figures, startedAt } = await child({ action: "first", steps: 1 });
-      return { value: (figures["at"] ?? 0) - startedAt - bareMs, bareMs };
+      const { at = 0, opened = 0 } = figures;
+      return { value: at - startedAt - bareMs, openMs: opened - startedAt - bareMs, bareMs };
     },
   },
   {
@@ -163,10 +164,11 @@ export const workloads: readonly Workload[] = [
   },
 ];
 
+const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
+
 /** Bytes of heap per further run: the slope of a straight line through the points. */
 export function slope(heaps: Readonly<Record<string, number>>): number {
   const points = Object.entries(heaps).map(([name, heap]) => [Number(name.split("@")[1]), heap] as const);
-  const mean = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0) / values.length;
   const [x, y] = [mean(points.map(([runs]) => runs)), mean(points.map(([, heap]) => heap))];
   const along = points.reduce((sum, [runs, heap]) => sum + (runs - x) * (heap - y), 0);
   const across = points.reduce((sum, [runs]) => sum + (runs - x) ** 2, 0);

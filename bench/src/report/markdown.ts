@@ -69,14 +69,18 @@ export function figureTable(figures: FiguresOf): string {
   return `${table(["", ...figures.workloads.map(headOf)], rows)}\n\n${legend}`;
 }
 
-function cellText(figures: FiguresOf, workload: Workload, { name }: Subject): string {
-  const value = figures.value(workload.id, name);
+function cellText(figures: FiguresOf, { id }: Workload, { name }: Subject): string {
+  const value = figures.value(id, name);
   if (!Number.isFinite(value)) return "-";
-  const replay = workload.id === "C" ? figures.value("C", name, "replayMs") : Number.NaN;
-  const part = Number.isFinite(replay) ? ` (replay ${formatFigure(replay)})` : "";
+  const parts = { C: ["replayMs", "replay"], H: ["openMs", "open"] } as const;
+  const [figure, what] = id === "C" || id === "H" ? parts[id] : ["", ""];
+  const part = figures.value(id, name, figure);
   const steps = figures.value("C", name, "steps");
-  const fewer = workload.id === "C" && steps < 2_000 / figures.report.divide ? `, ${steps} steps` : "";
-  return `${formatFigure(value)}${part}${fewer}`;
+  return [
+    formatFigure(value),
+    Number.isFinite(part) ? ` (${what} ${formatFigure(part)})` : "",
+    id === "C" && steps < 2_000 / figures.report.divide ? `, ${steps} steps` : "",
+  ].join("");
 }
 
 /** Ours on SQLite and Postgres against their floors and the best synced peer. */

@@ -1,19 +1,11 @@
 /** The least that a journal in Postgres can do: one INSERT per commit, on one connection. A resume reads and parses all rows. */
 
-import { load, type SubjectModule } from "../engine.ts";
+import type { SubjectModule } from "../engine.ts";
+import { connect } from "../pg-client.ts";
 import { entryText } from "./floor-entry.ts";
 
-interface Client {
-  connect(): Promise<void>;
-  query(config: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: { body: string }[] }>;
-  end(): Promise<void>;
-}
-type Pg = { default: { Client: new (config: { connectionString: string }) => Client } };
-
 export const open: SubjectModule["open"] = async ({ postgres }, marks) => {
-  const { default: pg } = await load<Pg>("pg");
-  const client = new pg.Client({ connectionString: postgres });
-  await client.connect();
+  const client = await connect(postgres);
   await client.query({
     text: `CREATE TABLE IF NOT EXISTS journal (run TEXT, position INTEGER, body TEXT NOT NULL,
       PRIMARY KEY (run, position))`,
@@ -39,7 +31,7 @@ export const open: SubjectModule["open"] = async ({ postgres }, marks) => {
     answer: async (id) => {
       await insert(id, 1_000_000);
       const text = "SELECT body FROM journal WHERE run = $1 ORDER BY position";
-      for (const { body } of (await client.query({ text, values: [id] })).rows) JSON.parse(body);
+      for (const { body } of (await client.query({ text, values: [id] })).rows) JSON.parse(String(body));
       marks.body();
     },
     close: () => client.end(),

@@ -6,12 +6,12 @@ interface Entrypoint {
   invoke(input: unknown, config: Record<string, unknown>): Promise<unknown>;
 }
 interface LangGraph {
-  entrypoint(
+  readonly entrypoint: (
     options: { name: string; checkpointer: unknown },
     body: (work: Work) => Promise<void>,
-  ): Entrypoint;
-  task<T>(name: string, body: (i: number) => Promise<T>): (i: number) => Promise<T>;
-  interrupt(value: unknown): unknown;
+  ) => Entrypoint;
+  readonly task: (name: string, body: (i: number) => Promise<unknown>) => (i: number) => Promise<unknown>;
+  readonly interrupt: (value: unknown) => unknown;
   Command: new (given: { resume: unknown }) => unknown;
 }
 interface Saver {
@@ -19,6 +19,8 @@ interface Saver {
   end(): Promise<void>;
 }
 type SaverModule = { PostgresSaver: { fromConnString(url: string): Saver } };
+
+const config = (id: string): Record<string, unknown> => ({ configurable: { thread_id: id } });
 
 export const open: SubjectModule["open"] = async ({ postgres }, marks) => {
   const { entrypoint, task, interrupt, Command } = await load<LangGraph>("@langchain/langgraph");
@@ -36,7 +38,6 @@ export const open: SubjectModule["open"] = async ({ postgres }, marks) => {
     interrupt("answer");
     await after(0);
   });
-  const config = (id: string): Record<string, unknown> => ({ configurable: { thread_id: id } });
   return {
     run: async (work) => void (await flow.invoke(work, config(work.id))),
     wait: async (work) => {

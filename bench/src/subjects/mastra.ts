@@ -8,7 +8,7 @@ import { load, type SubjectModule, type Work } from "../engine.ts";
 
 interface Execution {
   readonly resumeData?: unknown;
-  suspend(payload: unknown): Promise<unknown>;
+  readonly suspend: (payload: unknown) => Promise<unknown>;
 }
 interface Graph {
   then(step: unknown): Graph;
@@ -23,8 +23,10 @@ interface Flow {
   createRun(given: { runId: string }): Promise<Run>;
 }
 interface Workflows {
-  createStep(step: Record<string, unknown> & { execute: (given: Execution) => Promise<unknown> }): unknown;
-  createWorkflow(options: Record<string, unknown>): Graph;
+  readonly createStep: (
+    step: Record<string, unknown> & { execute: (given: Execution) => Promise<unknown> },
+  ) => unknown;
+  readonly createWorkflow: (options: Record<string, unknown>) => Graph;
 }
 type Core = { Mastra: new (options: Record<string, unknown>) => { getWorkflow(name: string): Flow } };
 type Store = { LibSQLStore: new (options: { id: string; url: string }) => unknown };

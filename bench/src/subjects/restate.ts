@@ -8,13 +8,12 @@ interface Context {
   awakeable<T>(): { readonly id: string; readonly promise: Promise<T> };
 }
 interface Sdk {
-  service(definition: {
+  readonly service: (definition: {
     name: string;
     handlers: Record<string, (ctx: Context, work: Work) => Promise<void>>;
-    options?: Record<string, unknown>;
-  }): unknown;
-  RestatePromise: { all(promises: readonly Promise<unknown>[]): Promise<unknown> };
-  createEndpointHandler(options: { services: unknown[] }): Parameters<typeof createServer>[1];
+  }) => unknown;
+  readonly RestatePromise: { all(promises: readonly Promise<unknown>[]): Promise<unknown> };
+  readonly createEndpointHandler: (options: { services: unknown[] }) => Parameters<typeof createServer>[1];
 }
 
 const name = "bench";

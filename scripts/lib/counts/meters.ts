@@ -39,7 +39,7 @@ export class MeteredWorld {
     this.world = {
       ...system,
       now: () => this.#now++,
-      id: () => `${(++this.#ids).toString(32)}`.padStart(26, "0"),
+      id: () => (++this.#ids).toString(32).padStart(26, "0"),
       random: () => 0.5,
       // None of them ends in a workload, or the counts would depend on how long it took.
       timer: () => {
@@ -71,11 +71,11 @@ export function plantedStorage(storage: Storage, plant: Plant | undefined): Stor
     if (plant === "reads") await ask();
     return ask();
   };
-  const { readChapter } = storage;
+  const readChapter = storage.readChapter?.bind(storage);
   return {
     ...bound(storage),
     read: (locator, from) => read(() => storage.read(locator, from)),
-    ...(readChapter && { readChapter: (locator) => read(() => readChapter.call(storage, locator)) }),
+    ...(readChapter && { readChapter: (locator) => read(() => readChapter(locator)) }),
     append: async (request) => {
       // A refused append: the journal has no position -1.
       if (plant === "appends") await storage.append({ ...request, position: -1 }).catch(() => {});
