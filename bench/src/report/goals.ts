@@ -159,7 +159,8 @@ export function goalsOf(figures: FiguresOf): Goal[] {
   };
   return checks.flatMap(({ workload, goal, figure, unit, least = -Infinity, most = Infinity }) => {
     const [value, limit] = [figure(given), typeof most === "number" ? most : most(given)];
-    if (!Number.isFinite(value) || Number.isNaN(limit)) return [];
+    // A time below zero is noise: a bare start that was slower than the process it is subtracted from.
+    if (!Number.isFinite(value) || Number.isNaN(limit) || (value < 0 && workload !== "G")) return [];
     const met = value >= least && value <= limit;
     return [{ workload, goal, measured: `${show(value)} ${unit}`, met }];
   });

@@ -18,6 +18,7 @@ export function toMarkdown(report: Report): string {
     `# Benchmark of ${report.date}`,
     preamble(report),
     figureTable(figures),
+    legend(figures),
     "## Ratios\n\nAbove 1 means that `durable` is better. The peer is the best one that syncs every step.",
     ratioTable(figures),
     ...goalSection(figures),
@@ -58,15 +59,20 @@ function preamble({ machine, versions, rounds, command, divide }: Report): strin
 const headOf = ({ id, unit, better }: Workload): string => `${id} ${unit} ${better === "more" ? "↑" : "↓"}`;
 
 /** Subjects by row, workloads by column. */
-export function figureTable(figures: FiguresOf): string {
+export function figureTable(figures: FiguresOf, isShown: (subject: Subject) => boolean = () => true): string {
   const rows = figures.subjects
+    .filter(isShown)
     .map((subject) => [
-      subject.title,
+      subject.title + (subject.role === "peer" && !subject.syncsEachStep ? " *" : ""),
       ...figures.workloads.map((workload) => cellText(figures, workload, subject)),
     ])
     .filter((cells) => cells.slice(1).some((cell) => cell !== "-"));
-  const legend = figures.workloads.map(({ id, title }) => `- **${id}** ${title}`).join("\n");
-  return `${table(["", ...figures.workloads.map(headOf)], rows)}\n\n${legend}`;
+  return `${table(["", ...figures.workloads.map(headOf)], rows)}\n\n\\* does not sync every step`;
+}
+
+/** What each workload does. */
+export function legend(figures: FiguresOf): string {
+  return figures.workloads.map(({ id, title }) => `- **${id}** ${title}`).join("\n");
 }
 
 function cellText(figures: FiguresOf, { id }: Workload, { name }: Subject): string {
