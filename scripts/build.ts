@@ -1,19 +1,25 @@
-/** Builds every package with plain tsc into its `dist`, dependencies first. */
+/**
+ * Builds every package into its `dist`, dependencies first: declarations by tsc, one file of JavaScript per public entry
+ * by esbuild. Code that entries share is in chunks. Each file that Node opens costs about a millisecond of an import.
+ */
 import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bundleEntries } from "./lib/bundle.ts";
 import { buildOrder, listPackages, type Package, run } from "./lib/workspace.ts";
 
 const packages = buildOrder(listPackages());
-const failed = packages.find((entry) => !build(entry));
+let failed: Package | undefined;
+for (const entry of packages) failed ??= (await build(entry)) ? undefined : entry;
 
 console.log(failed ? `build: ${failed.manifest.name} failed` : `build: ${packages.length} packages`);
 process.exitCode = failed ? 1 : 0;
 
-function build({ dir }: Package): boolean {
-  const dist = join(dir, "dist");
+async function build(entry: Package): Promise<boolean> {
+  const dist = join(entry.dir, "dist");
   rmSync(dist, { recursive: true, force: true });
-  if (!run("tsc", ["-p", join(dir, "tsconfig.build.json")])) return false;
+  if (!run("tsc", ["-p", join(entry.dir, "tsconfig.build.json")])) return false;
   pointDeclarationsAtJs(dist);
+  await bundleEntries(entry, dist);
   return true;
 }
 

@@ -61,6 +61,14 @@ export function entryPoints({ dir, manifest }: Package): EntryPoint[] {
   });
 }
 
+/** The JavaScript files of `dist` that a manifest names: what users import, and what the package imports by condition. */
+export function builtFiles({ exports = {}, imports = {} }: Manifest): string[] {
+  const paths = (target: Target): string[] =>
+    typeof target === "string" ? [target] : Object.values(target).flatMap(paths);
+  const all = [...Object.values(exports), ...Object.values(imports)].flatMap(paths);
+  return [...new Set(all)].filter((path) => /^\.\/dist\/.*\.js$/.test(path));
+}
+
 /** Dependencies a user of the package gets or has to bring. */
 export function declaredDependencies(manifest: Manifest): string[] {
   return Object.keys({

@@ -6,17 +6,17 @@ const loop: readonly PlantedBug[] = [
     name: "settles-from-work",
     breaks: "engine.1",
     file: "engine/calls/step.ts",
-    find: "return this.#completed(attempted, await this.parts.work(info));",
+    find: "const output = await this.parts.work(info);",
     replace:
-      'const fact = await this.#completed(attempted, await this.parts.work(info));\n    if (fact.kind === "step.completed") this.outcome.resolve(decode(fact.value, this.where));\n    return fact;',
+      "const output = await this.parts.work(info);\n    this.outcome.resolve(decode(encode(output, this.where), this.where));",
     why: "A step's promise settles when its work ends, before the entry is durable.",
   },
   {
     name: "microtasks-not-drained",
     breaks: "engine.2",
     file: "engine/engine.ts",
-    find: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());",
-    replace: "await (rounds % roundsPerTurn === 0 ? this.world.turn() : Promise.resolve());",
+    find: "else if (this.#moving) await this.world.drain();",
+    replace: "else if (this.#moving) await Promise.resolve();",
     why: "The next settlement is delivered while code that follows from the previous one is still running.",
   },
   {

@@ -1,3 +1,4 @@
+import { bundleEntries } from "../lib/bundle.ts";
 import { spawn, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,12 +20,13 @@ function tool(command: string, args: readonly string[], cwd: string): string {
 }
 
 /** The tarball of core as it is now: built beside the workspace, so that nothing is left in it. */
-function tarball(): string {
+async function tarball(): Promise<string> {
   const core = listPackages().find(({ manifest }) => manifest.name === "@durable/core");
   if (core === undefined) throw new Error("There is no @durable/core");
   const dir = join(folder, "core");
   mkdirSync(dir);
   tool("tsc", ["-p", join(core.dir, "tsconfig.build.json"), "--outDir", join(dir, "dist")], root);
+  await bundleEntries(core, join(dir, "dist"));
   cpSync(join(core.dir, "README.md"), join(dir, "README.md"));
   return pack({ dir, manifest: core.manifest }, folder);
 }
@@ -69,9 +71,9 @@ const ending = (said: string): string =>
     .join("\n");
 
 describe("the first program of the README, in an empty folder with the package installed from its tarball", () => {
-  beforeAll(() => {
+  beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), "durable-readme-"));
-    const packed = tarball();
+    const packed = await tarball();
     home = join(folder, "home");
     mkdirSync(home);
     tool("npm", ["install", packed, "--no-audit", "--no-fund", "--ignore-scripts", "--prefer-offline"], home);

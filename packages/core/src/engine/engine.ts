@@ -66,6 +66,8 @@ export class Engine implements ReplayEnd, CallEngine {
   #given: Driving = { patienceMs: 0 };
   #fresh: Call[] = [];
   #inTurn = true;
+  /** The code may be running: it got an outcome, or has made a call. */
+  #moving = true;
   #graceSpent = false;
   #uncalled = false;
   #replayEnded = false;
@@ -84,7 +86,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.journal = options.journal;
     this.#nonce = options.journal.nonce;
     this.world = options.world;
-    this.calls = new CallRegistry(this.journal.runId, this.replay, this.world);
+    this.calls = new CallRegistry(this.journal.runId, this.replay, this.world, !options.lease.owned);
     this.#placement = new Placement(this.journal.runId, this.world);
     this.timers = new Timers(this.world, () => this.wake());
     this.#outbox = new Outbox(
@@ -132,6 +134,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The call begins when the loop comes to it, in this drive or the next one. */
   queue(call: Call): void {
     this.#fresh.push(call);
+    this.#moving = true;
     if (!this.#inTurn) this.wake();
   }
 
@@ -155,6 +158,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The workflow function has settled. */
   finish(finish: Finish): void {
     this.#finish ??= finish;
+    this.#moving = true;
     this.wake();
   }
 
@@ -217,6 +221,7 @@ export class Engine implements ReplayEnd, CallEngine {
     const { lease } = this.options;
     this.#given = given;
     this.#stop = null;
+    this.#moving = true;
     this.#leaving = this.#replayEnded = false;
     this.learn();
     lease.start(this.journal, {
@@ -226,8 +231,9 @@ export class Engine implements ReplayEnd, CallEngine {
     });
     try {
       for (let rounds = 1; this.#stop === null; rounds++) {
-        await (rounds % roundsPerTurn === 0 ? this.world.turn() : this.world.drain());
-        this.#inTurn = false;
+        if (rounds % roundsPerTurn === 0) await this.world.turn();
+        else if (this.#moving) await this.world.drain();
+        this.#inTurn = this.#moving = false;
         if (this.#failure !== null) throw this.#failure.error;
         if (this.journal.nonce !== this.#nonce) this.#end({ kind: "lost" });
         else if (this.journal.state.end !== null) this.#end({ kind: "ended" });
@@ -268,7 +274,7 @@ export class Engine implements ReplayEnd, CallEngine {
     // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
     if (stepAsked(call.key) === null) this.replay.clock = Math.max(this.replay.clock, settlement.at);
     this.timers.cancel(call);
-    this.#inTurn = true;
+    this.#inTurn = this.#moving = true;
     call.settle(settlement);
   }
 

@@ -57,7 +57,7 @@ export class Outbox {
 
   /** How many facts can be written now. */
   get size(): number {
-    return this.#ready().length;
+    return this.#queue.length === 0 ? 0 : this.#ready().length;
   }
 
   /** Something is still to be written. */

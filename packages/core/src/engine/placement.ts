@@ -20,8 +20,8 @@ export class Placement {
   /** Throws for a call in the work of a step, and for one that could never settle; warns of another branch's ctx. */
   check({ scope, kind, name, own }: Asked): void {
     if (own === true) return;
-    this.assertOutsideSteps(`ctx.${kind}("${name}")`);
     const owner = ownerNow();
+    if (owner?.step !== null) this.assertOutsideSteps(`ctx.${kind}("${name}")`);
     // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.
     const below = scope.path === "" || isWithin(owner?.path ?? "", scope.path);
     if (owner === undefined || owner.runId !== this.#runId || below) return;

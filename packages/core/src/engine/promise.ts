@@ -1,4 +1,7 @@
-/** Promises with their resolvers, marked as handled: a rejection that is awaited later is not an unhandled rejection. */
+/**
+ * Promises with their resolvers. A rejection is marked as handled just before it happens: one that is awaited later is not
+ * an unhandled rejection. Most promises never reject, and are spared the mark.
+ */
 
 import type { World } from "../ports/world.ts";
 
@@ -10,9 +13,17 @@ export interface Deferred<T> {
 
 export function deferred<T>(): Deferred<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  promise.catch(() => {});
-  return { promise, resolve, reject };
+  return {
+    promise,
+    resolve,
+    reject: (thrown) => {
+      promise.catch(nothing);
+      reject(thrown);
+    },
+  };
 }
+
+function nothing(): void {}
 
 /** The promise of a call. It notes whether the code has looked at it. */
 export class CallPromise<T> extends Promise<T> {
@@ -28,11 +39,22 @@ void Object.defineProperty(CallPromise.prototype, "constructor", {
 });
 
 export function callDeferred<T>(): Deferred<T> & { readonly promise: CallPromise<T> } {
-  let settlers: Pick<Deferred<T>, "resolve" | "reject"> | null = null;
-  const promise = new CallPromise<T>((resolve, reject) => (settlers = { resolve, reject }));
-  promise.catch(() => {});
-  promise.observed = false;
-  return { promise, ...(settlers as unknown as Pick<Deferred<T>, "resolve" | "reject">) };
+  let settle!: (value: T) => void;
+  let fail!: (error: unknown) => void;
+  const promise = new CallPromise<T>((resolve, reject) => {
+    settle = resolve;
+    fail = reject;
+  });
+  return {
+    promise,
+    resolve: settle,
+    reject: (thrown) => {
+      const { observed } = promise;
+      promise.catch(nothing);
+      promise.observed = observed;
+      fail(thrown);
+    },
+  };
 }
 
 /** The promise of a suspended, closed or stopped call. It never settles, so no `catch` or `finally` sees it. */

@@ -65,20 +65,24 @@ export class CallRegistry {
   readonly #closed = new Set<string>();
   readonly #rejected: { readonly key: string; readonly promise: CallPromise<unknown> }[] = [];
   readonly #world: World;
+  readonly #inspects: boolean;
   #foreignSeen = false;
 
-  constructor(runId: string, replay: Replay, world: World) {
+  /** `inspects`: settled calls are kept. */
+  constructor(runId: string, replay: Replay, world: World, inspects: boolean) {
     this.#runId = runId;
     this.#replay = replay;
     this.#world = world;
+    this.#inspects = inspects;
   }
 
   /** Assigns the key and checks it against the record; a mismatch is returned, never thrown at user code. */
   enter(asked: Asked, inTurn: boolean): Entered | DurableError {
     const { scope, kind, name } = asked;
-    let { key: own, count } = scope.key(name, `A ${kind} of run ${this.#runId}`);
+    const what = (): string => `A ${kind} of run ${this.#runId}`;
+    let { key: own, count } = scope.key(name, what);
     // A renamed step may have taken over the record of this name, so the next free count is used.
-    while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, ""));
+    while (this.#replay.isCalled(own)) ({ key: own, count } = scope.key(name, what));
     const key = this.#recordedKey(own, count, asked);
     if (!inTurn && scope.flight(name, 0) > 0) return this.#foreign(key, name);
     const record = this.#replay.record(key);
@@ -105,9 +109,13 @@ export class CallRegistry {
     this.#byWait.set(wait, call);
   }
 
-  /** The call has settled, so it is no longer open beside another call of its name. */
+  /**
+   * The call has settled, so it is no longer open beside another call of its name. A driver needs it no more; who
+   * inspects a replay may ask for it.
+   */
   landed(call: Call, name: string): void {
     call.scope.flight(name, -1);
+    if (!this.#inspects) this.#byKey.delete(call.key);
   }
 
   /** The call failed; `promise` knows whether the code looks at it. */
@@ -147,7 +155,7 @@ export class CallRegistry {
     return this.#byKey.get(key);
   }
 
-  /** All calls, in the order in which they were made. */
+  /** All calls that are kept, in the order in which they were made. */
   all(): Iterable<Call> {
     return this.#byKey.values();
   }

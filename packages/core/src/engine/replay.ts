@@ -93,9 +93,12 @@ export class Replay {
     }
     if ("attempt" in entry && entry.attempt > record.attempt) {
       record.attempt = entry.attempt;
-      record.chunks = [];
+      record.chunks = noChunks;
     }
-    if (entry.kind === "stream.chunks" && entry.attempt === record.attempt) record.chunks.push(entry);
+    if (entry.kind === "stream.chunks" && entry.attempt === record.attempt) {
+      if (record.chunks === noChunks) record.chunks = [];
+      record.chunks.push(entry);
+    }
     if (entry.kind === "suspend.expired" && this.#unjudged.has(entry.wait)) return;
     // Once the answer is refused, or its wait was closed, a timeout may settle the wait again.
     if (entry.kind === "suspend.closed") this.#unjudged.delete(entry.wait);
@@ -186,6 +189,9 @@ export class Replay {
   }
 }
 
+/** Shared by all keys that have none, which are nearly all. */
+const noChunks: KeyRecord["chunks"] = [];
+
 function newRecord(kind: CallKind): KeyRecord {
   return {
     kind,
@@ -195,7 +201,7 @@ function newRecord(kind: CallKind): KeyRecord {
     starts: 0,
     started: null,
     attempt: 0,
-    chunks: [],
+    chunks: noChunks,
     until: null,
     opened: false,
     settled: false,

@@ -47,8 +47,9 @@ export class Scope {
   }
 
   /** Assigned before any await, so that concurrent calls get the same keys on replay. */
-  key(name: string, what: string): { readonly key: string; readonly count: number } {
-    assertName(name, what);
+  key(name: string, what: () => string): { readonly key: string; readonly count: number } {
+    // Checked when it is new: a loop uses one name many times.
+    if (!this.#counts.has(name)) assertName(name, what());
     const count = this.count(name);
     return { key: this.keyOf(name, count), count };
   }

@@ -73,6 +73,7 @@ export class Timers {
    * wait that begins meanwhile is left for the next time, even if it is due at once.
    */
   fire(): void {
+    if (this.#waits.size === 0) return;
     const now = this.#world.now();
     const due = new Set<Wait>();
     for (const heap of [this.#ends, this.#deadlines, this.#rechecks])

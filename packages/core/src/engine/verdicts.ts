@@ -44,6 +44,7 @@ export class Verdicts {
 
   /** Writes the verdicts that are known and have no earlier one before them. */
   flush(): void {
+    if (!this.pending) return;
     for (const answer of [...this.#open.keys()].toSorted((a, b) => a - b)) {
       const write = this.#open.get(answer)?.write ?? null;
       if (write === null) return;

@@ -54,6 +54,13 @@ export class Envelope {
     this.#cipher = cipher;
   }
 
+  /** The stored form of small facts without encryption, which is their text; `null` for others. */
+  wrapPlain(facts: readonly WrittenFact[]): Wrapped | null {
+    if (this.#cipher !== null || facts.some(({ text }) => text.length > inlineLength)) return null;
+    const format = facts.reduce((most, { fact }) => Math.max(most, formatOf(fact)), 1);
+    return { texts: facts.map(({ text }) => text), format, blobs: [], contents: none };
+  }
+
   /** The stored form of facts, and the blobs that must be sent with them. */
   async wrap(facts: readonly WrittenFact[], spot: Spot): Promise<Wrapped> {
     const cipher = this.#cipher;
@@ -212,6 +219,8 @@ export class Envelope {
     return found;
   }
 }
+
+const none: ReadonlyMap<string, string> = new Map();
 
 function plainName(text: string): string {
   return digest(32, "blob", text);

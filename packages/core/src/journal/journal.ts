@@ -219,12 +219,12 @@ export class RunJournal {
     for (const { fact, at } of facts) summarize(summary, fact, at, position);
     if (facts[0]?.fact.kind === "run.continued") this.#envelope.beginChapter();
     const spot = { runId: summary.runId, position };
-    const wrapped = await this.#envelope.wrap(facts, spot);
+    const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
     const text = writeBatch(writeId, outside, wrapped);
     const request: AppendRequest = {
       locator,
       position,
-      batch: (await this.#chain?.sign(text, spot)) ?? text,
+      batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head: { locator, ...summary },
       ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
       ...(options.lease === undefined ? {} : { lease: options.lease }),
@@ -233,11 +233,12 @@ export class RunJournal {
       try {
         await this.#storage.append(request);
         this.#envelope.landed(wrapped);
-        await this.#chain?.check([request.batch], spot);
+        if (this.#chain !== undefined) await this.#chain.check([request.batch], spot);
         this.size += request.batch.length;
         const own = facts.map(({ fact, at }) => ({ fact: { ...fact }, at }));
         const batch = { driver: this.driver, writeId, outside, facts: own };
-        return { kind: "landed", entries: options.learn === false ? [] : await this.#learn(batch) };
+        if (options.learn === false) return { kind: "landed", entries: [] };
+        return { kind: "landed", entries: position === 0 ? await this.#learn(batch) : this.#add(batch) };
       } catch (error) {
         const settled = await this.#settle(writeId, outside, error);
         if (settled !== null) return settled;

@@ -2,12 +2,13 @@
 export class Turns {
   #last: Promise<void> | null = null;
 
-  /** Does the work when all before it is done; at once, if there is none. */
+  /** Does the work when all before it is ended; at once, if there is none. */
   take<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last === null ? work() : this.#last.then(work);
-    const last = result.then(nothing, nothing).then(() => {
+    const ended = (): void => {
       if (this.#last === last) this.#last = null;
-    });
+    };
+    const last = result.then(ended, ended);
     this.#last = last;
     return result;
   }
@@ -16,10 +17,8 @@ export class Turns {
     return this.#last === null;
   }
 
-  /** Resolves when all work that was taken so far is done. */
+  /** Resolves when all work that was taken so far is ended. */
   async settled(): Promise<void> {
     await this.#last;
   }
 }
-
-function nothing(): void {}

@@ -65,7 +65,7 @@ test("a key is closed exactly when it lies within a closed path", () => {
   const path = (): string => Array.from({ length: random.between(1, 4) }, segment).join("/");
   let within = 0;
   for (let round = 0; round < 300; round++) {
-    const calls = new CallRegistry("r", new Replay(), systemWorld);
+    const calls = new CallRegistry("r", new Replay(), systemWorld, false);
     const closed = Array.from({ length: random.between(0, 6) }, path);
     for (const one of closed) calls.close(one);
     for (let i = 0; i < 20; i++) {

@@ -252,7 +252,8 @@ describe("a parked run that stays warm", () => {
     letGo();
     await answered;
     expect(await flow.get("r").result()).toEqual(["yes", "side"]);
-    expect(passes).toBeLessThan(3);
+    // The answer replays the run beside the life that continues; whichever is late is replayed once more.
+    expect(passes).toBeLessThan(4);
   });
 
   test("a sleep that is over is woken without a replay", async () => {

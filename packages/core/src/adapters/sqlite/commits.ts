@@ -7,6 +7,8 @@
  * commits.4. A commit that fails for another reason is rolled back, and every write in it is rejected.
  * commits.5. After the COMMIT, `check` confirms that the file is still there; otherwise every write is rejected.
  * commits.6. A busy file is retried without blocking the process, for a limited time.
+ * commits.7. Writes wait for one turn of the event loop, so that others can share their commit. While a single run appends,
+ *     nothing else would come, and its writes do not wait.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
@@ -15,6 +17,8 @@ import { isBusy, isOwnFault, named } from "./errors.ts";
 
 interface Write {
   readonly work: () => unknown;
+  /** The run that an append is for; `null` for other writes. */
+  readonly run: string | null;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -43,7 +47,8 @@ export class Commits {
   readonly #queue: Write[] = [];
   #scheduled = false;
   #busySince: number | null = null;
-  #rows = 0;
+  /** The run of the last commit, if all its writes were appends of that run. */
+  #alone: string | null = null;
   /** Commits that changed something, for tests and benchmarks. */
   count = 0;
 
@@ -55,11 +60,17 @@ export class Commits {
     this.#changes = database.prepare("SELECT total_changes() AS rows");
   }
 
-  /** Runs `work` inside the next commit; it must check before it writes, and may be run again. */
-  write<T>(work: () => T): Promise<T> {
+  /**
+   * Runs `work` inside the next commit; it must check before it writes, and may be run again. An append names its run, and
+   * changes rows unless it is refused.
+   */
+  write<T>(work: () => T, run: string | null = null): Promise<T> {
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, resolve: resolve as (value: unknown) => void, reject });
-      if (!this.#scheduled) this.#schedule(0);
+      this.#queue.push({ work, run, resolve: resolve as (value: unknown) => void, reject });
+      if (this.#scheduled) return;
+      if (run === null || run !== this.#alone) return this.#schedule(0);
+      this.#scheduled = true;
+      process.nextTick(() => this.#flush());
     });
   }
 
@@ -91,8 +102,14 @@ export class Commits {
   #commit(writes: readonly Write[]): void {
     const settle: (() => void)[] = [];
     let current: Write | undefined;
+    const rows = writes.every(({ run }) => run !== null) ? null : this.#rows();
+    let appended = false;
     try {
-      for (current of writes) settle.push(run(current));
+      for (current of writes) {
+        const done = execute(current);
+        settle.push(done.settle);
+        appended ||= done.accepted && current.run !== null;
+      }
       current = undefined;
       this.#end.run();
     } catch (error) {
@@ -102,7 +119,10 @@ export class Commits {
       this.#queue.unshift(...writes.filter((write) => !failed.includes(write)));
       return;
     }
-    this.#count();
+    // A commit of refused writes changes nothing and needs no fsync.
+    if (appended || (rows !== null && rows !== this.#rows())) this.count += 1;
+    const [first] = writes;
+    this.#alone = first !== undefined && writes.every(({ run }) => run === first.run) ? first.run : null;
     try {
       this.#options.check();
     } catch (error) {
@@ -112,11 +132,9 @@ export class Commits {
     for (const settleWrite of settle) settleWrite();
   }
 
-  /** Counts a commit only if it changed rows: a commit of refused writes needs no fsync. */
-  #count(): void {
-    const rows = Number(this.#changes.get()?.["rows"]);
-    if (rows !== this.#rows) this.count += 1;
-    this.#rows = rows;
+  /** Rows that this connection has changed so far. */
+  #rows(): number {
+    return Number(this.#changes.get()?.["rows"]);
   }
 
   #rollback(): void {
@@ -142,13 +160,16 @@ export class Commits {
   }
 }
 
-/** Executes one write, and returns a function that settles it after the commit. */
-function run({ work, resolve, reject }: Write): () => void {
+/** Executes one write; `settle` is called after the commit. */
+function execute({ work, resolve, reject }: Write): {
+  readonly accepted: boolean;
+  readonly settle: () => void;
+} {
   try {
     const value = work();
-    return () => resolve(value);
+    return { accepted: true, settle: () => resolve(value) };
   } catch (error) {
     if (!DurableError.is(error)) throw error;
-    return () => reject(error);
+    return { accepted: false, settle: () => reject(error) };
   }
 }

@@ -33,6 +33,11 @@ function appending(database: DatabaseSync) {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1) ON CONFLICT (locator) DO NOTHING`,
     ),
     grow: database.prepare(`${grown} ${unmoved}`),
+    // Most appends change neither the status nor the driver. Naming no indexed column, this one writes two pages less.
+    growOn: database.prepare(
+      `UPDATE runs SET updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0, lease_until = ?
+         ${unmoved} AND status = ? AND wake_at IS ? AND owner = ? AND process = ?`,
+    ),
     growAndLease: database.prepare(`${grown}, owner = ?, process = ?, lease_until = ? ${unmoved}`),
     insert: database.prepare("INSERT INTO batches (locator, position, body, sum) VALUES (?, ?, ?, ?)"),
     insertNaming: database.prepare(

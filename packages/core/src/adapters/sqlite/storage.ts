@@ -104,9 +104,11 @@ export class SqliteStorage implements Storage {
     return this.#commits.count;
   }
 
-  async append(request: AppendRequest): Promise<void> {
-    await this.#write(() => this.#append(request));
-    this.#watch.notify(request.locator, request.position + 1);
+  append(request: AppendRequest): Promise<void> {
+    const { locator, position } = request;
+    return this.#write(() => this.#append(request), locator).then(() =>
+      this.#watch.notify(locator, position + 1),
+    );
   }
 
   #append(request: AppendRequest): void {
@@ -117,7 +119,7 @@ export class SqliteStorage implements Storage {
     const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
     const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
     const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growAndLease, addReader } = this.#sql;
+    const { create, grow, growOn, growAndLease, addReader } = this.#sql;
     const unmoved = [locator, at, dropped, head.createdAt];
     let changes: number | bigint = 0;
     if (position === 0) {
@@ -127,7 +129,13 @@ export class SqliteStorage implements Storage {
       if (!this.#lacks(ancestors) && readsDropped(this.#sql, head)) throw this.#tooLate(head);
       if (!this.#lacks(ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
     } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
-    else changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
+    else {
+      const [status, wakeAt, ...rest] = fold as [Value, Value, ...Value[]];
+      const [owner, process, until] = claim as [Value, Value, Value];
+      if (lease !== null)
+        changes = growOn.run(...rest, until, ...unmoved, status, wakeAt, owner, process).changes;
+      if (Number(changes) === 0) changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
+    }
     if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
     keepChapter(this.#sql, head, position);
     const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
@@ -308,9 +316,8 @@ export class SqliteStorage implements Storage {
     this.#database.close();
   }
 
-  async #write<T>(work: () => T): Promise<T> {
-    if (this.closed) throw this.#closedError();
-    return this.#commits.write(work);
+  #write<T>(work: () => T, run?: string): Promise<T> {
+    return this.closed ? Promise.reject(this.#closedError()) : this.#commits.write(work, run);
   }
 
   async #read<T>(work: () => T): Promise<T> {

@@ -100,12 +100,14 @@ export class Attempts {
     const over = this.#engine.inFlight.begin();
     // The run does not wait for the loser of a race, however long its work takes to notice.
     const keep = this.#call.scope.whenClosed((how) => how === "abandoned" && over());
-    void work
-      .catch((error: unknown) => this.#engine.block(unexpected(this.#call.where, error)))
-      .finally(() => {
-        keep();
-        over();
-      });
+    const ended = (): void => {
+      keep();
+      over();
+    };
+    work.then(ended, (error: unknown) => {
+      this.#engine.block(unexpected(this.#call.where, error));
+      ended();
+    });
   }
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
@@ -127,20 +129,27 @@ export class Attempts {
     const { key, scope } = this.#call;
     const attempted = this.attempted(attempt);
     const info = new Info(this.#engine.journal, key, attempt, scope);
+    const { timeoutMs } = this.#parts;
     try {
-      const fact = await this.#bounded(info, attempted);
+      const fact = await (timeoutMs === null
+        ? this.#performed(info, attempted)
+        : this.#bounded(info, attempted, timeoutMs));
+      if (timeoutMs === null) info.leave();
       this.#engine.write(info.used === undefined ? fact : { ...fact, ...info.used });
     } catch (thrown) {
+      if (timeoutMs === null) info.leave();
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
   }
 
+  #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
+    return this.inContext(() => this.#call.perform(info, attempted));
+  }
+
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
-  async #bounded(info: Info, attempted: Attempted): Promise<Fact<Json>> {
-    const work = this.inContext(() => this.#call.perform(info, attempted)).finally(() => info.leave());
-    const { timeoutMs } = this.#parts;
-    if (timeoutMs === null) return work;
+  async #bounded(info: Info, attempted: Attempted, timeoutMs: number): Promise<Fact<Json>> {
+    const work = this.#performed(info, attempted).finally(() => info.leave());
     const limit = deferred<never>();
     const cancel = this.#engine.world.timer(timeoutMs, () => {
       const error = new DurableError(

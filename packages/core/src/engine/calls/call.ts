@@ -69,8 +69,6 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   protected readonly parts: P;
   protected readonly outcome = callDeferred<T>();
   settled = false;
-  /** The name in messages: `step "draft" of run r-17`. */
-  readonly where: string;
   #stopListening: () => void = () => {};
 
   constructor(engine: CallEngine, kind: CallKind, parts: P) {
@@ -80,9 +78,13 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     this.key = parts.entered.key;
     this.after = parts.entered.after;
     this.scope = parts.scope;
-    const what = kind === "suspend" ? "suspend point" : kind;
-    this.where = `${what} "${this.key}" of run ${engine.journal.runId}`;
     engine.add(this, parts.name);
+  }
+
+  /** The name in messages: `step "draft" of run r-17`. */
+  get where(): string {
+    const what = this.kind === "suspend" ? "suspend point" : this.kind;
+    return `${what} "${this.key}" of run ${this.engine.journal.runId}`;
   }
 
   get byContent(): ByContent | undefined {

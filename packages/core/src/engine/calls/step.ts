@@ -129,7 +129,9 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   }
 
   async perform(info: Info, attempted: Attempted): Promise<Fact<Json>> {
-    return this.#completed(attempted, await this.parts.work(info));
+    const output = await this.parts.work(info);
+    if (this.parts.schema !== undefined) return this.#completed(attempted, output);
+    return { kind: "step.completed", ...attempted, value: encode(output, `output of ${this.where}`) };
   }
 
   async #completed(attempted: Attempted, output: unknown): Promise<Fact<Json>> {

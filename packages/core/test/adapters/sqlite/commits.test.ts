@@ -55,6 +55,21 @@ describe("group commit, counted", () => {
     },
   );
 
+  it("while a single run appends, its writes wait for no turn of the event loop; those of two runs share a commit", async () => {
+    const waits = async (runId: string, position: number): Promise<boolean> => {
+      let turned = false;
+      setImmediate(() => (turned = true));
+      await storage.append(request(runId, position));
+      return turned;
+    };
+    expect(await waits("a", 0)).toBe(true);
+    expect(await waits("a", 1)).toBe(false);
+    expect(await waits("a", 2)).toBe(false);
+    expect(await waits("b", 0)).toBe(true);
+    expect(await counted(() => Promise.all([waits("a", 3), waits("b", 1)]))).toBe(1);
+    expect(await waits("a", 4)).toBe(true);
+  });
+
   it("100 runs in flight share their commits: at most one for every 20 steps", async () => {
     const bound = flow.with({ storage });
     const made = await counted(() => Promise.all(Array.from({ length: 100 }, () => bound.run(6))));
