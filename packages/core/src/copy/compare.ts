@@ -9,9 +9,7 @@ export function assertPrefix(source: SourceRun, target: ReadReply): void {
   if (target.length === 0) return;
   if (target.deleted === true && !(source.deleted && target.length >= source.length))
     throw refusal(source, target, "it was deleted there");
-  const { createdAt, runId } = source.head;
-  if (source.deleted && target.length < source.length && (target.head?.runId ?? runId) !== runId)
-    throw refusal(source, target, "it was deleted in the source, and the target has a part of it");
+  const { createdAt } = source.head;
   if (target.deleted !== true && target.head !== undefined && target.head.createdAt !== createdAt)
     throw refusal(source, target, "another run has this id there");
   const first = target.from ?? 0;

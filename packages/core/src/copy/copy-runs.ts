@@ -3,7 +3,8 @@
  *
  * copy.1. A run is created after all runs that it reads are complete. Those are copied even if the filter leaves them out
  *     or they were deleted; a deleted one is hidden as soon as a run that reads it is there.
- * copy.2. Runs are created in the order of the source, the oldest first, so that lists have the same order.
+ * copy.2. Runs are created in the order of the source, the oldest first, so that lists have the same order. Only a run whose
+ *     creation failed comes later.
  * copy.3. The source does not change, and no run that the target shows under its name is changed in any way but by appends.
  * copy.4. A run that cannot be copied does not stop the others. An error that is not of one run stops the copy, and the next
  *     call continues it.

@@ -55,9 +55,13 @@ export async function copyRun(locator: string, parts: CopyParts): Promise<Copied
   const { from, reader } = parts;
   const reply = await from.read(locator);
   if (reply.length === 0) return null;
-  const source = new SourceRun(locator, reply);
-  for (const ancestor of source.head.ancestors) await parts.ancestor(ancestor, source);
+  const read = new SourceRun(locator, reply);
+  // In its turn, because those that it reads are created now, if they were not created before.
+  if (read.head.ancestors.length > 0) await parts.turn();
+  for (const ancestor of read.head.ancestors) await parts.ancestor(ancestor, read);
   const before = await reader.read(locator);
+  const shows = (before.head?.runId ?? "") !== "";
+  const source = shows ? read.shown() : read;
   assertPrefix(source, before);
   const start = before.length;
   const wrote = start < source.length ? await appendRest(source, before, parts) : nothing;
@@ -68,7 +72,7 @@ export async function copyRun(locator: string, parts: CopyParts): Promise<Copied
   return {
     source,
     ...wrote,
-    exposed: source.deleted && before.deleted !== true && (before.head?.runId ?? "") === "",
+    exposed: source.deleted && before.deleted !== true && !shows,
     grown:
       !ended.has(source.head.status) && (await from.read(locator, source.length)).length !== source.length,
   };
@@ -157,8 +161,10 @@ async function copyNote(
   after: ReadReply | undefined,
   { to }: CopyParts,
 ): Promise<void> {
-  if (blocked === undefined || after?.length !== length) return;
-  if (JSON.stringify(after.blocked) !== JSON.stringify(blocked)) await to.note?.(locator, blocked);
+  if (after?.length !== length || JSON.stringify(after.blocked) === JSON.stringify(blocked)) return;
+  if (blocked !== undefined) return to.note?.(locator, blocked);
+  // In the source the note is void, because the run was leased. So it is leased here, which counts no start.
+  if ((await to.lease(locator, owner, leaseMs)) !== null) await to.lease(locator, owner, 0);
 }
 
 const encoder = new TextEncoder();

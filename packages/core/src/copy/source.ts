@@ -3,7 +3,7 @@
  * each batch that was dropped. Reads kinds and names of entries, which are never encrypted, and no values.
  */
 
-import { corrupt, readBatch } from "../journal/batch.ts";
+import { readBatch } from "../journal/batch.ts";
 import { RunState, summarize, type Summary } from "../journal/fold.ts";
 import type { ReadReply, RunHead } from "../ports/storage.ts";
 
@@ -28,7 +28,7 @@ export class SourceRun {
     const begins = (text: string, position: number): boolean =>
       position > 0 && (position === from || position === head?.chapter || continues(text));
     this.chapters = batches.flatMap((text, i) => (begins(text, from + i) ? [from + i] : []));
-    this.head = head ?? this.#hidden();
+    this.head = head ?? this.#nameless();
   }
 
   /** Names the run in messages. A deleted run has no name. */
@@ -56,28 +56,41 @@ export class SourceRun {
     return { ...head, wakeAt: null, ...(chapter !== undefined && { chapter }) };
   }
 
+  /** The same run for a target that shows it, because it was copied before it was deleted. */
+  shown(): SourceRun {
+    return this.reply.head === undefined
+      ? new SourceRun(this.locator, { ...this.reply, head: this.#folded() })
+      : this;
+  }
+
   /** The head of a deleted run: only what its readers need. It has no name, so no list shows what was deleted. */
-  #hidden(): RunHead {
-    const where = `The journal ${this.locator}`;
-    const [begin] = readBatch(this.batchAt(this.first), where).facts;
-    if (begin === undefined) throw corrupt(where);
-    const summary: Summary = { ...new RunState().summary };
-    summarize(summary, begin.fact, begin.at, this.first);
-    const { createdAt, ancestors, readsFrom } = summary;
-    const chapter = this.chapters.at(-1);
-    const nameless = { runId: "", workflow: "", label: null, parent: null } as const;
+  #nameless(): RunHead {
+    const { createdAt, ancestors, readsFrom, chapter } = this.#folded();
     return {
-      ...nameless,
       locator: this.locator,
+      runId: "",
+      workflow: "",
       status: "cancelled",
       wakeAt: null,
       createdAt,
       updatedAt: createdAt,
       steps: 0,
+      label: null,
+      parent: null,
       ancestors,
       ...(readsFrom && { readsFrom }),
       ...(chapter !== undefined && { chapter }),
     };
+  }
+
+  #folded(): RunHead {
+    const summary: Summary = { ...new RunState().summary };
+    for (const [i, text] of this.reply.batches.entries()) {
+      const position = this.first + i;
+      const { facts } = readBatch(text, `Batch ${position} of the journal ${this.locator}`);
+      for (const { fact, at } of facts) summarize(summary, fact, at, position);
+    }
+    return { locator: this.locator, ...summary };
   }
 }
 
