@@ -23,6 +23,7 @@ import type {
   RunHead,
   Storage,
 } from "../../ports/storage.ts";
+import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { bodiesOf, insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
@@ -290,6 +291,20 @@ export class SqliteStorage implements Storage {
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
     if (this.closed) throw this.#closedError();
     await this.#watch.changed(locator, length, signal);
+  }
+
+  /**
+   * Copies the file while it is in use, by this process and others: one state with everything that was
+   * acknowledged before. The copy appears under its name when it is complete and checked.
+   */
+  backup(path: string, options: BackupOptions = {}): Promise<Backup> {
+    const pin = (): Promise<DatabaseSync> =>
+      this.#read(() => {
+        // The path may lead to another file by now, which this storage does not write to.
+        this.#identity.check();
+        return pinned(this.path);
+      });
+    return backUp(this.path, path, { pin, options });
   }
 
   secret(): Promise<string> {
