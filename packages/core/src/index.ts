@@ -62,6 +62,7 @@ export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
 export type {
   AppendRequest,
   BlockedNote,
+  ClaimRequest,
   Lease,
   ListPage,
   ListQuery,

@@ -16,6 +16,7 @@ import { conflict, droppedConflict, pageSize } from "../../ports/storage-kit.ts"
 import type {
   AppendRequest,
   BlockedNote,
+  ClaimRequest,
   Lease,
   ListPage,
   ListQuery,
@@ -27,6 +28,7 @@ import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { bodiesOf, insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
+import { claimRows, DuePoll, isAnyDue } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
 import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
@@ -63,9 +65,11 @@ export class SqliteStorage implements Storage {
   readonly #commits: Commits;
   readonly #identity: FileIdentity;
   readonly #watch: Watch;
+  readonly #due: DuePoll;
   readonly #now: () => number;
   readonly #busyMs: number;
   #closing: Promise<void> | null = null;
+  #claims = 0;
 
   constructor(options: string | SqliteOptions) {
     const {
@@ -83,16 +87,15 @@ export class SqliteStorage implements Storage {
     const identity = new FileIdentity(this.path);
     this.#identity = identity;
     this.#commits = new Commits(this.#database, { path: this.path, busyMs, check: () => identity.check() });
-    this.#watch = new Watch(
-      (locator) => {
-        identity.checkSometimes();
-        return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
-      },
-      () => {
-        identity.checkSometimes();
-        return Number(this.#sql.version.get()?.["data_version"]);
-      },
-    );
+    const version = (): number => {
+      identity.checkSometimes();
+      return Number(this.#sql.version.get()?.["data_version"]);
+    };
+    this.#watch = new Watch((locator) => {
+      identity.checkSometimes();
+      return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
+    }, version);
+    this.#due = new DuePoll(sql, now, version);
   }
 
   /** True after `close`. */
@@ -108,6 +111,7 @@ export class SqliteStorage implements Storage {
   async append(request: AppendRequest): Promise<void> {
     await this.#write(() => this.#append(request));
     this.#watch.notify(request.locator, request.position + 1);
+    this.#due.appended(request);
   }
 
   #append(request: AppendRequest): void {
@@ -236,8 +240,23 @@ export class SqliteStorage implements Storage {
     });
   }
 
-  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
-    return this.#write(() => {
+  async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
+    // An idle worker takes no lock of the file.
+    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now())))) return [];
+    const turn = this.#claims++;
+    const rows = await this.#write(() =>
+      claimRows(this.#sql, request, { now: this.#now(), turn, path: this.path }),
+    );
+    return rows.map(listedHead);
+  }
+
+  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+    if (this.closed) throw this.#closedError();
+    await this.#due.whenDue(workflow, signal);
+  }
+
+  async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+    const lease = await this.#write(() => {
       const now = this.#now();
       const run = this.#sql.lease.get(locator) as Row | undefined;
       if (run === undefined) return null;
@@ -257,10 +276,13 @@ export class SqliteStorage implements Storage {
       const note = noteOf(run);
       return { starts, length, ...(note !== null && { blocked: note }) };
     });
+    if (ttlMs <= 0) this.#due.recheck();
+    return lease;
   }
 
-  release(locator: string, owner: string, quietMs = 0): Promise<void> {
-    return this.#write(() => void this.#sql.giveBack.run(this.#now() + quietMs, locator, owner));
+  async release(locator: string, owner: string, quietMs = 0): Promise<void> {
+    await this.#write(() => void this.#sql.giveBack.run(this.#now() + quietMs, locator, owner));
+    this.#due.recheck();
   }
 
   delete(locator: string): Promise<void> {
@@ -320,6 +342,7 @@ export class SqliteStorage implements Storage {
   async #close(): Promise<void> {
     await this.#commits.settled();
     this.#watch.close();
+    this.#due.close();
     this.#database.close();
   }
 
