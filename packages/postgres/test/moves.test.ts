@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { copyRuns, RemoteStorage, type Storage } from "@durable/core";
+import { copyRuns, RemoteStorage, type Storage, type World } from "@durable/core";
 import { FolderBucket } from "@durable/core/folder";
 import { SqliteStorage } from "@durable/core/sqlite";
-import pg from "pg";
+import { Client } from "pg";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { contentOf, unordered } from "../../core/test/copy/support/houses.ts";
 import {
@@ -16,6 +16,7 @@ import {
   sealed,
   testWorld,
 } from "../../core/test/copy/support/residents.ts";
+import { playHistory, type Target } from "../../core/test/copy/support/play.ts";
 import { PostgresStorage } from "../src/index.ts";
 import { openSchema } from "./support/open.ts";
 
@@ -69,8 +70,21 @@ describe.each([
   });
 });
 
+// oxlint-disable-next-line vitest/expect-expect -- playHistory holds the assertions
+test("random histories arrive as they are, also in several copies and after a crash", async () => {
+  for (let seed = 1; seed <= (inject("full") ? 60 : 5); seed++) {
+    const place = openSchema(inject("postgres"));
+    const open = (world: World): Target => ({
+      storage: place.open({ now: () => world.now() }),
+      reopen: () => place.open({ now: () => world.now() }),
+    });
+    await playHistory(seed, open, false);
+    await place.close();
+  }
+});
+
 /** A database of its own on the shared server. */
-async function database(admin: pg.Client, name: string, template = "template1"): Promise<string> {
+async function database(admin: Client, name: string, template = "template1"): Promise<string> {
   await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   const url = new URL(inject("postgres"));
   url.pathname = `/${name}`;
@@ -78,7 +92,7 @@ async function database(admin: pg.Client, name: string, template = "template1"):
 }
 
 /** The tool on this machine, if it is as new as the server: an older one refuses. */
-async function dumpTool(admin: pg.Client): Promise<boolean> {
+async function dumpTool(admin: Client): Promise<boolean> {
   const [row] = (await admin.query<{ server_version_num: string }>("SHOW server_version_num")).rows;
   try {
     const major = Number(/\) (\d+)/.exec(execFileSync("pg_dump", ["--version"], { encoding: "utf8" }))?.[1]);
@@ -90,7 +104,7 @@ async function dumpTool(admin: pg.Client): Promise<boolean> {
 
 describe("a restored database has every run, and its old tokens are valid:", () => {
   const prepared = async () => {
-    const admin = new pg.Client(inject("postgres"));
+    const admin = new Client(inject("postgres"));
     await admin.connect();
     const names = [`moves_${process.pid}_${Date.now()}`, `restored_${process.pid}_${Date.now()}`] as const;
     onTestFinished(async () => {
@@ -107,17 +121,19 @@ describe("a restored database has every run, and its old tokens are valid:", () 
   };
   type Prepared = Awaited<ReturnType<typeof prepared>>;
 
-  const expectAll = async ({ world, residents, content }: Prepared, url: string): Promise<void> => {
-    const restored = closing(new PostgresStorage({ url, now: () => world.now() }));
-    expect(unordered(await contentOf(restored))).toEqual(unordered(content));
-    const { found, expected } = await finish(residents, restored, world);
-    expect(found).toEqual(expected);
-    await restored.close();
+  /** What a database has, and what became of its runs. */
+  const restored = async ({ world, residents, content }: Prepared, url: string) => {
+    const storage = new PostgresStorage({ url, now: () => world.now() });
+    const kept = unordered(await contentOf(storage));
+    const { found, expected } = await finish(residents, storage, world);
+    await storage.close();
+    return { found: { kept, ...found }, expected: { kept: unordered(content), ...expected } };
   };
 
   test("a copy of the whole database", async () => {
     const on = await prepared();
-    await expectAll(on, await database(on.admin, on.names[1], on.names[0]));
+    const { found, expected } = await restored(on, await database(on.admin, on.names[1], on.names[0]));
+    expect(found).toEqual(expected);
   });
 
   test("pg_dump and pg_restore", async (context) => {
@@ -127,7 +143,8 @@ describe("a restored database has every run, and its old tokens are valid:", () 
     execFileSync("pg_dump", ["--format=custom", "--schema=durable", `--file=${file}`, on.url]);
     const url = await database(on.admin, on.names[1]);
     execFileSync("pg_restore", ["--exit-on-error", "--single-transaction", `--dbname=${url}`, file]);
-    await expectAll(on, url);
+    const { found, expected } = await restored(on, url);
+    expect(found).toEqual(expected);
   });
 
   test("copyRuns to a SQLite file, and back into an empty database", async () => {
@@ -141,6 +158,7 @@ describe("a restored database has every run, and its old tokens are valid:", () 
     const empty = new PostgresStorage({ url, now });
     expect(await copyRuns(file, empty)).toMatchObject({ runs: 13, refused: [] });
     await empty.close();
-    await expectAll(on, url);
+    const { found, expected } = await restored(on, url);
+    expect(found).toEqual(expected);
   });
 });
