@@ -76,8 +76,8 @@ export async function copyRuns(from: Storage, to: Storage, options: CopyOptions 
   return new Copy(from, to, options).run(concurrency);
 }
 
-/** What became of one run: `null` when the source does not have it any longer. */
-type Result = CopiedRun | { readonly error: DurableError } | null;
+/** What became of one run: `null` when the source no longer has it. Without the run itself, which may be large. */
+type Result = { readonly error: DurableError | null } | null;
 
 /** A copy that has begun. */
 interface Started {
@@ -207,7 +207,7 @@ class Copy {
     if (grown) this.#active.add(source.head.runId);
     if (exposed) this.#exposed.add(source.locator);
     await this.#hide(source.head.ancestors.filter((ancestor) => this.#exposed.has(ancestor)));
-    return copied;
+    return { error: null };
   }
 
   /** Passes on an error that is not of this run alone. */
@@ -226,7 +226,7 @@ class Copy {
     const { result, hurry } = this.#start(locator);
     hurry();
     const copied = await result;
-    if (copied !== null && !("error" in copied)) return;
+    if (copied?.error === null) return;
     const why = copied === null ? "the source does not have" : "could not be copied";
     throw new DurableError(
       copied?.error.code ?? "corrupt",

@@ -158,6 +158,47 @@ describe("copyRuns", () => {
     expect(await copyRuns(from, to)).toMatchObject({ runs: 3, refused: [] });
   });
 
+  test("creates runs in their order, however long the reads of each take", async () => {
+    class Slow extends MemoryStorage {
+      override async read(locator: string, from?: number): Promise<ReadReply> {
+        for (let turns = Number(locator) % 7; turns < 7; turns++)
+          await new Promise((resolve) => setImmediate(resolve));
+        return super.read(locator, from);
+      }
+    }
+    const [from, to] = [new Slow(), new MemoryStorage()];
+    for (let n = 0; n < 40; n++) await write(from, headOf(`${n}`), [`${n}`]);
+    await copyRuns(from, to);
+    expect((await headsOf(to)).map(({ locator }) => Number(locator))).toEqual(
+      Array.from({ length: 40 }, (_, n) => 39 - n),
+    );
+  });
+
+  test("leaves a run that the target shows, though the source has deleted it meanwhile", async () => {
+    const [from, to] = [new MemoryStorage(), new MemoryStorage()];
+    const started = {
+      kind: "run.started",
+      runId: "a",
+      workflow: "sample",
+      version: null,
+      input: null,
+      at: 1,
+    };
+    const first = JSON.stringify({ v: 1, by: "driver.1", entries: [started] });
+    const next = JSON.stringify({ v: 1, by: "driver.2", entries: [{ kind: "run.cancelled", at: 2 }] });
+    await write(from, headOf("a"), [first]);
+    await copyRuns(from, to);
+    await write(from, headOf("a"), [next], 1);
+    await write(from, headOf("fork", { ancestors: ["a"] }), ["fork"]);
+    await from.delete("a");
+    expect(await copyRuns(from, to)).toMatchObject({ runs: 2, batches: 2, refused: [] });
+    expect((await to.read("a")).batches).toEqual([first, next]);
+    expect((await headsOf(to)).map(({ runId, status }) => `${runId} ${status}`)).toEqual([
+      "fork running",
+      "a cancelled",
+    ]);
+  });
+
   test("names runs that have a driver, and not those that are due, blocked or asleep", async () => {
     const [from, to] = [new MemoryStorage(), new MemoryStorage()];
     for (const name of ["driven", "due", "blocked"]) await write(from, headOf(name, { wakeAt: 0 }), [name]);
