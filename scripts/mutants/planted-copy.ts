@@ -112,7 +112,7 @@ export const plantedInCopies: readonly PlantedBug[] = [
     find: "if (fills && position >= first && (position === first || position === start))",
     replace: "if (fills && position < 0)",
     why: "The target has texts where the source has dropped batches.",
-    seenBy: seenBy("random"),
+    seenBy: seenBy("moves"),
   },
   {
     name: "lost-reply-counts-as-failure",

@@ -91,11 +91,13 @@ async function database(admin: Client, name: string, template = "template1"): Pr
   return url.href;
 }
 
+const [dump, restore] = ["pg_dump", "pg_restore"] as const;
+
 /** The tool on this machine, if it is as new as the server: an older one refuses. */
 async function dumpTool(admin: Client): Promise<boolean> {
   const [row] = (await admin.query<{ server_version_num: string }>("SHOW server_version_num")).rows;
   try {
-    const major = Number(/\) (\d+)/.exec(execFileSync("pg_dump", ["--version"], { encoding: "utf8" }))?.[1]);
+    const major = Number(/\) (\d+)/.exec(execFileSync(dump, ["--version"], { encoding: "utf8" }))?.[1]);
     return major >= Math.floor(Number(row?.server_version_num) / 10_000);
   } catch {
     return false;
@@ -140,9 +142,9 @@ describe("a restored database has every run, and its old tokens are valid:", () 
     const on = await prepared();
     if (!(await dumpTool(on.admin))) context.skip("this machine has no pg_dump as new as the server");
     const file = join(folder(), "durable.dump");
-    execFileSync("pg_dump", ["--format=custom", "--schema=durable", `--file=${file}`, on.url]);
+    execFileSync(dump, ["--format=custom", "--schema=durable", `--file=${file}`, on.url]);
     const url = await database(on.admin, on.names[1]);
-    execFileSync("pg_restore", ["--exit-on-error", "--single-transaction", `--dbname=${url}`, file]);
+    execFileSync(restore, ["--exit-on-error", "--single-transaction", `--dbname=${url}`, file]);
     const { found, expected } = await restored(on, url);
     expect(found).toEqual(expected);
   });

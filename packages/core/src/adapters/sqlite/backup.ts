@@ -16,6 +16,7 @@ import { pathToFileURL } from "node:url";
 import { DurableError } from "../../values/errors.ts";
 import { assertOptions } from "../../values/options.ts";
 import { named } from "./errors.ts";
+import type { FileIdentity } from "./identity.ts";
 import { sqlite } from "./open.ts";
 import { codeOf, draftOf, fileMode, makeFolder } from "./private-files.ts";
 import { copySecret } from "./secret.ts";
@@ -48,7 +49,9 @@ const pagesAtOnce = 1_000;
 const turnMs = 5;
 
 /** A connection that sees the present state of a file until it is closed. */
-export function pinned(path: string): DatabaseSync {
+export function pinned(path: string, identity: FileIdentity): DatabaseSync {
+  // The path may lead to another file by now, which the storage does not write to.
+  identity.check();
   const database = new (sqlite().DatabaseSync)(path, { readOnly: true });
   try {
     // A transaction begins with its first read.

@@ -72,11 +72,8 @@ export class SqliteStorage implements Storage {
   #claims = 0;
 
   constructor(options: string | SqliteOptions) {
-    const {
-      path,
-      now = Date.now,
-      busyMs = 10_000,
-    } = typeof options === "string" ? { path: options } : options;
+    const given: SqliteOptions = typeof options === "string" ? { path: options } : options;
+    const { path, now = Date.now, busyMs = 10_000 } = given;
     // Absolute, because the process may change its working folder, and the secret is looked up beside the file.
     this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;
@@ -320,12 +317,7 @@ export class SqliteStorage implements Storage {
    * acknowledged before. The copy appears under its name when it is complete and checked.
    */
   backup(path: string, options: BackupOptions = {}): Promise<Backup> {
-    const pin = (): Promise<DatabaseSync> =>
-      this.#read(() => {
-        // The path may lead to another file by now, which this storage does not write to.
-        this.#identity.check();
-        return pinned(this.path);
-      });
+    const pin = (): Promise<DatabaseSync> => this.#read(() => pinned(this.path, this.#identity));
     return backUp(this.path, path, { pin, options });
   }
 
