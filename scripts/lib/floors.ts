@@ -7,7 +7,7 @@ export const floors: readonly (readonly string[])[] = [
   ["app.ts"],
   ["workflow.ts"],
   ["run.ts"],
-  ["inspect", "standalone"],
+  ["copy", "inspect", "standalone"],
   ["runs"],
   ["engine"],
   ["journal", "adapters"],

@@ -22,6 +22,7 @@ import type {
   AppOptions,
   BucketQuery,
   ChapterOptions,
+  CopyOptions,
   EntriesOptions,
   DurableError,
   FatalError,
@@ -54,7 +55,7 @@ import type {
 } from "@durable/core";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
-import type { SqliteOptions } from "@durable/core/sqlite";
+import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
 import type {
   HandlerOptions,
   HttpError,
@@ -111,6 +112,7 @@ interface Listed {
     AppOptions,
     BucketQuery,
     ChapterOptions,
+    CopyOptions,
     EntriesOptions,
     ForkOptions<{ x: number }>,
     GroupOptions,
@@ -142,6 +144,7 @@ interface Listed {
     MadeWith<typeof FatalError, 1>,
     MadeWith<typeof RetryError, 1>,
     MadeWith<typeof MemoryStorage, 0>,
+    BackupOptions,
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,

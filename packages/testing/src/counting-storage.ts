@@ -12,6 +12,10 @@ export interface StorageCounts {
   leases: number;
   releases: number;
   lists: number;
+  /** Claims of due runs. */
+  claims: number;
+  /** Calls that wait for a due run. */
+  waits: number;
   /** Notes that were written. */
   notes: number;
   /** Calls that dropped chapters. */
@@ -32,6 +36,8 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     leases: 0,
     releases: 0,
     lists: 0,
+    claims: 0,
+    waits: 0,
     notes: 0,
     drops: 0,
     written: 0,
@@ -69,11 +75,17 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     delete: (locator) => storage.delete(locator),
     ...optionalCalls(storage, (operation, apply) => {
       if (operation === "read") return counted(apply());
-      counts[operation === "note" ? "notes" : "drops"] += 1;
+      counts[operation === "note" ? "notes" : operation === "claim" ? "claims" : "drops"] += 1;
       return apply();
     }),
   };
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
+  const whenDue = storage.whenDue?.bind(storage);
+  if (whenDue !== undefined)
+    wrapped.whenDue = (workflow, signal) => {
+      counts.waits += 1;
+      return whenDue(workflow, signal);
+    };
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });
 }

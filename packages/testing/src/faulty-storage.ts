@@ -6,7 +6,16 @@
 import { DurableError, type Storage, type World } from "@durable/core";
 
 /** The operations of a storage that can fail; `read` is also `readChapter`. */
-export type Operation = "append" | "read" | "list" | "lease" | "release" | "delete" | "note" | "dropChapters";
+export type Operation =
+  | "append"
+  | "read"
+  | "list"
+  | "lease"
+  | "release"
+  | "delete"
+  | "note"
+  | "dropChapters"
+  | "claim";
 
 /** What can go wrong with an operation of a storage. */
 export type Fault =
@@ -43,7 +52,17 @@ export interface FaultyStorage extends Storage {
 /** Makes operations of a storage go wrong, as a plan says. */
 export function faultyStorage(storage: Storage, options: FaultOptions): FaultyStorage {
   const { world, plan = () => null, latency } = options;
-  const counts = { append: 0, read: 0, list: 0, lease: 0, release: 0, delete: 0, note: 0, dropChapters: 0 };
+  const counts = {
+    append: 0,
+    read: 0,
+    list: 0,
+    lease: 0,
+    release: 0,
+    delete: 0,
+    note: 0,
+    dropChapters: 0,
+    claim: 0,
+  };
   const death = Promise.withResolvers<void>();
   let dead = false;
   const die = <T>(): Promise<T> => {
@@ -90,6 +109,10 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
       changed: (locator, length, signal) =>
         dead ? never<void>() : (storage.changed?.(locator, length, signal) ?? never<void>()),
     }),
+    ...(storage.whenDue && {
+      whenDue: (workflow, signal) =>
+        dead ? never<void>() : (storage.whenDue?.(workflow, signal) ?? never<void>()),
+    }),
     ...(storage.secret && { secret: () => storage.secret?.() ?? never<string>() }),
     ...(storage.close && { close: () => storage.close?.() ?? never<void>() }),
   };
@@ -101,16 +124,18 @@ type Perform = <T>(operation: Operation, apply: () => Promise<T>) => Promise<T>;
 export function optionalCalls(
   storage: Storage,
   perform: Perform,
-): Pick<Storage, "readChapter" | "dropChapters" | "note"> {
+): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim"> {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
   const note = storage.note?.bind(storage);
+  const claim = storage.claim?.bind(storage);
   return {
     ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
     ...(dropChapters && {
       dropChapters: (locator, before) => perform("dropChapters", () => dropChapters(locator, before)),
     }),
     ...(note && { note: (locator, text) => perform("note", () => note(locator, text)) }),
+    ...(claim && { claim: (request) => perform("claim", () => claim(request)) }),
   };
 }
 

@@ -1,10 +1,11 @@
-import { MemoryStorage, type Storage } from "@durable/core";
+import { MemoryStorage, systemWorld, type Storage } from "@durable/core";
 import { describe, expect, it } from "vitest";
 import { checks, runCheck, type Open } from "../src/conformance/checks.ts";
 import { storageConformance } from "../src/conformance/index.ts";
 import { chapterFaults } from "./support/conformance-chapter-faults.ts";
 import { blobFaults } from "./support/conformance-blob-faults.ts";
 import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
+import { fleetFaults } from "./support/conformance-fleet-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 import { noteFaults } from "./support/conformance-note-faults.ts";
 
@@ -21,6 +22,8 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
     dropChapters: (locator, before) => good.dropChapters(locator, before),
     note: (locator, note) => good.note(locator, note),
     changed: (locator, length, signal) => good.changed(locator, length, signal),
+    claim: (request) => good.claim(request),
+    whenDue: (workflow, signal) => good.whenDue?.(workflow, signal) ?? Promise.resolve(),
     ...fault,
   };
 }
@@ -32,7 +35,7 @@ async function resultOf(title: string, fault: Fault): Promise<string> {
   const run = runCheck(
     check,
     ({ now }) => {
-      const good = new MemoryStorage({ now });
+      const good = new MemoryStorage({ now, timer: systemWorld.timer });
       const storage = faulty(good, fault(good));
       return Promise.resolve({
         storage,
@@ -51,7 +54,14 @@ async function resultOf(title: string, fault: Fault): Promise<string> {
   return Promise.race([run, late]);
 }
 
-const faults = [...journalFaults, ...lifeFaults, ...noteFaults, ...chapterFaults, ...blobFaults];
+const faults = [
+  ...journalFaults,
+  ...lifeFaults,
+  ...fleetFaults,
+  ...noteFaults,
+  ...chapterFaults,
+  ...blobFaults,
+];
 
 describe("the suite finds planted faults", () => {
   it.each(faults)("%s: one that %s", async (title, _what, fault) => {

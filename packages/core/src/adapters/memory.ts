@@ -9,9 +9,11 @@
  */
 
 import type { DurableError } from "../values/errors.ts";
+import { DueWatch } from "../ports/due-watch.ts";
 import type {
   AppendRequest,
   BlockedNote,
+  ClaimRequest,
   Lease,
   ListPage,
   ListQuery,
@@ -23,6 +25,7 @@ import type {
 import {
   conflict,
   droppedConflict,
+  inTurns,
   noChapter,
   noted,
   pageSize,
@@ -32,6 +35,7 @@ import {
   stillRead,
   workflowsOf,
 } from "../ports/storage-kit.ts";
+import { systemWorld, type World } from "../ports/world.ts";
 
 interface KeptBlob {
   readonly body: string;
@@ -67,11 +71,28 @@ export class MemoryStorage implements Storage {
   readonly #blobs = new Map<string, KeptBlob>();
   readonly #watchers = new Map<string, Set<() => void>>();
   readonly #now: () => number;
+  readonly #due: DueWatch;
+  /**
+   * Missing with a clock of your own and no `timer`, because a timer of the system does not know when the
+   * time of that clock has come.
+   */
+  readonly whenDue?: (workflow: readonly string[], signal: AbortSignal) => Promise<void>;
   #order = 0;
+  #claims = 0;
 
-  /** `now` is the clock of leases; the system's by default. */
-  constructor(options: { readonly now?: (() => number) | undefined } = {}) {
-    this.#now = options.now ?? Date.now;
+  /** `now` is the clock of leases and `timer` its timers, for `whenDue`; those of the system by default. */
+  constructor(
+    options: {
+      readonly now?: (() => number) | undefined;
+      readonly timer?: World["timer"] | undefined;
+    } = {},
+  ) {
+    const { now, timer = systemWorld.timer } = options;
+    this.#now = now ?? Date.now;
+    const due = new DueWatch({ now: this.#now, timer, nextDue: (workflow) => this.#nextDue(workflow) });
+    this.#due = due;
+    if (now === undefined || options.timer !== undefined)
+      this.whenDue = (workflow, signal) => due.whenDue(workflow, signal);
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -89,6 +110,7 @@ export class MemoryStorage implements Storage {
     if (lease !== undefined)
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
     for (const notify of this.#watchers.get(locator) ?? []) notify();
+    this.#notifyDue(run);
     return Promise.resolve();
   }
 
@@ -217,6 +239,32 @@ export class MemoryStorage implements Storage {
     return lease === null || lease.until <= now;
   }
 
+  claim({ workflow, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
+    const most = pageSize(limit);
+    const due = new Map([...new Set(workflow)].map((name) => [name, [] as Kept[]]));
+    for (const run of this.#runs.values()) {
+      const found = due.get(run.head.workflow);
+      if (found !== undefined && !run.deleted && this.#isDue(run, dueAt)) keepFirst(found, run, most);
+    }
+    const taken = inTurns([...due.values()], most, this.#claims++);
+    for (const run of taken) run.quietUntil = this.#now() + quietMs;
+    return Promise.resolve(taken.map(({ head, note }) => noted(head, note)));
+  }
+
+  #nextDue(workflow: readonly string[]): number | null {
+    let next: number | null = null;
+    for (const run of this.#runs.values()) {
+      const at = run.deleted || !workflow.includes(run.head.workflow) ? null : dueFrom(run);
+      if (at !== null && (next === null || at < next)) next = at;
+    }
+    return next;
+  }
+
+  #notifyDue(run: Kept): void {
+    const at = this.#due.size === 0 ? null : dueFrom(run);
+    if (at !== null) this.#due.notify(run.head.workflow, at);
+  }
+
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
     const run = this.#runs.get(locator);
     const now = this.#now();
@@ -226,7 +274,11 @@ export class MemoryStorage implements Storage {
     const length = lengthOf(run);
     if (run.startsAt !== length) run.starts = 0;
     run.startsAt = length;
-    if (ttlMs <= 0) return Promise.resolve(giveBack(run, owner));
+    if (ttlMs <= 0) {
+      const given = giveBack(run, owner);
+      this.#notifyDue(run);
+      return Promise.resolve(given);
+    }
     if (run.lease?.owner !== owner) run.starts += 1;
     run.lease = { owner, until: now + ttlMs };
     const { starts, note } = run;
@@ -240,6 +292,7 @@ export class MemoryStorage implements Storage {
       run.lease = null;
       run.starts = 0;
       run.quietUntil = this.#now() + quietMs;
+      this.#notifyDue(run);
     }
     return Promise.resolve();
   }
@@ -306,6 +359,23 @@ function giveBack(run: Kept, owner: string): Lease | null {
   run.lease = null;
   run.starts = starts - 1;
   return { starts, length: lengthOf(run) };
+}
+
+/** From when on due lists have the run; `null` after its end. */
+function dueFrom({ head, lease, quietUntil }: Kept): number | null {
+  return head.wakeAt === null ? null : Math.max(head.wakeAt, quietUntil, lease?.until ?? 0);
+}
+
+/** Keeps the runs that are due longest: at most `most`, in their order. Cheaper than sorting all of them. */
+function keepFirst(found: Kept[], run: Kept, most: number): void {
+  const isBefore = (a: Kept, b: Kept): boolean =>
+    wakeAt(a) < wakeAt(b) || (wakeAt(a) === wakeAt(b) && a.order < b.order);
+  const last = found.at(-1);
+  if (found.length >= most && (last === undefined || isBefore(last, run))) return;
+  let at = found.length;
+  for (; at > 0 && isBefore(run, found[at - 1] as Kept); at--);
+  found.splice(at, 0, run);
+  if (found.length > most) found.pop();
 }
 
 function wakeAt({ head }: Kept): number {

@@ -13,6 +13,18 @@ export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
   return workflow === undefined ? null : [...new Set([workflow].flat())];
 }
 
+/** At most `limit` items, one of each list in turn. The first turn is that of list `first`, then of the one after it. */
+export function inTurns<T>(lists: readonly (readonly T[])[], limit: number, first: number): T[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length));
+  const taken: T[] = [];
+  for (let round = 0; round < longest; round++)
+    for (let turn = 0; turn < lists.length; turn++) {
+      const item = lists[(first + turn) % lists.length]?.[round];
+      if (item !== undefined && taken.length < limit) taken.push(item);
+    }
+  return taken;
+}
+
 /** The head of a run as lists show it: a note replaces the recorded status. */
 export function noted(head: RunHead, note: BlockedNote | null): RunHead {
   return note === null ? head : { ...head, status: "blocked", blocked: note };

@@ -110,6 +110,21 @@ export interface ListPage {
   readonly next: string | null;
 }
 
+/** Which due runs a worker takes, and for how long it keeps them from others. */
+export interface ClaimRequest {
+  /**
+   * Only runs of these workflows. They take turns, so that a workflow with many due runs does not keep the
+   * others waiting.
+   */
+  readonly workflow: readonly string[];
+  /** Runs that want a driver at this time and have no live one. */
+  readonly dueAt: number;
+  /** At most this many runs. */
+  readonly limit: number;
+  /** For how long due lists and other claims leave these runs out. An append or a release ends it. */
+  readonly quietMs: number;
+}
+
 /** Batches of a journal. */
 export interface ReadReply {
   /** From the position that was asked for, without gaps. */
@@ -177,6 +192,18 @@ export interface Storage {
   note?(locator: string, note: BlockedNote): Promise<void>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
+  /**
+   * Takes due runs for one worker: each is left out of due lists and of other claims for `quietMs`, so that
+   * the workers of a fleet do not compete for the same runs. Within a workflow, those that are due longest
+   * come first. It gives no right to drive; a lease does. Without it, workers list due runs and compete for
+   * their leases.
+   */
+  claim?(request: ClaimRequest): Promise<readonly RunHead[]>;
+  /**
+   * Resolves when a run of one of these workflows is due, or may be; or on abort. It may resolve too early,
+   * never much too late. Without it, workers poll.
+   */
+  whenDue?(workflow: readonly string[], signal: AbortSignal): Promise<void>;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

@@ -1,8 +1,8 @@
 import { storageConformance } from "@durable/testing/conformance";
-import { MemoryStorage } from "../../src/index.ts";
+import { MemoryStorage, systemWorld } from "../../src/index.ts";
 
 storageConformance("MemoryStorage", ({ now }) => {
-  const storage = new MemoryStorage({ now });
+  const storage = new MemoryStorage({ now, timer: systemWorld.timer });
   return Promise.resolve({
     storage,
     // All handles on one memory are one object.

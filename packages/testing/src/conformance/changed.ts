@@ -7,7 +7,7 @@ import { expect } from "vitest";
 import { request, type Checks } from "./subject.ts";
 
 /** The state of a promise, after the storage had time to settle it. */
-async function stateOf(work: Promise<unknown>, afterMs = 120): Promise<"settled" | "pending"> {
+export async function stateOf(work: Promise<unknown>, afterMs = 120): Promise<"settled" | "pending"> {
   let state: "settled" | "pending" = "pending";
   void work.then(() => (state = "settled"));
   await new Promise((resolve) => setTimeout(resolve, afterMs));
@@ -15,7 +15,7 @@ async function stateOf(work: Promise<unknown>, afterMs = 120): Promise<"settled"
 }
 
 /** A signal that knows how many listeners it has. */
-function countedSignal(): { signal: AbortSignal; abort: () => void; listeners: () => number } {
+export function countedSignal(): { signal: AbortSignal; abort: () => void; listeners: () => number } {
   const controller = new AbortController();
   const { signal } = controller;
   const listeners = new Set<unknown>();
@@ -32,7 +32,7 @@ function countedSignal(): { signal: AbortSignal; abort: () => void; listeners: (
   return { signal, abort: () => controller.abort(), listeners: () => listeners.size };
 }
 
-const never = (): AbortSignal => new AbortController().signal;
+export const never = (): AbortSignal => new AbortController().signal;
 
 export const changedChecks: Checks = {
   "changed settles when the journal grows, and not before": async (subject) => {

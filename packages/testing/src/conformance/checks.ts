@@ -4,6 +4,7 @@ import { appendChecks } from "./append.ts";
 import { blobBodyChecks } from "./blob-bodies.ts";
 import { blobChecks } from "./blobs.ts";
 import { changedChecks } from "./changed.ts";
+import { claimChecks } from "./claims.ts";
 import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
@@ -14,6 +15,7 @@ import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
 import { readChecks } from "./read.ts";
+import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
 /** What `open` of an adapter gets. */
@@ -31,6 +33,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     readChecks,
     headChecks,
     dueChecks,
+    claimChecks,
     leaseChecks,
     noteChecks,
     chapterChecks,
@@ -39,6 +42,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     blobChecks,
     blobBodyChecks,
     changedChecks,
+    whenDueChecks,
     handleChecks,
     hostileChecks,
   ].flatMap((group) => Object.entries(group)),

@@ -40,6 +40,10 @@ export const handleChecks: Checks = {
       if (late !== undefined) await refused(late, "storage-closed");
     const changed = storage.changed?.(head.locator, 1, new AbortController().signal);
     if (changed !== undefined) await refused(changed, "storage-closed");
+    const whenDue = storage.whenDue?.(["loan"], new AbortController().signal);
+    if (whenDue !== undefined) await refused(whenDue, "storage-closed");
+    const claim = storage.claim?.({ workflow: ["loan"], dueAt: clock.now, limit: 1, quietMs: 1 });
+    if (claim !== undefined) await refused(claim, "storage-closed");
     const secret = storage.secret?.();
     if (secret !== undefined) await refused(secret, "storage-closed");
   },

@@ -25,7 +25,15 @@ export type Check = (subject: Subject) => Promise<void>;
 export type Checks = Readonly<Record<string, Check>>;
 
 /** Members of the port that a storage may lack. */
-type OptionalMember = "note" | "readChapter" | "dropChapters" | "changed" | "secret" | "close";
+type OptionalMember =
+  | "note"
+  | "readChapter"
+  | "dropChapters"
+  | "changed"
+  | "claim"
+  | "whenDue"
+  | "secret"
+  | "close";
 
 type Lease = NonNullable<AppendRequest["lease"]> | null;
 

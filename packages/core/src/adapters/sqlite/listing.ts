@@ -26,6 +26,20 @@ export function listRows(sql: Statements, query: ListQuery, now: number): Row[] 
   return found;
 }
 
+/** The due runs of each workflow, those that are due longest first: at most `most` of each. */
+export function dueRowsOf(
+  sql: Statements,
+  workflow: readonly string[],
+  { dueAt, now, most }: { readonly dueAt: number; readonly now: number; readonly most: number },
+): Row[][] {
+  const workflows = [...new Set(workflow)];
+  const due = { now, dead: deadDrivers(sql, { workflow: workflows }, dueAt, now) };
+  return workflows.map((name) => {
+    const { text, values } = listText({ workflow: name, dueAt }, due);
+    return sql.list(text, [...values, most]);
+  });
+}
+
 function rows(sql: Statements, query: Omit<ListQuery, "workflow">, due: DueNow, most: number): Row[] {
   const { text, values } = listText(query, due);
   return sql.list(text, [...values, most]);

@@ -83,6 +83,14 @@ function reading(database: DatabaseSync) {
     driversOf: database.prepare(
       `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
     ),
+    nextWake: database.prepare(
+      `SELECT min(wake_at) AS at FROM ${dueRunsOf} WHERE workflow = ? AND wake_at > ? AND deleted = 0`,
+    ),
+    // Runs that are due and have a driver or are quiet: as many as the fleet drives, not as many as wait.
+    nextVisible: database.prepare(
+      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOf}
+         WHERE workflow = ? AND wake_at <= ? AND deleted = 0`,
+    ),
     version: database.prepare("PRAGMA data_version"),
     list: lists(database),
   };
@@ -107,6 +115,7 @@ function leasing(database: DatabaseSync) {
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
+    quiet: database.prepare("UPDATE runs SET quiet_until = ? WHERE locator = ?"),
     hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1

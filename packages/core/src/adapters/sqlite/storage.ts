@@ -16,6 +16,7 @@ import { conflict, droppedConflict, pageSize } from "../../ports/storage-kit.ts"
 import type {
   AppendRequest,
   BlockedNote,
+  ClaimRequest,
   Lease,
   ListPage,
   ListQuery,
@@ -23,9 +24,11 @@ import type {
   RunHead,
   Storage,
 } from "../../ports/storage.ts";
+import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { bodiesOf, insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
+import { claimRows, DuePoll, isAnyDue } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
 import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
@@ -62,16 +65,15 @@ export class SqliteStorage implements Storage {
   readonly #commits: Commits;
   readonly #identity: FileIdentity;
   readonly #watch: Watch;
+  readonly #due: DuePoll;
   readonly #now: () => number;
   readonly #busyMs: number;
   #closing: Promise<void> | null = null;
+  #claims = 0;
 
   constructor(options: string | SqliteOptions) {
-    const {
-      path,
-      now = Date.now,
-      busyMs = 10_000,
-    } = typeof options === "string" ? { path: options } : options;
+    const given: SqliteOptions = typeof options === "string" ? { path: options } : options;
+    const { path, now = Date.now, busyMs = 10_000 } = given;
     // Absolute, because the process may change its working folder, and the secret is looked up beside the file.
     this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;
@@ -82,16 +84,15 @@ export class SqliteStorage implements Storage {
     const identity = new FileIdentity(this.path);
     this.#identity = identity;
     this.#commits = new Commits(this.#database, { path: this.path, busyMs, check: () => identity.check() });
-    this.#watch = new Watch(
-      (locator) => {
-        identity.checkSometimes();
-        return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
-      },
-      () => {
-        identity.checkSometimes();
-        return Number(this.#sql.version.get()?.["data_version"]);
-      },
-    );
+    const version = (): number => {
+      identity.checkSometimes();
+      return Number(this.#sql.version.get()?.["data_version"]);
+    };
+    this.#watch = new Watch((locator) => {
+      identity.checkSometimes();
+      return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
+    }, version);
+    this.#due = new DuePoll(sql, now, version);
   }
 
   /** True after `close`. */
@@ -106,9 +107,10 @@ export class SqliteStorage implements Storage {
 
   append(request: AppendRequest): Promise<void> {
     const { locator, position } = request;
-    return this.#write(() => this.#append(request), locator).then(() =>
-      this.#watch.notify(locator, position + 1),
-    );
+    return this.#write(() => this.#append(request), locator).then(() => {
+      this.#watch.notify(locator, position + 1);
+      this.#due.appended(request);
+    });
   }
 
   #append(request: AppendRequest): void {
@@ -243,8 +245,23 @@ export class SqliteStorage implements Storage {
     });
   }
 
-  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
-    return this.#write(() => {
+  async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
+    // An idle worker takes no lock of the file.
+    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now())))) return [];
+    const turn = this.#claims++;
+    const rows = await this.#write(() =>
+      claimRows(this.#sql, request, { now: this.#now(), turn, path: this.path }),
+    );
+    return rows.map(listedHead);
+  }
+
+  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+    if (this.closed) throw this.#closedError();
+    await this.#due.whenDue(workflow, signal);
+  }
+
+  async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+    const lease = await this.#write(() => {
       const now = this.#now();
       const run = this.#sql.lease.get(locator) as Row | undefined;
       if (run === undefined) return null;
@@ -264,10 +281,13 @@ export class SqliteStorage implements Storage {
       const note = noteOf(run);
       return { starts, length, ...(note !== null && { blocked: note }) };
     });
+    if (ttlMs <= 0) this.#due.recheck();
+    return lease;
   }
 
-  release(locator: string, owner: string, quietMs = 0): Promise<void> {
-    return this.#write(() => void this.#sql.giveBack.run(this.#now() + quietMs, locator, owner));
+  async release(locator: string, owner: string, quietMs = 0): Promise<void> {
+    await this.#write(() => void this.#sql.giveBack.run(this.#now() + quietMs, locator, owner));
+    this.#due.recheck();
   }
 
   delete(locator: string): Promise<void> {
@@ -300,6 +320,15 @@ export class SqliteStorage implements Storage {
     await this.#watch.changed(locator, length, signal);
   }
 
+  /**
+   * Copies the file while it is in use, by this process and others: one state with everything that was
+   * acknowledged before. The copy appears under its name when it is complete and checked.
+   */
+  backup(path: string, options: BackupOptions = {}): Promise<Backup> {
+    const pin = (): Promise<DatabaseSync> => this.#read(() => pinned(this.path, this.#identity));
+    return backUp(this.path, path, { pin, options });
+  }
+
   secret(): Promise<string> {
     return this.#read(() => secretBeside(this.path));
   }
@@ -313,6 +342,7 @@ export class SqliteStorage implements Storage {
   async #close(): Promise<void> {
     await this.#commits.settled();
     this.#watch.close();
+    this.#due.close();
     this.#database.close();
   }
 

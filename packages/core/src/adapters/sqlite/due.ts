@@ -1,0 +1,109 @@
+/**
+ * Due runs for the workers of a fleet: claiming them, and waiting until there are some.
+ *
+ * due.1. A claim checks every row before it writes one, so a refused claim has changed nothing.
+ * due.2. Writes of this process notify its workers at once; those of other processes are found by polling the version of
+ *     the file. The death of a driver changes no file, so runs are looked up now and then as well.
+ * due.3. The polling timer runs only while a worker waits, and throws nothing.
+ */
+
+import { DueWatch } from "../../ports/due-watch.ts";
+import { inTurns, pageSize } from "../../ports/storage-kit.ts";
+import type { AppendRequest, ClaimRequest } from "../../ports/storage.ts";
+import { systemWorld } from "../../ports/world.ts";
+import { dueRowsOf } from "./listing.ts";
+import type { Row, Statements } from "./statements.ts";
+import { checkRun } from "./sums.ts";
+
+interface ClaimTurn {
+  readonly now: number;
+  /** The workflow whose turn is first. */
+  readonly turn: number;
+  readonly path: string;
+}
+
+export function isAnyDue(sql: Statements, { workflow, dueAt, limit }: ClaimRequest, now: number): boolean {
+  const most = Math.min(1, pageSize(limit));
+  return dueRowsOf(sql, workflow, { dueAt, now, most }).some(({ length }) => length > 0);
+}
+
+/** Takes due runs, one of each workflow in turn, and makes them quiet. Part of a commit. */
+export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, path }: ClaimTurn): Row[] {
+  const { workflow, dueAt, limit, quietMs } = request;
+  const most = pageSize(limit);
+  const taken = inTurns(dueRowsOf(sql, workflow, { dueAt, now, most }), most, turn);
+  for (const row of taken) checkRun(row, path);
+  for (const { locator = null } of taken) sql.quiet.run(now + quietMs, locator);
+  return taken;
+}
+
+const pollMs = 50;
+/** Every so many polls the runs are looked up although nothing was written. */
+const lookUpEvery = 20;
+
+export class DuePoll {
+  readonly #watch: DueWatch;
+  readonly #version: () => number;
+  #timer: ReturnType<typeof setInterval> | null = null;
+  #seen = -1;
+  #polls = 0;
+
+  /** `version` changes when another connection has written. */
+  constructor(sql: Statements, now: () => number, version: () => number) {
+    const nextDue = (workflow: readonly string[]): number | null => nextDueOf(sql, workflow, now());
+    this.#watch = new DueWatch({ now, timer: systemWorld.timer, nextDue });
+    this.#version = version;
+  }
+
+  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+    this.#timer ??= setInterval(() => this.#poll(), pollMs);
+    await this.#watch.whenDue(workflow, signal);
+    this.#stopIfUnused();
+  }
+
+  /** This process has appended. */
+  appended({ head, lease }: AppendRequest): void {
+    if (this.#watch.size === 0 || lease || head.wakeAt === null) return;
+    // Without a word about the lease, the run may have a driver.
+    if (lease === null) this.#watch.notify(head.workflow, head.wakeAt);
+    else this.#watch.recheck();
+  }
+
+  /** This process has ended a lease. */
+  recheck(): void {
+    this.#watch.recheck();
+  }
+
+  close(): void {
+    this.#watch.close();
+    this.#stopIfUnused();
+  }
+
+  #stopIfUnused(): void {
+    if (this.#timer === null || this.#watch.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = null;
+  }
+
+  #poll(): void {
+    try {
+      const version = this.#version();
+      const isSame = version === this.#seen;
+      this.#seen = version;
+      if (isSame && ++this.#polls % lookUpEvery !== 0) return;
+    } catch {
+      // Whether anything changed is unknown, so look for every worker.
+    }
+    this.#watch.recheck();
+  }
+}
+
+/** When a run of these workflows is due next. Costs the same however many runs wait for their time. */
+function nextDueOf(sql: Statements, workflow: readonly string[], now: number): number | null {
+  if (dueRowsOf(sql, workflow, { dueAt: now, now, most: 1 }).some(({ length }) => length > 0)) return now;
+  const times = [sql.nextWake, sql.nextVisible].flatMap((statement) =>
+    workflow.map((name) => (statement.get(name, now) as Row)["at"]),
+  );
+  const known = times.filter((at) => typeof at === "number");
+  return known.length === 0 ? null : Math.min(...known);
+}
