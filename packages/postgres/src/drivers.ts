@@ -35,7 +35,7 @@ export class Drivers {
   async leftOrphans(workflows: readonly string[], now: number | null): Promise<boolean> {
     await this.#look();
     if (this.#dead.length === 0) return false;
-    const [row] = await this.#database.rows<{ found: boolean }>(orphansText(this.#database.settings.schema), [
+    const [row] = await this.#database.rows<{ found: boolean }>(orphansText(this.#database.settings.quoted), [
       this.#dead,
       workflows,
       now,
@@ -46,7 +46,7 @@ export class Drivers {
   async #look(): Promise<void> {
     if (performance.now() - this.#looked < lookEveryMs) return;
     this.#looked = performance.now();
-    const rows = await this.#database.rows<{ value: string }>(driversText(this.#database.settings.schema), [
+    const rows = await this.#database.rows<{ value: string }>(driversText(this.#database.settings.quoted), [
       host,
       afterHost,
     ]);

@@ -63,13 +63,13 @@ export class Leases {
   }
 
   async #lease(calls: readonly LeaseCall[], dead: readonly string[]): Promise<(LeaseRow | null)[]> {
-    const text = `SELECT * FROM ${this.#database.settings.schema}.lease_1($1, $2, $3, $4, $5, $6)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_1($1, $2, $3, $4, $5, $6)`;
     const values = [...columns(calls), thisProcess, dead, this.#now()];
     return replies(calls, await this.#database.rows<LeaseRow>(text, values));
   }
 
   async #release(calls: readonly LeaseCall[]): Promise<(ReleaseRow | null)[]> {
-    const text = `SELECT * FROM ${this.#database.settings.schema}.release_1($1, $2, $3, $4)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.release_1($1, $2, $3, $4)`;
     return replies(calls, await this.#database.rows<ReleaseRow>(text, [...columns(calls), this.#now()]));
   }
 

@@ -69,7 +69,7 @@ export class Notices {
   }
 
   #notify(payload: string): Promise<unknown> {
-    const { schema, channel } = this.#database.settings;
+    const { quoted: schema, channel } = this.#database.settings;
     const text = Buffer.byteLength(payload) > longestPayload ? "*" : payload;
     return this.#database.rows(`SELECT ${schema}.notify_1($1, $2)`, [channel, text]);
   }

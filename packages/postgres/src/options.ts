@@ -27,8 +27,9 @@ const known = ["url", "pool", "schema", "connections", "migrate", "listen", "now
 export interface Settings {
   readonly pool: Pool;
   readonly ownsPool: boolean;
-  /** The schema as a quoted identifier. */
+  /** The name of the schema, and the same as a quoted identifier. */
   readonly schema: string;
+  readonly quoted: string;
   /** The channel of notifications. */
   readonly channel: string;
   /** The database and the schema, without user and password, for messages. */
@@ -46,7 +47,8 @@ export function settingsOf(given: string | PostgresOptions): Settings {
   return {
     pool,
     ownsPool: options.pool === undefined,
-    schema: pg.escapeIdentifier(schema),
+    schema,
+    quoted: pg.escapeIdentifier(schema),
     channel: `${schema}:runs`,
     place: placeOf(pool, schema),
     migrate: options.migrate ?? true,

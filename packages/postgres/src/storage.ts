@@ -60,7 +60,7 @@ export class PostgresStorage implements Storage {
 
   constructor(options: string | PostgresOptions) {
     const settings = settingsOf(options);
-    this.#schema = settings.schema;
+    this.#schema = settings.quoted;
     this.#database = new Database(settings);
     this.#drivers = new Drivers(this.#database);
     this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
