@@ -19,6 +19,8 @@ const afterHost = `${host.slice(0, -1)}}`;
 export class Drivers {
   readonly #database: Database;
   #dead: readonly string[] = [];
+  /** Processes of this host that had a lease when they were looked up, and were alive. */
+  #alive: readonly string[] = [];
   #looked = -Infinity;
 
   constructor(database: Database) {
@@ -43,6 +45,13 @@ export class Drivers {
     return row?.found === true;
   }
 
+  /** True when a driver that was alive is dead now. It asks this host only, and not the database. */
+  haveDied(): boolean {
+    if (!this.#alive.some(isDead)) return false;
+    this.#looked = -Infinity;
+    return true;
+  }
+
   async #look(): Promise<void> {
     if (performance.now() - this.#looked < lookEveryMs) return;
     this.#looked = performance.now();
@@ -50,6 +59,11 @@ export class Drivers {
       host,
       afterHost,
     ]);
-    this.#dead = rows.map(({ value }) => value).filter((process) => isDead(process));
+    const found = Map.groupBy(
+      rows.map(({ value }) => value).filter((process) => process !== thisProcess),
+      (process) => isDead(process),
+    );
+    this.#dead = found.get(true) ?? [];
+    this.#alive = found.get(false) ?? [];
   }
 }

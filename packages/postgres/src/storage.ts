@@ -73,6 +73,7 @@ export class PostgresStorage implements Storage {
     this.#watch = new Watch((locators) => this.#lengthsOf(locators));
     this.#due = new DueWaits({
       dueIn: (workflows) => this.#dueIn(workflows),
+      haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
       pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
     });
