@@ -11,7 +11,7 @@
  * are medians over the rounds. It does not measure a network: everything is on this machine.
  */
 import { parseArgs } from "node:util";
-import pg from "pg";
+import { Client } from "pg";
 import { durable } from "@durable/core";
 import { PostgresStorage } from "@durable/postgres";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";
@@ -32,7 +32,7 @@ if (![rounds, steps].every((number) => Number.isInteger(number) && number > 0)) 
 const runsInFlight = 100;
 const server = values.url === undefined ? await startPostgres() : null;
 const url = values.url ?? server?.url ?? "";
-const client = new pg.Client({ connectionString: url });
+const client = new Client({ connectionString: url });
 await client.connect();
 await client.query("CREATE SCHEMA IF NOT EXISTS durable_floor");
 await client.query(
@@ -81,7 +81,8 @@ async function many(): Promise<void> {
   await Promise.all(Array.from({ length: runsInFlight }, () => flow.run(each)));
 }
 
-const median = (numbers: readonly number[]): number => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
+const median = (numbers: readonly number[]): number =>
+  numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
 const shown = ({ perSecond, busy }: Speed): string =>
   `${Math.round(perSecond).toLocaleString("en")}/s (${Math.round(busy * 100)}% of a core here)`;
 
@@ -105,7 +106,9 @@ try {
   }
   const ratio = (of: "alone" | "many"): number =>
     median(found.map((one) => one[of].perSecond / one.floor.perSecond));
-  console.log(`batches of a step: ${body.length} characters; steps per statement in flight: ${(groups.steps / groups.statements).toFixed(1)}`);
+  console.log(
+    `batches of a step: ${body.length} characters; steps per statement in flight: ${(groups.steps / groups.statements).toFixed(1)}`,
+  );
   console.log(
     `bench:postgres: alone ${ratio("alone").toFixed(2)} of the floor (goal 0.80), ${runsInFlight} in flight ${ratio("many").toFixed(2)} of the floor (goal 3.00)`,
   );

@@ -45,7 +45,7 @@ export class Leases {
     const call = { locator, owner, ms };
     let row = await this.#leases.add(call);
     // The driver is a process of this host that has died: its lease no longer counts.
-    if (row?.held_by != null && isDead(row.held_by))
+    if (typeof row?.held_by === "string" && isDead(row.held_by))
       row = (await this.#lease([call], [row.held_by]))[0] ?? null;
     if (row === null || row.starts_now === null) return null;
     this.#tell(row);

@@ -1,7 +1,7 @@
 /** The options of the storage. */
 
 import { DurableError } from "@durable/core";
-import pg, { type Pool, type PoolConfig } from "pg";
+import { escapeIdentifier, Pool, type PoolConfig } from "pg";
 
 /** Options of `PostgresStorage`. Pass `url` or `pool`. */
 export interface PostgresOptions {
@@ -48,7 +48,7 @@ export function settingsOf(given: string | PostgresOptions): Settings {
     pool,
     ownsPool: options.pool === undefined,
     schema,
-    quoted: pg.escapeIdentifier(schema),
+    quoted: escapeIdentifier(schema),
     channel: `${schema}:runs`,
     place: placeOf(pool, schema),
     migrate: options.migrate ?? true,
@@ -57,10 +57,11 @@ export function settingsOf(given: string | PostgresOptions): Settings {
   };
 }
 
+function refuse(why: string): never {
+  throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
+}
+
 function check(options: PostgresOptions): void {
-  const refuse = (why: string): never => {
-    throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
-  };
   for (const [name, value] of Object.entries(options))
     if (value !== undefined && !known.includes(name))
       refuse(`has no option ${JSON.stringify(name)}. Its options are ${known.join(", ")}`);
@@ -85,7 +86,7 @@ function openPool({ url, connections = 10 }: PostgresOptions): Pool {
     application_name: "durable",
     allowExitOnIdle: true,
   };
-  const pool = new pg.Pool(config);
+  const pool = new Pool(config);
   // An idle connection that breaks is replaced; without a listener, it would end the process.
   pool.on("error", () => {});
   return pool;

@@ -9,17 +9,17 @@
  * postgres-storage.5. `close` waits for calls under way; later ones are refused.
  */
 
-import {
+import type {
+  AppendRequest,
+  BlockedNote,
+  ClaimRequest,
   DurableError,
-  type AppendRequest,
-  type BlockedNote,
-  type ClaimRequest,
-  type Lease,
-  type ListPage,
-  type ListQuery,
-  type ReadReply,
-  type RunHead,
-  type Storage,
+  Lease,
+  ListPage,
+  ListQuery,
+  ReadReply,
+  RunHead,
+  Storage,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";

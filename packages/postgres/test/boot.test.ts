@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
+import { Client, type QueryResultRow } from "pg";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { createWorker, createApp, durable } from "@durable/core";
 import { PostgresStorage } from "../src/index.ts";
@@ -11,7 +11,7 @@ import { headOf, request } from "./support/head.ts";
 import { freshSchema, sharedPool } from "./support/open.ts";
 
 const url = inject("postgres");
-const sql = async <Row extends pg.QueryResultRow>(text: string): Promise<Row[]> =>
+const sql = async <Row extends QueryResultRow>(text: string): Promise<Row[]> =>
   (await sharedPool(url).query<Row>(text)).rows;
 
 /** A handle that is closed after the test. */
@@ -171,7 +171,7 @@ test("a role with only the rights of the README does everything, and can change 
   for (const { locator } of (await storage.list()).runs) await storage.delete(locator);
   expect((await storage.list()).runs).toEqual([]);
   expect(await sql(`SELECT count(*)::int AS left FROM ${schema}.blobs`)).toEqual([{ left: 0 }]);
-  const client = new pg.Client({ connectionString: as(app) });
+  const client = new Client({ connectionString: as(app) });
   await client.connect();
   onTestFinished(() => client.end());
   for (const forbidden of [

@@ -1,4 +1,4 @@
-import pg from "pg";
+import { Pool } from "pg";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { PostgresStorage } from "../src/index.ts";
 import { freshSchema } from "./support/open.ts";
@@ -11,7 +11,7 @@ const day = 86_400_000;
 
 /** The plans of all statements since the last look, those inside of functions included. */
 let plans: string[] = [];
-let pool: pg.Pool;
+let pool: Pool;
 let storage: PostgresStorage;
 
 const explain = [
@@ -41,7 +41,7 @@ const fill = `
 
 beforeAll(async () => {
   const options = explain.map((setting) => `-c ${setting}`).join(" ");
-  pool = new pg.Pool({ connectionString: url, options, max: 3, allowExitOnIdle: true });
+  pool = new Pool({ connectionString: url, options, max: 3, allowExitOnIdle: true });
   pool.on("connect", (client) => {
     client.on("notice", ({ message = "" }) => void plans.push(message));
   });

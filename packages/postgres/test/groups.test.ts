@@ -13,7 +13,8 @@ function lab(flights = 2) {
       statements.push([...calls]);
       await new Promise<void>((resolve) => void open.push(resolve));
       if (calls.includes("cut")) throw new Error("Connection terminated unexpectedly");
-      if (calls.includes("bad")) throw Object.assign(new Error("too large"), { code: "54000", severity: "ERROR" });
+      if (calls.includes("bad"))
+        throw Object.assign(new Error("too large"), { code: "54000", severity: "ERROR" });
       return calls.map((call) => `did ${call}`);
     },
   });

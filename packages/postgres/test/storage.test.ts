@@ -72,7 +72,8 @@ test("a driver on this host that was killed is taken over at once, and not after
   await new Promise((resolve) => driver.stdout.once("data", resolve));
   const [run] = (await storage.list()).runs;
   const locator = run?.locator ?? "";
-  const dueRuns = async (): Promise<number> => (await storage.list({ dueAt: Date.now(), workflow: "loan" })).runs.length;
+  const dueRuns = async (): Promise<number> =>
+    (await storage.list({ dueAt: Date.now(), workflow: "loan" })).runs.length;
   expect(await dueRuns(), "while it lives").toBe(0);
   expect(await storage.lease(locator, "me", 1_000)).toBeNull();
   const due = storage.whenDue(["loan"], never());
@@ -90,7 +91,11 @@ describe("damage is found, never a short reply", () => {
   test.each([
     ["a batch that is missing", "DELETE FROM S.batches WHERE position = 1", /batch 1 is missing/],
     ["a last batch that is missing", "DELETE FROM S.batches WHERE position = 2", /has 2 of 3 batches/],
-    ["a batch too many", "INSERT INTO S.batches SELECT run, 3, 'x' FROM S.batches WHERE position = 0", /has 4 of 3/],
+    [
+      "a batch too many",
+      "INSERT INTO S.batches SELECT run, 3, 'x' FROM S.batches WHERE position = 0",
+      /has 4 of 3/,
+    ],
     ["a blob that is missing", "DELETE FROM S.blobs", /blob "b" is missing/],
   ])("%s", async (_what, damage, message) => {
     const { open, sql } = place();
@@ -121,9 +126,18 @@ describe("one call of a group", () => {
     // Longer than an entry of an index may be.
     const name = Array.from({ length: 6_000 }, () => Math.random().toString(36)[2] ?? "x").join("");
     const results = await Promise.allSettled(
-      heads.map((head, n) => storage.append(request(head, 0, n === 3 ? { blobs: [{ name, body: "" }] } : {}))),
+      heads.map((head, n) =>
+        storage.append(request(head, 0, n === 3 ? { blobs: [{ name, body: "" }] } : {})),
+      ),
     );
-    expect(results.map(({ status }) => status === "fulfilled")).toEqual([true, true, true, false, true, true]);
+    expect(results.map(({ status }) => status === "fulfilled")).toEqual([
+      true,
+      true,
+      true,
+      false,
+      true,
+      true,
+    ]);
     expect((await storage.list()).runs).toHaveLength(5);
   });
 
@@ -140,7 +154,14 @@ describe("one call of a group", () => {
       storage.append(request(fresh[2]!, 3)),
       storage.append(request({ ...fresh[3]!, ancestors: [old!.locator] }, 0)),
     ]);
-    expect(results.map(({ status }) => status === "fulfilled")).toEqual([false, true, false, true, false, true]);
+    expect(results.map(({ status }) => status === "fulfilled")).toEqual([
+      false,
+      true,
+      false,
+      true,
+      false,
+      true,
+    ]);
     expect(storage.sent.appends).toBe(2);
     expect((await storage.read(fresh[1]!.locator)).blobs).toEqual({ known: "body" });
   });
@@ -157,7 +178,14 @@ describe("connections", () => {
     const waiting = storage.changed(head.locator, 1, never());
     await expect.poll(() => storage.listening, { timeout: 10_000 }).toBe(true);
     await sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${schema}'`);
-    await expect.poll(() => storage.append(request(head, 1)).then(() => true).catch(() => false)).toBe(true);
+    await expect
+      .poll(() =>
+        storage
+          .append(request(head, 1))
+          .then(() => true)
+          .catch(() => false),
+      )
+      .toBe(true);
     await waiting;
     await expect.poll(() => storage.listening, { timeout: 20_000 }).toBe(true);
   });

@@ -67,15 +67,15 @@ export async function cutAppends(options: AmbiguousOptions): Promise<AmbiguousRe
       secret: "a secret for tests",
     },
   );
-  let left = cuts;
+  const plan = { left: cuts };
   const kinds: readonly Cut[] = ["request", "reply", "backend"];
   proxy.plan = () => {
-    if (left === 0 || random() > 0.3) return null;
-    left -= 1;
+    if (plan.left === 0 || random() > 0.3) return null;
+    plan.left -= 1;
     return kinds[Math.floor(random() * kinds.length)] ?? null;
   };
   const one = async (): Promise<void> => {
-    while (left > 0) {
+    while (plan.left > 0) {
       const id = `run-${(report.runs += 1)}`;
       const outcome = await flow.run({ id }, { id });
       if (outcome.status !== "completed") report.unfinished += 1;

@@ -4,7 +4,7 @@
  */
 
 import { createServer, type AddressInfo, type Socket } from "node:net";
-import pg from "pg";
+import { Client } from "pg";
 
 export interface Pooler {
   readonly url: string;
@@ -14,7 +14,7 @@ export interface Pooler {
 }
 
 interface Backend {
-  readonly client: pg.Client;
+  readonly client: Client;
   readonly stream: Socket;
   reply: ((message: Buffer) => void) | null;
 }
@@ -103,7 +103,7 @@ export async function startPooler(url: string, size = 4): Promise<Pooler> {
 
 /** A connection that `pg` has opened and that is then used byte by byte. */
 async function openBackend(url: string): Promise<Backend> {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   client.on("error", () => {});
   await client.connect();
   const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;

@@ -4,7 +4,7 @@
  */
 
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import pg from "pg";
+import { Client } from "pg";
 
 /** What becomes of an append: it never arrives, its reply never arrives, or its backend is terminated meanwhile. */
 export type Cut = "request" | "reply" | "backend";
@@ -21,7 +21,7 @@ export interface CuttingProxy {
 
 export async function cuttingProxy(url: string): Promise<CuttingProxy> {
   const target = new URL(url);
-  const admin = new pg.Client({ connectionString: url });
+  const admin = new Client({ connectionString: url });
   admin.on("error", () => {});
   await admin.connect();
   const sockets = new Set<Socket>();
