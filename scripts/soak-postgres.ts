@@ -23,7 +23,7 @@ try {
     schema: "durable",
     cuts,
     progress: (unknown) => {
-      if (unknown % Math.ceil(cuts / 10) === 0) console.log(`${unknown} of ${cuts} unknown outcomes`);
+      if (unknown % Math.ceil(cuts / 10) === 0) console.log(`${unknown} unknown outcomes`);
     },
   });
   const { unknown, landed, missed, runs, steps, doubled, lost, unfinished } = report;

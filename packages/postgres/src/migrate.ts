@@ -97,14 +97,19 @@ async function versionOf(
   all: readonly Step[],
 ): Promise<number> {
   const { rows } = await client
-    .query<{ mine: boolean; isolation: string }>(
-      `SELECT ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation`,
+    .query<{ mine: boolean; replica: boolean; isolation: string }>(
+      `SELECT pg_is_in_recovery() AS replica, ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation`,
       [schema],
     )
     .catch((error: unknown) => {
       throw named(error, place);
     });
-  const { mine, isolation } = rows[0] ?? {};
+  const { mine, replica, isolation } = rows[0] ?? {};
+  if (replica === true)
+    throw new DurableError(
+      "storage-readonly",
+      `${place} is a replica, which lags behind and takes no writes. Use the address of the primary server.`,
+    );
   if (isolation !== "read committed")
     throw new DurableError(
       "storage-failed",

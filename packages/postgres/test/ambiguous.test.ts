@@ -5,7 +5,7 @@ import { freshSchema } from "./support/open.ts";
 // A sample of what `npm run soak:postgres` does 1,000 times.
 const cuts = inject("full") ? 200 : 24;
 
-test(`an append whose outcome is unknown is settled by its write id, ${cuts} times (law 8)`, async () => {
+test(`H14 an append whose outcome is unknown is settled by its write id, ${cuts} times (law 8)`, async () => {
   const report = await cutAppends({ url: inject("postgres"), schema: freshSchema(), cuts });
   expect(report).toMatchObject({ doubled: 0, lost: 0, unfinished: 0 });
   // A cut connection may have carried more than one append.

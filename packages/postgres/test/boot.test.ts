@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Client, type QueryResultRow } from "pg";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
@@ -9,6 +10,7 @@ import { migrate, steps } from "../src/migrate.ts";
 import { settingsOf } from "../src/options.ts";
 import { headOf, request } from "./support/head.ts";
 import { freshSchema, sharedPool } from "./support/open.ts";
+import { startPostgres } from "./support/server.ts";
 
 const url = inject("postgres");
 const sql = async <Row extends QueryResultRow>(text: string): Promise<Row[]> =>
@@ -123,6 +125,15 @@ describe("settings of a role or database that would break the promises", () => {
       { setting: "on", count: 6 },
     ]);
   });
+});
+
+test.runIf(inject("full"))("H14 a replica is refused: it lags behind, and takes no writes", async () => {
+  const server = await startPostgres();
+  onTestFinished(() => server.stop());
+  await PostgresStorage.migrate(server.url);
+  writeFileSync(join(server.folder, "standby.signal"), "");
+  await server.restart();
+  await expect(opened(server.url).list()).rejects.toMatchObject({ code: "storage-readonly" });
 });
 
 /** The SQL of the README, which people copy. */
