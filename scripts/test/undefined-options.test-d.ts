@@ -68,6 +68,7 @@ import type {
   WebhookOptions,
 } from "@durable/http";
 import type { ServeOptions } from "@durable/http/node";
+import type { PostgresOptions } from "@durable/postgres";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
   CrashOptions,
@@ -166,6 +167,7 @@ interface Listed {
   readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
   readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
+  readonly postgres: [PostgresOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [

@@ -1,10 +1,11 @@
 /**
- * The function that appends a group of batches in one round trip. Its name has the version of its arguments: processes
- * of an earlier version of the library, which are still running, call the earlier function.
+ * The functions that append. A statement calls them for all batches of a group, in one round trip and one commit. Their
+ * names have the version of their arguments: processes of an earlier version of the library, which are still running,
+ * call the earlier function.
  *
  * append-sql.1. Every batch is checked before anything of it is written, so a refused one changes nothing. The others of
- *     its group are not affected. One row is returned for each that is refused.
- * append-sql.2. Runs are locked in the order of the arguments, which callers sort. Blobs are locked in the order of their
+ *     its group are not affected.
+ * append-sql.2. Runs are locked in the order of the calls, which callers sort. Blobs are locked in the order of their
  *     names. What still meets in a deadlock is rolled back by Postgres, and the caller tries again.
  * append-sql.3. A blob that an append names is locked until the commit, so that a deletion cannot remove it in between.
  *     The same holds for the ancestors of a new fork.
@@ -15,7 +16,7 @@ export const clock = (given: string): string =>
   `coalesce(${given}, extract(epoch FROM statement_timestamp())::float8 * 1000)`;
 
 /** Plans of functions are kept: one made while a table was small must not scan it once it is large. */
-export const planned = "SET enable_seqscan = off SET jit = off";
+export const planned = "SET enable_seqscan = off";
 
 /** Whether the run is locked or not is unknown until here; the reason of a refusal is found afterwards. */
 const refusal = (schema: string): string => `
@@ -84,96 +85,107 @@ BEGIN
 END $$;
 `;
 
-const create = (schema: string): string => `
-    INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,
-        wake_at, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until)
-      VALUES (locators[i], run_ids[i], workflows[i], labels[i], parents[i], ancestries[i], reads[i], created[i],
-        statuses[i], wakes[i], updated[i], steps_done[i], chapters[i], 1,
-        CASE WHEN ttl >= 0 THEN owners[i] END, CASE WHEN ttl >= 0 THEN by_process END,
-        CASE WHEN ttl >= 0 THEN at_time + ttl END, coalesce(ttl >= 0, false), CASE WHEN ttl >= 0 THEN at_time + ttl END)
-      ON CONFLICT (locator) DO NOTHING
-      RETURNING id INTO run_number;`;
-
+/** What an append changes in the row of its run. */
 const grow = (schema: string): string => `
-    UPDATE ${schema}.runs AS r SET status = statuses[i], wake_at = wakes[i], updated_at = updated[i],
-        steps = steps_done[i], chapter = coalesce(chapters[i], r.chapter), length = r.length + 1,
-        quiet_until = 0, blocked = NULL,
-        owner = CASE WHEN ttl IS NULL THEN r.owner WHEN ttl >= 0 THEN owners[i] END,
-        process = CASE WHEN ttl IS NULL THEN r.process WHEN ttl >= 0 THEN by_process END,
-        lease_until = CASE WHEN ttl IS NULL THEN r.lease_until WHEN ttl >= 0 THEN at_time + ttl END,
+    UPDATE ${schema}.runs AS r SET status = at_status, wake_at = at_wake, updated_at = at_updated, steps = at_steps,
+        length = r.length + 1, quiet_until = 0, blocked = NULL,
+        owner = CASE WHEN ttl >= 0 THEN by_owner WHEN ttl IS NULL THEN r.owner END,
+        process = CASE WHEN ttl >= 0 THEN by_process WHEN ttl IS NULL THEN r.process END,
+        lease_until = CASE WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END,
         held = CASE WHEN ttl IS NULL THEN r.lease_until IS NOT NULL ELSE ttl >= 0 END,
-        held_until = CASE WHEN ttl IS NULL THEN r.lease_until WHEN ttl >= 0 THEN
-          CASE WHEN r.held_until BETWEEN at_time + ttl * 0.75 AND at_time + ttl THEN r.held_until ELSE at_time + ttl END END
-      WHERE r.locator = locators[i] AND r.length = positions[i] AND r.created_at = created[i] AND NOT r.deleted
+        held_until = CASE
+          WHEN ttl >= 0 AND r.held_until BETWEEN at_time + ttl * 0.75 AND at_time + ttl THEN r.held_until
+          WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END
+      WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
 
-const append = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_1(
-  locators text[], positions int[], batches text[], created float8[], statuses text[], wakes float8[], updated float8[],
-  steps_done int[], chapters int[], owners text[], ttls float8[], run_ids text[], workflows text[], labels text[],
-  parents text[], ancestries text[], reads text[], impossible boolean[], names_of int[], blob_names text[],
-  blob_bodies text[], by_process text, given_time float8
-) RETURNS TABLE (item int, reason text, missing text[])
+const common = `at_locator text, at_position int, batch text, at_created float8, at_status text, at_wake float8,
+  at_updated float8, at_steps int, by_owner text, ttl float8, line text, by_process text, given_time float8`;
+
+/** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
+const appendPlain = (schema: string): string => `
+CREATE FUNCTION ${schema}.append_1(${common}) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
-  ttl float8;
   run_number bigint;
-  names int := 0;
+BEGIN${grow(schema)}
+  IF run_number IS NULL THEN
+    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
+  END IF;
+  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);
+  RETURN NULL;
+END $$;
+`;
+
+const create = (schema: string): string => `
+    INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,
+        wake_at, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until)
+      VALUES (at_locator, of_run, of_workflow, of_label, of_parent, line, reads, at_created, at_status,
+        at_wake, at_updated, at_steps, at_chapter, 1,
+        CASE WHEN ttl >= 0 THEN by_owner END, CASE WHEN ttl >= 0 THEN by_process END,
+        at_time + CASE WHEN ttl >= 0 THEN ttl END, coalesce(ttl >= 0, false),
+        at_time + CASE WHEN ttl >= 0 THEN ttl END)
+      ON CONFLICT (locator) DO NOTHING
+      RETURNING id INTO run_number;`;
+
+/** What comes with a batch: the beginning of a chapter, names of blobs, the ancestors that a fork reads. */
+const rest = (schema: string): string => `
+  IF at_chapter = at_position AND at_position > 0 THEN
+    INSERT INTO ${schema}.chapters (run, position) VALUES (run_number, at_position);
+  END IF;
+  IF at_chapter IS NOT NULL AND at_position > 0 THEN
+    UPDATE ${schema}.runs SET chapter = at_chapter WHERE id = run_number AND chapter IS DISTINCT FROM at_chapter;
+  END IF;
+  IF cardinality(names) > 0 THEN
+    INSERT INTO ${schema}.named (run, name, position)
+      SELECT run_number, b.name, at_position FROM unnest(names) AS b (name)
+      WHERE NOT EXISTS (SELECT FROM ${schema}.named k
+        WHERE k.run = run_number AND k.name = b.name AND k.position >= coalesce(at_chapter, 0));
+  END IF;
+  IF at_position = 0 AND line <> '[]' THEN
+    INSERT INTO ${schema}.readers (ancestor, reader, reads_from)
+      SELECT r.id, run_number, coalesce((reads::json ->> (a.n - 1)::int)::int, 0)
+      FROM (SELECT value AS locator, min(ordinality) AS n
+            FROM json_array_elements_text(line::json) WITH ORDINALITY GROUP BY value) AS a
+      JOIN ${schema}.runs r ON r.locator = a.locator;
+  END IF;`;
+
+/** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
+const appendWhole = (schema: string): string => `
+CREATE FUNCTION ${schema}.append_whole_1(${common}, at_chapter int, of_run text, of_workflow text,
+  of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
+) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  run_number bigint;
+  reason text;
+  missing text[];
 BEGIN
-  -- An append is acknowledged only when it is on the disk, whatever the role or the database has as its default.
-  IF current_setting('synchronous_commit') = 'off' THEN PERFORM set_config('synchronous_commit', 'on', true); END IF;
-  FOR i IN 1 .. cardinality(locators) LOOP
-    item := i;
-    reason := NULL;
-    missing := NULL;
-    ttl := ttls[i];
-    run_number := NULL;
-    IF names_of[i] > 0 OR impossible[i] OR (positions[i] = 0 AND ancestries[i] <> '[]') THEN
-      PERFORM FROM ${schema}.runs WHERE locator = locators[i] FOR UPDATE;
-      reason := ${schema}.refusal_1(locators[i], positions[i], created[i], ancestries[i]);
-      IF reason IS NULL AND positions[i] = 0 AND ancestries[i] <> '[]' THEN
-        reason := ${schema}.read_ancestors_1(ancestries[i], reads[i]);
-      END IF;
-      IF reason IS NULL AND (impossible[i] OR names_of[i] > 0) THEN
-        IF NOT impossible[i] THEN
-          missing := ${schema}.keep_blobs_1(
-            blob_names[names + 1 : names + names_of[i]], blob_bodies[names + 1 : names + names_of[i]]);
-        END IF;
-        IF impossible[i] OR cardinality(missing) > 0 THEN reason := 'blob'; END IF;
-      END IF;
+  IF impossible OR cardinality(names) > 0 OR (at_position = 0 AND line <> '[]') THEN
+    PERFORM FROM ${schema}.runs WHERE locator = at_locator FOR UPDATE;
+    reason := ${schema}.refusal_1(at_locator, at_position, at_created, line);
+    IF reason IS NULL AND at_position = 0 AND line <> '[]' THEN
+      reason := ${schema}.read_ancestors_1(line, reads);
     END IF;
-    IF reason IS NULL THEN
-      IF positions[i] = 0 THEN${create(schema)}
-      ELSE${grow(schema)}
-      END IF;
-      IF run_number IS NULL THEN
-        reason := coalesce(${schema}.refusal_1(locators[i], positions[i], created[i], ancestries[i]), 'moved');
-      ELSE
-        INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, positions[i], batches[i]);
-        IF chapters[i] = positions[i] AND positions[i] > 0 THEN
-          INSERT INTO ${schema}.chapters (run, position) VALUES (run_number, positions[i]);
-        END IF;
-        IF names_of[i] > 0 THEN
-          INSERT INTO ${schema}.named (run, name, position)
-            SELECT run_number, b.name, positions[i] FROM unnest(blob_names[names + 1 : names + names_of[i]]) AS b (name)
-            WHERE NOT EXISTS (SELECT FROM ${schema}.named k
-              WHERE k.run = run_number AND k.name = b.name AND k.position >= coalesce(chapters[i], 0));
-        END IF;
-        IF positions[i] = 0 AND ancestries[i] <> '[]' THEN
-          INSERT INTO ${schema}.readers (ancestor, reader, reads_from)
-            SELECT r.id, run_number, coalesce((reads[i]::json ->> (a.n - 1)::int)::int, 0)
-            FROM (SELECT value AS locator, min(ordinality) AS n
-                  FROM json_array_elements_text(ancestries[i]::json) WITH ORDINALITY GROUP BY value) AS a
-            JOIN ${schema}.runs r ON r.locator = a.locator;
-        END IF;
-      END IF;
+    IF reason IS NULL AND impossible THEN reason := 'blob'; END IF;
+    IF reason IS NULL AND cardinality(names) > 0 THEN
+      missing := ${schema}.keep_blobs_1(names, bodies);
+      IF cardinality(missing) > 0 THEN reason := 'blob' || to_json(missing)::text; END IF;
     END IF;
-    names := names + names_of[i];
-    IF reason IS NOT NULL THEN RETURN NEXT; END IF;
-  END LOOP;
+    IF reason IS NOT NULL THEN RETURN reason; END IF;
+  END IF;
+  IF at_position = 0 THEN${create(schema)}
+  ELSE${grow(schema)}
+  END IF;
+  IF run_number IS NULL THEN
+    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
+  END IF;
+  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);${rest(schema)}
+  RETURN NULL;
 END $$;
 `;
 
 export const appendFunctions = (schema: string): string =>
-  [refusal, blobs, ancestors, append].map((text) => text(schema)).join("");
+  [refusal, blobs, ancestors, appendPlain, appendWhole].map((text) => text(schema)).join("");
