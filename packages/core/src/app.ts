@@ -12,7 +12,7 @@ import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery } from "./ports/storage.ts";
+import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -95,7 +95,7 @@ export function createApp(options: AppOptions): App {
     definitions.set(name, definition);
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
-  return {
+  const app: App = {
     workflows: [...definitions.keys()],
     world: host.world,
     start: async (workflow, input, given = {}) => {
@@ -115,6 +115,16 @@ export function createApp(options: AppOptions): App {
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
   };
+  return Object.assign(app, { [appStorage]: () => host.storage() });
+}
+
+/** A symbol, so that an app that was copied member by member keeps it. */
+const appStorage = Symbol("storage of an app");
+
+/** The storage of an app, for its workers; `null` for an object of another maker. */
+export function storageOf(app: App): () => Promise<Storage | null> {
+  const own = app as App & { readonly [appStorage]?: () => Promise<Storage> };
+  return own[appStorage] ?? (() => Promise.resolve(null));
 }
 
 /** How many due runs of other workflows a sweep looks at, to name some of them. */

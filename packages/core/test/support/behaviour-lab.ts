@@ -22,6 +22,13 @@ export function lab(seed = 1): Lab {
   return { world, storage: new MemoryStorage({ now: () => world.now() }), secret };
 }
 
+/** The same, with a storage that announces due runs to workers. */
+export function noticingLab(seed = 1): Lab {
+  const world = virtualWorld({ seed });
+  const { now, timer } = world;
+  return { world, storage: new MemoryStorage({ now, timer }), secret };
+}
+
 /** The same, but every run has a nonce of its own, as outside of tests. A virtual world fixes one per run id. */
 export function nonceLab(base: Lab = lab()): Lab {
   const { world } = base;

@@ -33,7 +33,8 @@ export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, p
   const most = pageSize(limit);
   const taken = inTurns(dueRowsOf(sql, workflow, { dueAt, now, most }), most, turn);
   for (const row of taken) checkRun(row, path);
-  for (const { locator = null } of taken) sql.quiet.run(now + quietMs, locator);
+  for (const { locator = null, lease_until: leaseUntil } of taken)
+    (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
   return taken;
 }
 
