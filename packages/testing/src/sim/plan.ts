@@ -72,6 +72,12 @@ export interface Plan {
   readonly patienceMs: number;
   /** True when the storage reports changes; otherwise drivers poll. */
   readonly notifies: boolean;
+  /** True when the storage shares due runs between workers; if missing, they list due runs and compete. */
+  readonly claims?: boolean;
+  /** True when the storage announces due runs to workers; if missing, they poll. */
+  readonly announces?: boolean;
+  /** The share of these notices that is lost; none if missing. */
+  readonly lostNotices?: number;
   /** Who goes first: chosen at random, or by priorities that change a few times. */
   readonly schedule: "random" | "priorities";
   /** The longest time that a message takes, in milliseconds. */
@@ -125,6 +131,8 @@ export function planOf(seed: number): Plan {
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
   const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  // A stream of its own, so that older seeds keep the rest of their plans.
+  const fleet = seeded(seed * 3_266_489_917 + 2);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -151,6 +159,9 @@ export function planOf(seed: number): Plan {
     leaseMs: random.pick([4_000, 30_000]),
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
+    claims: fleet.chance(0.7),
+    announces: fleet.chance(0.6),
+    lostNotices: fleet.pick([0, 0, 0.3, 1]),
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
