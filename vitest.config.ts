@@ -6,6 +6,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** True under `npm run test:full`: sweeps run at their whole size, and not as a sample. */
     full: boolean;
+    /** The address of a Postgres that all test files share; a file that asks for it gets one. */
+    postgres: string;
   }
 }
 
@@ -38,17 +40,21 @@ const tests = globSync(places, { cwd: root }).map((path) => {
     onlyFull: path.endsWith(".full.test.ts"),
     hasSize: text.includes('inject("full")'),
     alone: needsProcess.some((sign) => sign.test(text)),
+    postgres: text.includes('inject("postgres")'),
   };
 });
 
 export default defineConfig(({ mode }) => {
   const full = mode === "full";
   const chosen = tests.filter(({ onlyFull, hasSize }) => (full ? onlyFull || hasSize : !onlyFull));
-  const project = (name: string, isolate: boolean) => ({
+  const project = (name: string, isolate: boolean, postgres: boolean) => ({
     test: {
       name,
       isolate,
-      include: chosen.filter(({ alone }) => alone === isolate).map(({ path }) => path),
+      include: chosen
+        .filter((test) => test.alone === isolate && test.postgres === postgres)
+        .map(({ path }) => path),
+      ...(postgres && { globalSetup: "packages/postgres/test/support/global.ts" }),
     },
   });
   return {
@@ -58,7 +64,12 @@ export default defineConfig(({ mode }) => {
       provide: { full },
       // Processes that tests start find the sources compiled.
       env: { NODE_COMPILE_CACHE: `${root}node_modules/.cache/node-compile` },
-      projects: [project("alone", true), project("shared", false)],
+      projects: [
+        project("alone", true, false),
+        project("shared", false, false),
+        // A file with its own process needs no server: it can start one.
+        project("postgres", false, true),
+      ],
       reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
       pool: "forks",
       // Crash tests start processes of their own: more workers only make time-outs likelier.

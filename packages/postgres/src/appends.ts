@@ -1,0 +1,188 @@
+/**
+ * A group of appends as one statement, and its reply as one result for each.
+ *
+ * appends.1. A single append, which is what a lone run sends, has plain values. Groups have one array for each column: the
+ *     database then calls the function for each row.
+ */
+
+import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
+import { conflict, droppedConflict, refuseBlobs } from "@durable/core/storage-kit";
+import { put } from "./text.ts";
+
+/** A row of the reply: which append of the group was refused, and why. */
+export interface Refusal {
+  readonly n: number;
+  readonly reason: string | null;
+}
+
+export interface AppendStatement {
+  readonly text: string;
+  readonly values: unknown[];
+}
+
+export interface AppendContext {
+  readonly schema: string;
+  readonly process: string;
+  /** The clock of the caller; `null` is that of the server. */
+  readonly now: number | null;
+}
+
+type Column = readonly [type: string, of: (request: AppendRequest) => unknown];
+
+const text = (value: string | null | undefined): string | null =>
+  value === null || value === undefined ? null : put(value);
+
+/** The arguments of `append_1` and the first of `append_whole_1`, but for the process and the time. */
+const plainColumns: readonly Column[] = [
+  ["text", ({ locator }) => locator],
+  ["int", ({ position }) => position],
+  ["text", ({ batch }) => put(batch)],
+  ["float8", ({ head }) => head.createdAt],
+  ["text", ({ head }) => head.status],
+  ["float8", ({ head }) => head.wakeAt],
+  ["float8", ({ head }) => head.updatedAt],
+  ["int", ({ head }) => head.steps],
+  ["text", ({ lease }) => text(lease?.owner)],
+  ["float8", ({ lease }) => (lease === undefined ? null : (lease?.ttlMs ?? -1))],
+];
+
+/** What `append_whole_1` has in addition, but for the blobs. */
+const wholeColumns: readonly Column[] = [
+  ["int", ({ head }) => head.chapter ?? null],
+  ["text", ({ head }) => JSON.stringify(head.ancestors)],
+  ["text", ({ head }) => text(head.runId)],
+  ["text", ({ head }) => text(head.workflow)],
+  ["text", ({ head }) => text(head.label)],
+  ["text", ({ head }) => text(head.parent)],
+  ["text", ({ head }) => (head.readsFrom === undefined ? null : JSON.stringify(head.readsFrom))],
+  ["boolean", ({ blobs }) => !isPossible(blobs)],
+];
+
+/** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
+const durably =
+  "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
+
+/** True for a batch that only grows a run: no blobs, no chapter. */
+function isPlain({ position, head, blobs }: AppendRequest): boolean {
+  return position > 0 && head.chapter === undefined && (blobs === undefined || blobs.length === 0);
+}
+
+export function appendStatement(
+  requests: readonly AppendRequest[],
+  { schema, process, now }: AppendContext,
+): AppendStatement {
+  const [only] = requests;
+  if (requests.length === 1 && only !== undefined && isPlain(only)) {
+    const values = plainColumns.map(([, of]) => of(only));
+    const call = `${schema}.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
+    return { text: `SELECT 0 AS n, ${call} AS reason, ${durably}`, values: [...values, process, now] };
+  }
+  const values: unknown[] = [process, now];
+  const numbered = requests.map((request, n) => ({ request, n }));
+  const plain = numbered.filter(({ request }) => isPlain(request));
+  const whole = numbered.filter(({ request }) => !isPlain(request));
+  const parts: string[] = [];
+  if (plain.length > 0) parts.push(part(plain, { schema, values, name: "append_1", columns: plainColumns }));
+  if (whole.length > 0) parts.push(part(whole, { schema, values, ...wholePart(whole, values) }));
+  return { text: parts.join("\nUNION ALL\n"), values };
+}
+
+type Numbered = readonly { readonly request: AppendRequest; readonly n: number }[];
+
+interface Part {
+  readonly schema: string;
+  readonly values: unknown[];
+  readonly name: string;
+  readonly columns: readonly Column[];
+  /** Columns that are not arguments, and what is passed after the arguments. */
+  readonly more?: { readonly columns: readonly Column[]; readonly args: string };
+}
+
+/** Calls a function for each of some appends; only refused ones are returned. */
+function part(of: Numbered, { schema, values, name, columns, more }: Part): string {
+  const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
+  const all = [...columns, ...(more?.columns ?? [])];
+  const arrays = [
+    bind(
+      "int[]",
+      of.map(({ n }) => n),
+    ),
+    ...all.map(([type, get]) =>
+      bind(
+        `${type}[]`,
+        of.map(({ request }) => get(request)),
+      ),
+    ),
+  ];
+  const names = all.map((_, n) => `c${n}`);
+  const args = columns.map((_, n) => `c.c${n}`);
+  // The process and the time come after the columns that both functions have.
+  args.splice(plainColumns.length, 0, "$1", "$2::float8");
+  const call = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
+  return `SELECT * FROM (SELECT c.n, ${call} AS reason, ${durably}
+  FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;
+}
+
+/** Blobs of all appends go in two arrays, of which each append takes its part. */
+function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+  const columns = [...plainColumns, ...wholeColumns];
+  const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
+  if (blobs.every(({ length }) => length === 0))
+    return { name: "append_whole_1", columns, more: { columns: [], args: "NULL, NULL" } };
+  const counts = new Map(of.map(({ request }, n) => [request, blobs[n]?.length ?? 0]));
+  const ends = new Map<AppendRequest, number>();
+  let end = 0;
+  for (const [request, count] of counts) ends.set(request, (end += count));
+  const names = values.push(blobs.flatMap((list) => list.map(([name]) => put(name))));
+  const bodies = values.push(blobs.flatMap((list) => list.map(([, body]) => text(body))));
+  const from = `c.c${columns.length} + 1 : c.c${columns.length + 1}`;
+  return {
+    name: "append_whole_1",
+    columns,
+    more: {
+      columns: [
+        ["int", (request) => (ends.get(request) ?? 0) - (counts.get(request) ?? 0)],
+        ["int", (request) => ends.get(request) ?? 0],
+      ],
+      args: `($${names}::text[])[${from}], ($${bodies}::text[])[${from}]`,
+    },
+  };
+}
+
+/** One result for each request: `null` when it landed. */
+export function refusalsOf(
+  requests: readonly AppendRequest[],
+  refused: readonly Refusal[],
+): (DurableError | null)[] {
+  const results = requests.map((): DurableError | null => null);
+  for (const { n, reason } of refused) {
+    const request = requests[n];
+    if (reason !== null && request !== undefined) results[n] = errorOf(request, reason);
+  }
+  return results;
+}
+
+function errorOf({ head, position, blobs = [] }: AppendRequest, reason: string): DurableError {
+  if (reason === "dropped") return droppedConflict(head.runId);
+  if (!reason.startsWith("blob")) return conflict(head.runId, position, reason === "gone");
+  const missing = new Set(JSON.parse(reason.slice("blob".length) || "[]") as string[]);
+  const refusal = refuseBlobs(head.runId, blobs, (name) => !missing.has(put(name)));
+  return refusal ?? conflict(head.runId, position);
+}
+
+/** False for texts that UTF-8 cannot represent. The database then only checks whether there is a conflict. */
+function isPossible(blobs: readonly NamedBlob[] = []): boolean {
+  return blobs.every(({ name, body }) => name.isWellFormed() && body?.isWellFormed() !== false);
+}
+
+/** Each name once, with its body if one of them has it, in the order in which blobs are locked. */
+function distinct(blobs: readonly NamedBlob[]): [string, string | undefined][] {
+  const bodies = new Map<string, string | undefined>();
+  for (const { name, body } of blobs) bodies.set(name, bodies.get(name) ?? body);
+  return [...bodies];
+}
+
+/** Roughly how many characters a request sends. */
+export function sizeOf({ batch, blobs = [] }: AppendRequest): number {
+  return blobs.reduce((sum, { body = "" }) => sum + body.length, batch.length);
+}

@@ -1,0 +1,85 @@
+/**
+ * Statements on the pool of connections.
+ *
+ * database.1. The first statement makes or checks the schema; a failure is tried again by the next one.
+ * database.2. A statement that Postgres rolled back because of others (a deadlock) is sent again, for a limited number of
+ *     times. A statement whose outcome is unknown is never sent again here.
+ * database.3. No statement is prepared under a name and none changes its session, so that a transaction pooler can give
+ *     each of them another connection.
+ */
+
+import { DurableError } from "@durable/core";
+import type { QueryResultRow } from "pg";
+import { isCollision, named } from "./errors.ts";
+import { migrate } from "./migrate.ts";
+import type { Settings } from "./options.ts";
+
+const collisionTries = 10;
+
+export class Database {
+  readonly settings: Settings;
+  #ready: Promise<void> | null = null;
+  #isReady = false;
+  #closed = false;
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** Runs work that ends before the pool does; its errors get the code of a `DurableError`. */
+  async do<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw this.closedError();
+    const running = work();
+    this.#underWay.add(running);
+    try {
+      return await running;
+    } catch (error) {
+      throw named(error, this.settings.place);
+    } finally {
+      this.#underWay.delete(running);
+    }
+  }
+
+  /** The rows of one statement: one round trip. Errors are those of the client. */
+  async rows<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+    if (!this.#isReady) await this.#prepare();
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await this.settings.pool.query<Row>(text, values)).rows;
+      } catch (error) {
+        if (!isCollision(error) || tries >= collisionTries) throw error;
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * tries));
+      }
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    this.#ready ??= migrate(this.settings).then(
+      () => void (this.#isReady = true),
+      (error: unknown) => {
+        this.#ready = null;
+        throw error;
+      },
+    );
+    await this.#ready;
+  }
+
+  /** Refuses further work, waits for what is under way, then closes the pool if it is our own. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.allSettled(this.#underWay);
+    if (this.settings.ownsPool) await this.settings.pool.end();
+  }
+
+  closedError(): DurableError {
+    return new DurableError(
+      "storage-closed",
+      `The connection to ${this.settings.place} was closed by this process. Open a new PostgresStorage.`,
+    );
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Drivers on this host that have died. Their runs are due at once, and not only when their leases end.
+ *
+ * drivers.1. A due list asks for the drivers of this host at most once in a while, so that it costs one round trip. A dead
+ *     driver is found a little later then, and long before its lease ends.
+ */
+
+import { isDead, thisProcess } from "@durable/core/process";
+import type { Database } from "./database.ts";
+import { driversText, orphansText } from "./sql/due.ts";
+
+const lookEveryMs = 200;
+
+/** Names of processes on this host begin with this; the two last parts are the process id and its start. */
+const host = `${thisProcess.split("|").slice(0, -2).join("|")}|`;
+/** The first text after all that begin with it: "}" follows "|". */
+const afterHost = `${host.slice(0, -1)}}`;
+
+export class Drivers {
+  readonly #database: Database;
+  #dead: readonly string[] = [];
+  #looked = -Infinity;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Asks for due runs, with the processes that are known to be dead; for anything else, without them. */
+  async withDead<T>(due: boolean, ask: (dead: readonly string[]) => Promise<T>): Promise<T> {
+    if (due) await this.#look();
+    return ask(due ? this.#dead : []);
+  }
+
+  /** True when a dead driver of this host has left a due run of one of these workflows. */
+  async leftOrphans(workflows: readonly string[], now: number | null): Promise<boolean> {
+    await this.#look();
+    if (this.#dead.length === 0) return false;
+    const [row] = await this.#database.rows<{ found: boolean }>(orphansText(this.#database.settings.schema), [
+      this.#dead,
+      workflows,
+      now,
+    ]);
+    return row?.found === true;
+  }
+
+  async #look(): Promise<void> {
+    if (performance.now() - this.#looked < lookEveryMs) return;
+    this.#looked = performance.now();
+    const rows = await this.#database.rows<{ value: string }>(driversText(this.#database.settings.schema), [
+      host,
+      afterHost,
+    ]);
+    this.#dead = rows.map(({ value }) => value).filter((process) => isDead(process));
+  }
+}

@@ -1,0 +1,67 @@
+/** Maps errors of Postgres, of its client and of the network to error codes and plain reasons. */
+
+import { DurableError, type ErrorCode } from "@durable/core";
+
+type Named = readonly [ErrorCode, string];
+
+const unreachable: Named = [
+  "storage-busy",
+  "the connection failed; whether the last write landed is unknown",
+];
+const busy: Named = ["storage-busy", "the server is busy, starting or stopping; try again later"];
+const denied: Named = [
+  "storage-readonly",
+  "this role lacks a right; see the role script of @durable/postgres",
+];
+const damaged: Named = ["corrupt", "the server found damaged pages; restore it from a backup"];
+
+/** By SQLSTATE, or by its class (the first two characters). */
+const names: Readonly<Record<string, Named>> = {
+  "08": unreachable,
+  "57": busy,
+  "53": busy,
+  "40": busy,
+  "53100": ["storage-full", "the disk of the server is full; free some space, so that the runs can continue"],
+  "55P03": busy,
+  "25006": ["storage-readonly", "the server is a replica, or its transactions are read-only"],
+  "42501": denied,
+  "28": ["storage-failed", "the server refuses the user or the password"],
+  "3D": ["storage-failed", "this database does not exist"],
+  "3F": ["storage-failed", "the schema does not exist; run PostgresStorage.migrate first"],
+  "42P01": ["storage-failed", "its tables are missing; run PostgresStorage.migrate first"],
+  "42883": ["storage-failed", "its functions are missing; run PostgresStorage.migrate first"],
+  XX001: damaged,
+  XX002: damaged,
+  // Only a number of batches that is wrong can lead to a batch that exists already.
+  "23505": ["corrupt", "the number of its batches is wrong; restore it from a backup"],
+};
+
+/** The SQLSTATE of an error that the server reported; null for errors of the client or the network. */
+export function stateOf(error: unknown): string | null {
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return typeof code === "string" && typeof severity === "string" ? code : null;
+}
+
+/** True when Postgres has rolled the transaction back because of others, so that the same statement may succeed. */
+export function isCollision(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === "40P01" || state === "40001";
+}
+
+/** True when the statement itself is at fault: it was rolled back, and other statements may succeed. */
+export function isOwnFault(error: unknown): boolean {
+  const state = stateOf(error);
+  return state !== null && /^(?:22|23|54|42)/.test(state);
+}
+
+/** A `DurableError` for anything that was thrown; a `DurableError` is returned unchanged. */
+export function named(error: unknown, place: string): DurableError {
+  if (DurableError.is(error)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const state = stateOf(error);
+  const failed: Named = state === null ? unreachable : ["storage-failed", "a statement failed"];
+  const [code, why] = names[state ?? ""] ?? names[state?.slice(0, 2) ?? ""] ?? failed;
+  return new DurableError(code, `The journals in ${place} cannot be used: ${why} (${message}).`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,2 @@
+export { PostgresStorage } from "./storage.ts";
+export type { PostgresOptions } from "./options.ts";

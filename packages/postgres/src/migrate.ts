@@ -1,0 +1,120 @@
+/**
+ * The schema of the database, and its migrations.
+ *
+ * migrate.1. One process migrates at a time: all steps run in one transaction under a lock, which first reads the version
+ *     again. Any number of first boots is safe.
+ * migrate.2. The version changes in the same transaction, so a process that is killed half-way leaves nothing behind.
+ * migrate.3. A schema of a newer version of the library, or of another program, is refused and not changed.
+ * migrate.4. A step never changes a function that a released version calls: it adds one with another number.
+ */
+
+import { DurableError } from "@durable/core";
+import type { Pool, PoolClient } from "pg";
+import { named, stateOf } from "./errors.ts";
+import type { Settings } from "./options.ts";
+import { appendFunctions } from "./sql/append.ts";
+import { deleteFunctions } from "./sql/delete.ts";
+import { claimFunctions } from "./sql/due.ts";
+import { leaseFunctions } from "./sql/lease.ts";
+import { readFunctions } from "./sql/read.ts";
+import { tables } from "./sql/tables.ts";
+
+export type Step = (schema: string) => string;
+
+/** Step n brings a schema from version n to n + 1. Steps are never changed once released. */
+export const steps: readonly Step[] = [
+  (schema) =>
+    [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
+      .map((text) => text(schema))
+      .join(""),
+];
+
+type Place = Pick<Settings, "pool" | "schema" | "place" | "migrate">;
+
+/** Brings the schema to the newest version; does nothing when it has it. */
+export async function migrate(place: Place, all: readonly Step[] = steps): Promise<void> {
+  if ((await versionOf(place.pool, place, all)) === all.length) return;
+  if (!place.migrate)
+    throw new DurableError(
+      "storage-failed",
+      `The tables in ${place.place} are missing or of an older version. Run PostgresStorage.migrate with the role that owns them.`,
+    );
+  const client = await place.pool.connect().catch((error: unknown) => {
+    throw named(error, place.place);
+  });
+  let broken: Error | undefined;
+  try {
+    await migrateWith(client, place, all);
+  } catch (error) {
+    broken = error instanceof Error ? error : new Error(String(error));
+    throw named(error, place.place);
+  } finally {
+    // After an error the connection is closed, which also ends the transaction.
+    client.release(broken);
+  }
+}
+
+async function migrateWith(client: PoolClient, place: Place, all: readonly Step[]): Promise<void> {
+  const { schema } = place;
+  await client.query("BEGIN");
+  // A number of its own per schema, so that two schemas of one database do not wait for each other.
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`durable ${schema}`]);
+  const version = await versionOf(client, place, all);
+  if (version === 0) {
+    const { rows } = await client.query<{ name: string | null; other: string | null; encoding: string }>(
+      `SELECT to_regnamespace($1)::text AS name, to_regclass($2)::text AS other,
+         current_setting('server_encoding') AS encoding`,
+      [schema, `${schema}.runs`],
+    );
+    if (rows[0]?.encoding !== "UTF8")
+      throw new DurableError(
+        "storage-failed",
+        `The encoding of ${place.place} is ${rows[0]?.encoding}. Journals need a database with the encoding UTF8.`,
+      );
+    if (rows[0].other !== null)
+      throw new DurableError(
+        "storage-failed",
+        `${place.place} belongs to another program. Choose another schema.`,
+      );
+    if (rows[0].name === null) await client.query(`CREATE SCHEMA ${schema}`);
+    await client.query(`CREATE TABLE ${schema}.durable_version (version int NOT NULL)`);
+    await client.query(`INSERT INTO ${schema}.durable_version VALUES (0)`);
+  }
+  for (const step of all.slice(version)) await client.query(step(schema));
+  await client.query(`UPDATE ${schema}.durable_version SET version = ${all.length}`);
+  await client.query("COMMIT");
+}
+
+/** The version of the schema; 0 when there is none. Refuses one that is newer than this build, or not ours. */
+async function versionOf(
+  client: Pool | PoolClient,
+  { schema, place }: Place,
+  all: readonly Step[],
+): Promise<number> {
+  const { rows } = await client
+    .query<{ mine: string | null; isolation: string }>(
+      `SELECT to_regclass($1)::text AS mine, current_setting('default_transaction_isolation') AS isolation`,
+      [`${schema}.durable_version`],
+    )
+    .catch((error: unknown) => {
+      throw named(error, place);
+    });
+  const { mine = null, isolation } = rows[0] ?? {};
+  if (isolation !== "read committed")
+    throw new DurableError(
+      "storage-failed",
+      `The default transaction isolation of ${place} is "${isolation}". Set it to "read committed" for the role of this storage: ALTER ROLE ... SET default_transaction_isolation = 'read committed'.`,
+    );
+  if (mine === null) return 0;
+  const version = await client
+    .query<{ version: number }>(`SELECT version FROM ${schema}.durable_version`)
+    .then((reply) => reply.rows[0]?.version ?? 0)
+    .catch((error: unknown) => {
+      throw stateOf(error) === "42P01" ? error : named(error, place);
+    });
+  if (version <= all.length) return version;
+  throw new DurableError(
+    "newer-format",
+    `The tables in ${place} have version ${version}, newer than this build reads (${all.length}). Upgrade @durable/postgres in this process.`,
+  );
+}

@@ -1,0 +1,64 @@
+/** Rows of the tables, as the port shows them. */
+
+import type { BlockedNote, RunHead, RunStatus } from "@durable/core";
+import { noted } from "@durable/core/storage-kit";
+import { take } from "./text.ts";
+
+/** A row of `runs`. Rows come from columns or from JSON: numbers may be texts. */
+export interface RunRow {
+  readonly id: string | number;
+  readonly locator: string;
+  readonly run_id: string;
+  readonly workflow: string;
+  readonly label: string | null;
+  readonly parent: string | null;
+  readonly ancestors: string;
+  readonly reads_from: string | null;
+  readonly created_at: number;
+  readonly status: string;
+  readonly wake_at: number | null;
+  readonly updated_at: number;
+  readonly steps: number;
+  readonly chapter: number | null;
+  readonly blocked: string | null;
+}
+
+/** A row as `read` returns it. */
+export interface WholeRow extends RunRow {
+  readonly length: number;
+  readonly dropped: number;
+  readonly deleted: boolean;
+}
+
+export function headOf(row: RunRow): RunHead {
+  return {
+    locator: row.locator,
+    runId: take(row.run_id),
+    workflow: take(row.workflow),
+    status: row.status as RunStatus,
+    wakeAt: row.wake_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    steps: row.steps,
+    label: row.label === null ? null : take(row.label),
+    parent: row.parent === null ? null : take(row.parent),
+    ancestors: JSON.parse(row.ancestors) as string[],
+    ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
+    ...(row.chapter !== null && { chapter: row.chapter }),
+  };
+}
+
+/** The head of a run as lists show it, with its note. */
+export function listedHead(row: RunRow): RunHead {
+  return noted(headOf(row), row.blocked === null ? null : noteOf(row.blocked));
+}
+
+/** A note as its row has it: JSON, which has no U+0000. */
+export function noteText({ code, message, since, length }: BlockedNote): string {
+  return JSON.stringify([code, message, since, length]);
+}
+
+export function noteOf(text: string): BlockedNote {
+  const [code, message, since, length] = JSON.parse(text) as [string, string, number, number];
+  return { code, message, since, length };
+}

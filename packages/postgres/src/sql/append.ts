@@ -1,0 +1,191 @@
+/**
+ * The functions that append. A statement calls them for all batches of a group, in one round trip and one commit. Their
+ * names have the version of their arguments: processes of an earlier version of the library, which are still running,
+ * call the earlier function.
+ *
+ * append-sql.1. Every batch is checked before anything of it is written, so a refused one changes nothing. The others of
+ *     its group are not affected.
+ * append-sql.2. Runs are locked in the order of the calls, which callers sort. Blobs are locked in the order of their
+ *     names. What still meets in a deadlock is rolled back by Postgres, and the caller tries again.
+ * append-sql.3. A blob that an append names is locked until the commit, so that a deletion cannot remove it in between.
+ *     The same holds for the ancestors of a new fork.
+ */
+
+/** Milliseconds since the epoch, by the clock of the server unless the caller passes its own. */
+export const clock = (given: string): string =>
+  `coalesce(${given}, extract(epoch FROM statement_timestamp())::float8 * 1000)`;
+
+/** Plans of functions are kept: one made while a table was small must not scan it once it is large. */
+export const planned = "SET enable_seqscan = off";
+
+/** Whether the run is locked or not is unknown until here; the reason of a refusal is found afterwards. */
+const refusal = (schema: string): string => `
+CREATE FUNCTION ${schema}.refusal_1(of_locator text, at_position int, of_created float8, of_ancestors text) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  run record;
+BEGIN
+  SELECT deleted, created_at, length INTO run FROM ${schema}.runs WHERE locator = of_locator;
+  IF FOUND THEN
+    IF run.deleted OR (at_position > 0 AND run.created_at <> of_created) THEN RETURN 'gone'; END IF;
+    RETURN CASE WHEN run.length = at_position THEN NULL ELSE 'moved' END;
+  END IF;
+  IF of_ancestors <> '[]' AND EXISTS (
+    SELECT FROM json_array_elements_text(of_ancestors::json) AS a (locator)
+    WHERE NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = a.locator)
+  ) THEN RETURN 'gone'; END IF;
+  RETURN CASE WHEN at_position = 0 THEN NULL ELSE 'moved' END;
+END $$;
+`;
+
+/** Names of blobs that are neither stored nor sent; locks the others, and stores those that were sent. */
+const blobs = (schema: string): string => `
+CREATE FUNCTION ${schema}.keep_blobs_1(names text[], bodies text[]) RETURNS text[]
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  needed text[] := ARRAY(SELECT b.name FROM unnest(names, bodies) AS b (name, body) WHERE b.body IS NULL);
+  kept text[];
+BEGIN
+  IF cardinality(needed) > 0 THEN
+    kept := ARRAY(SELECT b.name FROM ${schema}.blobs b WHERE b.name = ANY (needed) ORDER BY b.name FOR KEY SHARE);
+    IF cardinality(kept) < cardinality(needed) THEN
+      RETURN ARRAY(SELECT unnest(needed) EXCEPT SELECT unnest(kept));
+    END IF;
+  END IF;
+  IF cardinality(needed) < cardinality(names) THEN
+    LOOP
+      INSERT INTO ${schema}.blobs (name, body)
+        SELECT b.name, b.body FROM unnest(names, bodies) AS b (name, body) WHERE b.body IS NOT NULL ORDER BY b.name
+        ON CONFLICT (name) DO NOTHING;
+      kept := ARRAY(SELECT b.name FROM ${schema}.blobs b WHERE b.name = ANY (names) ORDER BY b.name FOR KEY SHARE);
+      -- Otherwise the run that named one of them was deleted in between.
+      EXIT WHEN cardinality(kept) = cardinality(names);
+    END LOOP;
+  END IF;
+  RETURN '{}';
+END $$;
+`;
+
+/** Locks the ancestors of a new run; says why it cannot be created. */
+const ancestors = (schema: string): string => `
+CREATE FUNCTION ${schema}.read_ancestors_1(of_ancestors text, of_reads_from text) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  asked text[] := ARRAY(SELECT DISTINCT json_array_elements_text(of_ancestors::json));
+  present int;
+  lacking int;
+BEGIN
+  PERFORM FROM ${schema}.runs WHERE locator = ANY (asked) ORDER BY locator FOR KEY SHARE;
+  SELECT count(*), count(*) FILTER (WHERE r.dropped > coalesce((of_reads_from::json ->> (a.n - 1)::int)::int, 0))
+    INTO present, lacking
+    FROM (SELECT value AS locator, min(ordinality) AS n
+          FROM json_array_elements_text(of_ancestors::json) WITH ORDINALITY GROUP BY value) AS a
+    JOIN ${schema}.runs r ON r.locator = a.locator;
+  RETURN CASE WHEN present < cardinality(asked) THEN 'gone' WHEN lacking > 0 THEN 'dropped' END;
+END $$;
+`;
+
+/** What an append changes in the row of its run. */
+const grow = (schema: string): string => `
+    UPDATE ${schema}.runs AS r SET status = at_status, wake_at = at_wake, updated_at = at_updated, steps = at_steps,
+        length = r.length + 1, quiet_until = 0, blocked = NULL,
+        owner = CASE WHEN ttl >= 0 THEN by_owner WHEN ttl IS NULL THEN r.owner END,
+        process = CASE WHEN ttl >= 0 THEN by_process WHEN ttl IS NULL THEN r.process END,
+        lease_until = CASE WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END,
+        held = CASE WHEN ttl IS NULL THEN r.lease_until IS NOT NULL ELSE ttl >= 0 END,
+        held_until = CASE
+          WHEN ttl >= 0 AND r.held_until BETWEEN at_time + ttl * 0.75 AND at_time + ttl THEN r.held_until
+          WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END
+      WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
+      RETURNING id INTO run_number;`;
+
+const common = `at_locator text, at_position int, batch text, at_created float8, at_status text, at_wake float8,
+  at_updated float8, at_steps int, by_owner text, ttl float8, by_process text, given_time float8`;
+
+/** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
+const appendPlain = (schema: string): string => `
+CREATE FUNCTION ${schema}.append_1(${common}) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  run_number bigint;
+BEGIN${grow(schema)}
+  IF run_number IS NULL THEN
+    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, '[]'), 'moved');
+  END IF;
+  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);
+  RETURN NULL;
+END $$;
+`;
+
+const create = (schema: string): string => `
+    INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,
+        wake_at, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until)
+      VALUES (at_locator, of_run, of_workflow, of_label, of_parent, line, reads, at_created, at_status,
+        at_wake, at_updated, at_steps, at_chapter, 1,
+        CASE WHEN ttl >= 0 THEN by_owner END, CASE WHEN ttl >= 0 THEN by_process END,
+        at_time + CASE WHEN ttl >= 0 THEN ttl END, coalesce(ttl >= 0, false),
+        at_time + CASE WHEN ttl >= 0 THEN ttl END)
+      ON CONFLICT (locator) DO NOTHING
+      RETURNING id INTO run_number;`;
+
+/** What comes with a batch: the beginning of a chapter, names of blobs, the ancestors that a fork reads. */
+const rest = (schema: string): string => `
+  IF at_chapter = at_position AND at_position > 0 THEN
+    INSERT INTO ${schema}.chapters (run, position) VALUES (run_number, at_position);
+  END IF;
+  IF at_chapter IS NOT NULL AND at_position > 0 THEN
+    UPDATE ${schema}.runs SET chapter = at_chapter WHERE id = run_number AND chapter IS DISTINCT FROM at_chapter;
+  END IF;
+  IF cardinality(names) > 0 THEN
+    INSERT INTO ${schema}.named (run, name, position)
+      SELECT run_number, b.name, at_position FROM unnest(names) AS b (name)
+      WHERE NOT EXISTS (SELECT FROM ${schema}.named k
+        WHERE k.run = run_number AND k.name = b.name AND k.position >= coalesce(at_chapter, 0));
+  END IF;
+  IF at_position = 0 AND line <> '[]' THEN
+    INSERT INTO ${schema}.readers (ancestor, reader, reads_from)
+      SELECT r.id, run_number, coalesce((reads::json ->> (a.n - 1)::int)::int, 0)
+      FROM (SELECT value AS locator, min(ordinality) AS n
+            FROM json_array_elements_text(line::json) WITH ORDINALITY GROUP BY value) AS a
+      JOIN ${schema}.runs r ON r.locator = a.locator;
+  END IF;`;
+
+/** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
+const appendWhole = (schema: string): string => `
+CREATE FUNCTION ${schema}.append_whole_1(${common}, at_chapter int, line text, of_run text, of_workflow text,
+  of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
+) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  run_number bigint;
+  reason text;
+  missing text[];
+BEGIN
+  IF impossible OR cardinality(names) > 0 OR (at_position = 0 AND line <> '[]') THEN
+    PERFORM FROM ${schema}.runs WHERE locator = at_locator FOR UPDATE;
+    reason := ${schema}.refusal_1(at_locator, at_position, at_created, line);
+    IF reason IS NULL AND at_position = 0 AND line <> '[]' THEN
+      reason := ${schema}.read_ancestors_1(line, reads);
+    END IF;
+    IF reason IS NULL AND impossible THEN reason := 'blob'; END IF;
+    IF reason IS NULL AND cardinality(names) > 0 THEN
+      missing := ${schema}.keep_blobs_1(names, bodies);
+      IF cardinality(missing) > 0 THEN reason := 'blob' || to_json(missing)::text; END IF;
+    END IF;
+    IF reason IS NOT NULL THEN RETURN reason; END IF;
+  END IF;
+  IF at_position = 0 THEN${create(schema)}
+  ELSE${grow(schema)}
+  END IF;
+  IF run_number IS NULL THEN
+    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
+  END IF;
+  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);${rest(schema)}
+  RETURN NULL;
+END $$;
+`;
+
+export const appendFunctions = (schema: string): string =>
+  [refusal, blobs, ancestors, appendPlain, appendWhole].map((text) => text(schema)).join("");

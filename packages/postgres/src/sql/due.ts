@@ -1,0 +1,140 @@
+/**
+ * Due runs: lists, claims, and when the next run is due. Each workflow is searched on its own, in the order of its index,
+ * so that the cost grows with the runs that are asked for, and not with those that wait or are driven.
+ */
+
+import { clock, planned } from "./append.ts";
+
+/** The columns of a row that lists and claims return. */
+export const columns =
+  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at updated_at steps chapter blocked"
+    .split(" ")
+    .map((name) => `r.${name}`)
+    .join(", ");
+
+/** SQL expressions that a search for due runs is made of. */
+export interface DueTerms {
+  readonly columns: string;
+  readonly workflow: string;
+  readonly dueAt: string;
+  readonly now: string;
+  /** Processes that are dead: their leases no longer count. */
+  readonly dead: string;
+  readonly most: string;
+  /** Further conditions, beginning with AND. */
+  readonly and?: string;
+}
+
+const until = "greatest(r.lease_until, r.quiet_until)";
+
+/** The due runs of one workflow: those that wait, those whose lease has ended, those whose driver is dead. */
+export function dueRuns(schema: string, { and = "", ...terms }: DueTerms): string {
+  const base = `r.workflow = ${terms.workflow} AND r.wake_at <= ${terms.dueAt} AND r.wake_at IS NOT NULL AND NOT r.deleted`;
+  const part = (where: string): string =>
+    `(SELECT ${terms.columns} FROM ${schema}.runs r WHERE ${base} AND ${where} ${and} ORDER BY r.wake_at, r.id LIMIT ${terms.most})`;
+  return [
+    part("NOT r.held"),
+    part(`r.held AND r.held_until <= ${terms.now} AND ${until} <= ${terms.now}`),
+    part(`r.held AND r.process IS NOT NULL AND r.process = ANY (${terms.dead}) AND ${until} > ${terms.now}`),
+  ].join("\n    UNION ALL ");
+}
+
+/** Skips from one distinct value of an indexed column to the next, so that the cost is that of the values. */
+const distinct = (schema: string, column: string, where: string): string => `
+  WITH RECURSIVE found (value) AS (
+    (SELECT r.${column} FROM ${schema}.runs r WHERE ${where} ORDER BY r.${column} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT r.${column} FROM ${schema}.runs r WHERE ${where} AND r.${column} > found.value
+      ORDER BY r.${column} LIMIT 1) FROM found WHERE found.value IS NOT NULL
+  ) SELECT value FROM found WHERE value IS NOT NULL`;
+
+/** All workflows that have runs. */
+export const allWorkflows = (schema: string): string => distinct(schema, "workflow", "NOT r.deleted");
+
+/** Processes of one machine that have a lease: their names begin with $1 and are before $2. */
+export const driversText = (schema: string): string =>
+  distinct(
+    schema,
+    "process",
+    "r.wake_at IS NOT NULL AND r.held AND NOT r.deleted AND r.process IS NOT NULL AND r.process >= $1 AND r.process < $2",
+  );
+
+/**
+ * When a run of the workflows $1 is due next, and what the time is now ($2 or that of the server). For a run that is
+ * driven it may be too early, and then it is asked again.
+ */
+export const nextDueText = (schema: string): string => `
+  SELECT ${clock("$2::float8")} AS now, min(d.at) AS at
+  FROM unnest($1::text[]) AS w (name) CROSS JOIN LATERAL (
+    (SELECT r.wake_at AS at FROM ${schema}.runs r
+      WHERE r.workflow = w.name AND r.wake_at IS NOT NULL AND NOT r.held AND NOT r.deleted
+      ORDER BY r.wake_at LIMIT 1)
+    UNION ALL
+    (SELECT min(greatest(r.wake_at, r.lease_until, r.quiet_until)) AS at FROM ${schema}.runs r
+      WHERE r.workflow = w.name AND r.wake_at IS NOT NULL AND r.held AND NOT r.deleted
+        AND r.held_until <= ${clock("$2::float8")})
+    UNION ALL
+    (SELECT r.held_until AS at FROM ${schema}.runs r
+      WHERE r.workflow = w.name AND r.wake_at IS NOT NULL AND r.held AND NOT r.deleted
+        AND r.held_until > ${clock("$2::float8")}
+      ORDER BY r.held_until LIMIT 1)
+  ) AS d`;
+
+/** Whether a dead process of $1 has a due run of one of the workflows $2. */
+export const orphansText = (schema: string): string => `
+  SELECT EXISTS (SELECT FROM ${schema}.runs r WHERE r.process = ANY ($1::text[]) AND r.workflow = ANY ($2::text[])
+    AND r.wake_at <= ${clock("$3::float8")} AND r.held AND NOT r.deleted) AS found`;
+
+const stillDue = `r.wake_at <= due_at AND NOT r.deleted
+        AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))`;
+
+/**
+ * Candidates are found without locks, more than are asked for, and the first that no other claim has locked are taken.
+ * A claim needs no wait for the disk: without it, the runs are claimed again.
+ */
+export const claimFunctions = (schema: string): string => `
+CREATE FUNCTION ${schema}.claim_1(
+  workflows text[], due_at float8, most int, quiet_ms float8, by_process text, dead text[], given_time float8
+) RETURNS SETOF ${schema}.runs
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  wide int := 2 * most + 50;
+  candidates bigint[];
+  taken int := 0;
+  more int;
+BEGIN
+  PERFORM set_config('synchronous_commit', 'off', true);
+  FOR attempt IN 1 .. 3 LOOP
+    candidates := ARRAY(
+      SELECT c.id FROM (
+        SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
+        FROM unnest(workflows) WITH ORDINALITY AS w (name, n) CROSS JOIN LATERAL (
+          ${dueRuns(schema, {
+            columns: "r.id, r.wake_at",
+            workflow: "w.name",
+            dueAt: "due_at",
+            now: "at_time",
+            dead: "dead",
+            most: "wide",
+          })}
+        ) AS d
+      ) AS c ORDER BY c.round, c.n LIMIT wide);
+    RETURN QUERY
+      WITH free AS (
+        SELECT r.id AS free_id, c.n
+        FROM unnest(candidates) WITH ORDINALITY AS c (id, n) JOIN ${schema}.runs r ON r.id = c.id
+        WHERE ${stillDue}
+        ORDER BY c.n LIMIT most - taken FOR UPDATE OF r SKIP LOCKED
+      ), claimed AS (
+        UPDATE ${schema}.runs r SET quiet_until = at_time + quiet_ms, lease_until = least(r.lease_until, at_time),
+          process = by_process, held = true, held_until = at_time + quiet_ms
+        FROM free WHERE r.id = free.free_id RETURNING r.id AS claimed_id, free.n
+      )
+      SELECT r.* FROM claimed JOIN ${schema}.runs r ON r.id = claimed.claimed_id ORDER BY claimed.n;
+    GET DIAGNOSTICS more = ROW_COUNT;
+    taken := taken + more;
+    EXIT WHEN taken >= most OR cardinality(candidates) < wide;
+  END LOOP;
+END $$;
+`;

@@ -1,0 +1,273 @@
+/**
+ * Journals in Postgres, shared by any number of processes and hosts.
+ *
+ * postgres-storage.1. An append is acknowledged after a synchronous commit that includes blobs, head and lease.
+ * postgres-storage.2. A read sees one state of the database. It returns what was written, or throws `corrupt`.
+ * postgres-storage.3. A connection that breaks leaves the outcome of an append unknown: it is rejected with `storage-busy`,
+ *     and the journal finds out by reading (law 8).
+ * postgres-storage.4. Leases and quiet times go by the clock of the database, so that the clocks of a fleet may differ.
+ * postgres-storage.5. `close` waits for calls under way; later ones are refused.
+ */
+
+import {
+  DurableError,
+  type AppendRequest,
+  type BlockedNote,
+  type ClaimRequest,
+  type Lease,
+  type ListPage,
+  type ListQuery,
+  type ReadReply,
+  type RunHead,
+  type Storage,
+} from "@durable/core";
+import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
+import { thisProcess } from "@durable/core/process";
+import { appendStatement, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
+import { Database } from "./database.ts";
+import { Drivers } from "./drivers.ts";
+import { DueWaits } from "./due.ts";
+import { Groups } from "./groups.ts";
+import { Leases } from "./leases.ts";
+import { migrate } from "./migrate.ts";
+import { Notices, type Notice } from "./notices.ts";
+import { settingsOf, type PostgresOptions } from "./options.ts";
+import { replyOf, type ReadRow } from "./reply.ts";
+import { listedHead, noteText, type RunRow } from "./rows.ts";
+import { nextDueText } from "./sql/due.ts";
+import { listText } from "./sql/list.ts";
+import { put } from "./text.ts";
+import { Watch } from "./watch.ts";
+
+/** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
+const flights = 2;
+
+/** How long a worker waits without a sign, when notifications arrive and when they do not. */
+const [listeningPollMs, blindPollMs] = [5_000, 500];
+
+/** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
+export class PostgresStorage implements Storage {
+  readonly #database: Database;
+  readonly #schema: string;
+  readonly #appends: Groups<AppendRequest, DurableError | null>;
+  readonly #leases: Leases;
+  readonly #drivers: Drivers;
+  readonly #watch: Watch;
+  readonly #due: DueWaits;
+  readonly #notices: Notices;
+  #claims = 0;
+  #closing: Promise<void> | null = null;
+
+  constructor(options: string | PostgresOptions) {
+    const settings = settingsOf(options);
+    this.#schema = settings.schema;
+    this.#database = new Database(settings);
+    this.#drivers = new Drivers(this.#database);
+    this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
+    this.#appends = new Groups({
+      send: (requests) => this.#send(requests),
+      locatorOf: ({ locator }) => locator,
+      sizeOf,
+      flights,
+    });
+    this.#watch = new Watch((locators) => this.#lengthsOf(locators));
+    this.#due = new DueWaits({
+      dueIn: (workflows) => this.#dueIn(workflows),
+      // Not all workers of a fleet at the same time.
+      pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
+    });
+    this.#notices = new Notices(this.#database, {
+      noticed: (notice) => this.#noticed(notice),
+      missed: () => {
+        this.#watch.recheck();
+        this.#due.recheck();
+      },
+    });
+  }
+
+  /** Makes or migrates the tables, with a role that may do so. A storage with `migrate: false` needs it. */
+  static async migrate(options: string | PostgresOptions): Promise<void> {
+    const settings = settingsOf(options);
+    try {
+      await migrate({ ...settings, migrate: true });
+    } finally {
+      if (settings.ownsPool) await settings.pool.end();
+    }
+  }
+
+  /** True after `close`. */
+  get closed(): boolean {
+    return this.#database.closed;
+  }
+
+  /** Statements that appended something, and statements that notified other processes. */
+  get sent(): { readonly appends: number; readonly notices: number } {
+    return { appends: this.#appends.sent, notices: this.#notices.sent };
+  }
+
+  /** True while notifications of other processes arrive; otherwise the storage polls. */
+  get listening(): boolean {
+    return this.#notices.live;
+  }
+
+  async append(request: AppendRequest): Promise<void> {
+    const refusal = await this.#database.do(() => this.#appends.add(request));
+    if (refusal !== null) throw refusal;
+    const { locator, position, head, lease } = request;
+    this.#watch.grown(locator, position + 1);
+    // A driver that goes on under its lease concerns no other process.
+    if (lease) return;
+    const workflow = head.wakeAt === null ? null : head.workflow;
+    if (workflow !== null) this.#due.recheck(workflow);
+    this.#notices.tell([locator, position + 1, workflow]);
+  }
+
+  async #send(requests: readonly AppendRequest[]): Promise<(DurableError | null)[]> {
+    const context = { schema: this.#schema, process: thisProcess, now: this.#now() };
+    const { text, values } = appendStatement(requests, context);
+    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
+  }
+
+  read(locator: string, from = 0): Promise<ReadReply> {
+    return this.#read(locator, from);
+  }
+
+  async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+    const { from = 0, ...reply } = await this.#read(locator, null);
+    return { ...reply, from };
+  }
+
+  /** Batches from a position on; `null` is the beginning of the current chapter. */
+  #read(locator: string, asked: number | null): Promise<ReadReply> {
+    return this.#database.do(async () => {
+      const text = `SELECT * FROM ${this.#schema}.read_1($1, $2)`;
+      return replyOf(await this.#database.rows<ReadRow>(text, [locator, asked]), locator, asked);
+    });
+  }
+
+  list(query: ListQuery = {}): Promise<ListPage> {
+    const limit = pageSize(query.limit);
+    return this.#database.do(async () => {
+      const rows = await this.#drivers.withDead(query.dueAt !== undefined, (dead) => {
+        const { text, values } = listText(this.#schema, query, limit + 1, { now: this.#now(), dead });
+        return this.#database.rows<RunRow>(text, [...values]);
+      });
+      const page = rows.slice(0, limit);
+      const last = rows.length > limit ? page.at(-1) : undefined;
+      return {
+        runs: page.map(listedHead),
+        next: last === undefined ? null : `${last.wake_at ?? 0}:${last.id}`,
+      };
+    });
+  }
+
+  claim({ workflow, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
+    const names = [...new Set(workflow)].map(put);
+    // Each claim begins with another workflow, so that claims of one run give every workflow its turn.
+    const turn = names.length === 0 ? 0 : this.#claims++ % names.length;
+    const inTurn = [...names.slice(turn), ...names.slice(0, turn)];
+    return this.#database.do(async () => {
+      const rows = await this.#drivers.withDead(true, (dead) =>
+        this.#database.rows<RunRow>(`SELECT * FROM ${this.#schema}.claim_1($1, $2, $3, $4, $5, $6, $7)`, [
+          inTurn,
+          dueAt,
+          pageSize(limit),
+          quietMs,
+          thisProcess,
+          dead,
+          this.#now(),
+        ]),
+      );
+      return rows.map(listedHead);
+    });
+  }
+
+  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+    return this.#database.do(() => this.#leases.lease(locator, owner, ttlMs));
+  }
+
+  release(locator: string, owner: string, quietMs = 0): Promise<void> {
+    return this.#database.do(() => this.#leases.release(locator, owner, quietMs));
+  }
+
+  note(locator: string, note: BlockedNote): Promise<void> {
+    return this.#database.do(async () => {
+      const text = `SELECT ${this.#schema}.note_1($1, $2, $3)`;
+      await this.#database.rows(text, [locator, noteText(note), note.length]);
+    });
+  }
+
+  delete(locator: string): Promise<void> {
+    return this.#database.do(async () => {
+      await this.#database.rows(`SELECT ${this.#schema}.delete_1($1)`, [locator]);
+    });
+  }
+
+  dropChapters(locator: string, before: number): Promise<void> {
+    return this.#database.do(async () => {
+      const text = `SELECT * FROM ${this.#schema}.drop_chapters_1($1, $2)`;
+      const [refused] = await this.#database.rows<{ reason: string; of_run: string }>(text, [
+        locator,
+        before,
+      ]);
+      if (refused === undefined) return;
+      throw refused.reason === "read" ? stillRead(refused.of_run, before) : noChapter(refused.of_run, before);
+    });
+  }
+
+  async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
+    if (this.closed) throw this.#database.closedError();
+    this.#notices.listen();
+    await this.#watch.changed(locator, length, signal);
+  }
+
+  async #lengthsOf(locators: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const text = `SELECT locator, length FROM ${this.#schema}.runs WHERE locator = ANY ($1::text[])`;
+    const rows = await this.#database.rows<{ locator: string; length: number }>(text, [locators]);
+    return new Map(rows.map(({ locator, length }) => [locator, length]));
+  }
+
+  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+    if (this.closed) throw this.#database.closedError();
+    this.#notices.listen();
+    await this.#due.whenDue(workflow, signal);
+  }
+
+  async #dueIn(workflows: readonly string[]): Promise<number | null> {
+    const names = workflows.map(put);
+    const [next] = await this.#database.rows<{ now: number; at: number | null }>(nextDueText(this.#schema), [
+      names,
+      this.#now(),
+    ]);
+    const ms = next === undefined || next.at === null ? null : Math.max(0, next.at - next.now);
+    return ms === 0 || !(await this.#drivers.leftOrphans(names, this.#now())) ? ms : 0;
+  }
+
+  /** Waits for calls under way, then closes the connections that are its own. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const closed = this.#database.close();
+    this.#watch.close();
+    this.#due.close();
+    await this.#notices.close();
+    await closed;
+  }
+
+  #now(): number | null {
+    return this.#database.settings.now?.() ?? null;
+  }
+
+  #noticed([locator, length, workflow]: Notice): void {
+    if (locator !== null) this.#watch.grown(locator, length);
+    if (workflow !== null) this.#due.recheck(workflow);
+  }
+
+  #tellDue(workflow: string): void {
+    this.#due.recheck(workflow);
+    this.#notices.tell([null, 0, workflow]);
+  }
+}

@@ -1,0 +1,60 @@
+/** Storages on the shared server, each in a schema of its own. */
+
+import pg from "pg";
+import { inject } from "vitest";
+import { PostgresStorage, type PostgresOptions } from "../../src/index.ts";
+
+let schemas = 0;
+/** Schemas that are empty again, by server: emptying one is quicker than making one. */
+const empty = new Map<string, string[]>();
+/** One pool for all tests of a file: a new connection costs more than most tests. */
+const pools = new Map<string, pg.Pool>();
+const tables = ["runs", "batches", "chapters", "readers", "blobs", "named"];
+
+/** The pool of a server, which stays open until the process ends. */
+export function sharedPool(url: string): pg.Pool {
+  const pool = pools.get(url) ?? new pg.Pool({ connectionString: url, max: 12, allowExitOnIdle: true });
+  if (!pools.has(url)) pool.on("error", () => {});
+  pools.set(url, pool);
+  return pool;
+}
+
+/** A schema name that no other test has. */
+export function freshSchema(): string {
+  return `t_${process.pid}_${Date.now().toString(36)}_${++schemas}`;
+}
+
+export interface Opened {
+  readonly schema: string;
+  /** A handle on the same data, as another process would have. */
+  open(options?: Omit<PostgresOptions, "url" | "pool" | "schema">): PostgresStorage;
+  /** Runs a statement as the owner; `S.` in it is the schema. */
+  sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  /** Closes all handles, and removes the data. */
+  close(): Promise<void>;
+}
+
+/** An empty schema with any number of handles. */
+export function openSchema(url: string = inject("postgres")): Opened {
+  const schema = empty.get(url)?.pop() ?? freshSchema();
+  const handles: PostgresStorage[] = [];
+  const owner = sharedPool(url);
+  const sql: Opened["sql"] = async (text, values = []) =>
+    (await owner.query(text.replaceAll("S.", `${schema}.`), values)).rows;
+  return {
+    schema,
+    open: (options = {}) => {
+      const storage = new PostgresStorage({ pool: owner, schema, ...options });
+      handles.push(storage);
+      return storage;
+    },
+    sql,
+    close: async () => {
+      await Promise.all(handles.map((handle) => handle.close()));
+      await owner.query(
+        `SET LOCAL synchronous_commit = off; ${tables.map((table) => `DELETE FROM ${schema}.${table}`).join("; ")}`,
+      );
+      empty.set(url, [...(empty.get(url) ?? []), schema]);
+    },
+  };
+}

