@@ -1,0 +1,36 @@
+/** The storage of a fleet, by its address: `sqlite:<path>` or `postgres://...`. All processes of a fleet share it. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Storage } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+
+/** Where a fleet keeps its runs while a script or a test lasts. */
+export interface Place {
+  readonly url: string;
+  /** Restarts the database, cleanly or as a crash would; missing where there is none to restart. */
+  readonly restart?: (how: "fast" | "crash") => Promise<void>;
+  /** Removes what was made for this place. */
+  close(): Promise<void>;
+}
+
+export async function openStorage(url: string): Promise<Storage & { close(): Promise<void> }> {
+  if (url.startsWith("sqlite:")) return new SqliteStorage(url.slice("sqlite:".length));
+  const { PostgresStorage } = await import("@durable/postgres");
+  return new PostgresStorage({ url });
+}
+
+/** The given address; a file of its own for `sqlite`, and a Postgres of its own for `postgres`. */
+export async function placeOf(given: string): Promise<Place> {
+  if (given === "sqlite") {
+    const folder = mkdtempSync(join(tmpdir(), "durable-fleet-"));
+    return {
+      url: `sqlite:${join(folder, "journal.db")}`,
+      close: async () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }),
+    };
+  }
+  if (given !== "postgres") return { url: given, close: async () => {} };
+  const { startPostgres } = await import("../../packages/postgres/test/support/server.ts");
+  const { url, restart, stop } = await startPostgres();
+  return { url, restart, close: stop };
+}
