@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App, Storage } from "@durable/core";
 import { FleetWorker, inLanes, pause, persist } from "./children.ts";
-import { bodiesIn, fleetApp, steps, type Body } from "./flows.ts";
+import { bodiesIn, fleetApp, fleetFlows, steps, type Body } from "./flows.ts";
 import { openStorage, type Place } from "./storage.ts";
 
 export interface ChaosOptions {
@@ -48,7 +48,7 @@ export async function attackFleet(place: Place, options: ChaosOptions): Promise<
   const folder = mkdtempSync(join(tmpdir(), "durable-chaos-"));
   const log = join(folder, "bodies");
   const storage = await openStorage(place.url);
-  const app = fleetApp(storage, log);
+  const app = fleetApp(storage, fleetFlows(log));
   const fleet = new Fleet(place, log, options);
   try {
     await fleet.up();

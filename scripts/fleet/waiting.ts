@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { App } from "@durable/core";
 import { FleetWorker, inLanes, pause, quantile } from "./children.ts";
-import { bodiesIn, fleetApp } from "./flows.ts";
+import { bodiesIn, fleetApp, fleetFlows } from "./flows.ts";
 import { openStorage, type Place } from "./storage.ts";
 
 export interface WaitingOptions {
@@ -44,7 +44,7 @@ export async function wakeSome(place: Place, options: WaitingOptions): Promise<W
   const folder = mkdtempSync(join(tmpdir(), "durable-waiting-"));
   const log = join(folder, "bodies");
   const storage = await openStorage(place.url);
-  const app = fleetApp(storage, log);
+  const app = fleetApp(storage, fleetFlows(log));
   const start = (): FleetWorker => new FleetWorker(place.url, log, { concurrency: 50 });
   let worker: FleetWorker | null = null;
   try {

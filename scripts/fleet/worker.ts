@@ -4,18 +4,21 @@
  */
 import { writeSync } from "node:fs";
 import { createWorker } from "@durable/core";
-import { fleetApp } from "./flows.ts";
+import { fleetApp, fleetFlows, versionFlows } from "./flows.ts";
 import { openStorage } from "./storage.ts";
 
 export interface ChildOptions {
   readonly concurrency?: number;
   readonly stepMs?: number;
+  /** One of two versions of a program, instead of the workflows of the long tests. */
+  readonly code?: "old" | "new";
 }
 
 const [url = "", log = "", options = "{}"] = process.argv.slice(2);
-const { concurrency = 20, stepMs = 0 } = JSON.parse(options) as ChildOptions;
+const { concurrency = 20, stepMs = 0, code } = JSON.parse(options) as ChildOptions;
 const storage = await openStorage(url);
-const worker = createWorker(fleetApp(storage, log, stepMs), { concurrency, drain: "10s" });
+const workflows = code === undefined ? fleetFlows(log, stepMs) : versionFlows(code);
+const worker = createWorker(fleetApp(storage, workflows), { concurrency, drain: "10s" });
 process.once("SIGTERM", () => void worker.stop().then(() => storage.close()));
 process.on("SIGUSR2", () => {
   (globalThis as { gc?: () => void }).gc?.();
