@@ -38,6 +38,8 @@ export interface ChaosReport {
   readonly again: number;
   /** The longest time in which no body ran while runs were open, in milliseconds. */
   readonly longestStallMs: number;
+  /** When it began, from the start of the attacks. */
+  readonly stallAtMs: number;
   /** How long it took to end all runs after the attacks. */
   readonly healedMs: number;
 }
@@ -73,7 +75,7 @@ export async function attackFleet(place: Place, options: ChaosOptions): Promise<
       kills: fleet.kills,
       restarts: fleet.restarts,
       bodies: bodies.length,
-      longestStallMs: longestGap([began, ...bodies.map(({ at }) => at)]),
+      ...longestStall([began, ...bodies.map(({ at }) => at)]),
       healedMs,
     };
   } finally {
@@ -166,7 +168,13 @@ async function judge(app: App, ids: readonly string[], bodies: readonly Body[]):
   return { completed, lost, doubled, changed, again: bodies.length - records };
 }
 
-function longestGap(times: readonly number[]): number {
+function longestStall(times: readonly number[]): Pick<ChaosReport, "longestStallMs" | "stallAtMs"> {
   const sorted = times.toSorted((a, b) => a - b);
-  return Math.max(0, ...sorted.slice(1).map((at, n) => at - (sorted[n] ?? at)));
+  const [began = 0] = sorted;
+  let stall = { longestStallMs: 0, stallAtMs: 0 };
+  for (const [n, at] of sorted.entries()) {
+    const longestStallMs = (sorted[n + 1] ?? at) - at;
+    if (longestStallMs > stall.longestStallMs) stall = { longestStallMs, stallAtMs: at - began };
+  }
+  return stall;
 }

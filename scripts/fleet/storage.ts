@@ -34,3 +34,30 @@ export async function placeOf(given: string): Promise<Place> {
   const { url, restart, stop } = await startPostgres();
   return { url, restart, close: stop };
 }
+
+/** Kilobytes of each table and index, those that have any. */
+export async function sizesOf(url: string): Promise<Readonly<Record<string, number>>> {
+  const kilobytes = (rows: readonly object[]): Record<string, number> =>
+    Object.fromEntries(
+      (rows as { name: string; bytes: number }[]).map(({ name, bytes }) => [
+        name,
+        Math.round(Number(bytes) / 1024),
+      ]),
+    );
+  if (url.startsWith("sqlite:")) {
+    const { DatabaseSync } = await import("node:sqlite");
+    const database = new DatabaseSync(url.slice("sqlite:".length), { readOnly: true });
+    const rows = database.prepare("SELECT name, sum(pgsize) AS bytes FROM dbstat GROUP BY name").all();
+    database.close();
+    return kilobytes(rows);
+  }
+  const { default: pg } = await import("pg");
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const { rows } = await client.query<{ name: string; bytes: number }>(
+    `SELECT relname AS name, pg_relation_size(pg_class.oid) AS bytes FROM pg_class
+       JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = 'durable' AND relkind IN ('r', 'i')`,
+  );
+  await client.end();
+  return kilobytes(rows);
+}

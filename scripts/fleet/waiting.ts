@@ -8,7 +8,7 @@ import { join } from "node:path";
 import type { App } from "@durable/core";
 import { FleetWorker, inLanes, pause, quantile } from "./children.ts";
 import { bodiesIn, fleetApp, fleetFlows } from "./flows.ts";
-import { openStorage, type Place } from "./storage.ts";
+import { openStorage, sizesOf, type Place } from "./storage.ts";
 
 export interface WaitingOptions {
   readonly runs: number;
@@ -36,6 +36,8 @@ export interface WaitingReport {
   readonly burstMs: number;
   readonly woken: number;
   readonly stillWaiting: number;
+  /** Kilobytes of each table and index when all runs waited. */
+  readonly kilobytes: Readonly<Record<string, number>>;
   readonly exitCodes: readonly (number | null)[];
 }
 
@@ -50,6 +52,7 @@ export async function wakeSome(place: Place, options: WaitingOptions): Promise<W
   try {
     const { tokens, perSecond } = await create(app, options);
     progress(`${runs} runs wait: ${perSecond} created in a second`);
+    const kilobytes = await sizesOf(place.url);
     worker = start();
     await worker.up();
     const exitCodes = [await worker.stop()];
@@ -89,6 +92,7 @@ export async function wakeSome(place: Place, options: WaitingOptions): Promise<W
       burstMs,
       woken: new Set(bodies.map(({ run }) => run)).size,
       stillWaiting: await count(app),
+      kilobytes,
       exitCodes,
     };
   } finally {
