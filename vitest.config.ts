@@ -47,15 +47,8 @@ const tests = globSync(places, { cwd: root }).map((path) => {
 export default defineConfig(({ mode }) => {
   const full = mode === "full";
   const chosen = tests.filter(({ onlyFull, hasSize }) => (full ? onlyFull || hasSize : !onlyFull));
-  const project = (name: string, isolate: boolean, postgres: boolean) => ({
-    test: {
-      name,
-      isolate,
-      include: chosen
-        .filter((test) => test.alone === isolate && test.postgres === postgres)
-        .map(({ path }) => path),
-      ...(postgres && { globalSetup: "packages/postgres/test/support/global.ts" }),
-    },
+  const project = (name: string, isolate: boolean, takes: (test: (typeof tests)[number]) => boolean) => ({
+    test: { name, isolate, include: chosen.filter(takes).map(({ path }) => path) },
   });
   return {
     resolve: { conditions },
@@ -65,10 +58,14 @@ export default defineConfig(({ mode }) => {
       // Processes that tests start find the sources compiled.
       env: { NODE_COMPILE_CACHE: `${root}node_modules/.cache/node-compile` },
       projects: [
-        project("alone", true, false),
-        project("shared", false, false),
-        // A file with its own process needs no server: it can start one.
-        project("postgres", false, true),
+        project("alone", true, ({ alone, postgres }) => alone && !postgres),
+        project("shared", false, ({ alone, postgres }) => !alone && !postgres),
+        {
+          test: {
+            ...project("postgres", true, ({ postgres }) => postgres).test,
+            globalSetup: "packages/postgres/test/support/global.ts",
+          },
+        },
       ],
       reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
       pool: "forks",

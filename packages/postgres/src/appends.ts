@@ -44,12 +44,12 @@ const plainColumns: readonly Column[] = [
   ["int", ({ head }) => head.steps],
   ["text", ({ lease }) => text(lease?.owner)],
   ["float8", ({ lease }) => (lease === undefined ? null : (lease?.ttlMs ?? -1))],
+  ["text", ({ head }) => (head.ancestors.length === 0 ? "[]" : JSON.stringify(head.ancestors))],
 ];
 
 /** What `append_whole_1` has in addition, but for the blobs. */
 const wholeColumns: readonly Column[] = [
   ["int", ({ head }) => head.chapter ?? null],
-  ["text", ({ head }) => JSON.stringify(head.ancestors)],
   ["text", ({ head }) => text(head.runId)],
   ["text", ({ head }) => text(head.workflow)],
   ["text", ({ head }) => text(head.label)],
@@ -74,7 +74,7 @@ export function appendStatement(
   const [only] = requests;
   if (requests.length === 1 && only !== undefined && isPlain(only)) {
     const values = plainColumns.map(([, of]) => of(only));
-    const call = `${schema}.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`;
+    const call = `${schema}.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
     return { text: `SELECT 0 AS n, ${call} AS reason, ${durably}`, values: [...values, process, now] };
   }
   const values: unknown[] = [process, now];

@@ -100,7 +100,7 @@ const grow = (schema: string): string => `
       RETURNING id INTO run_number;`;
 
 const common = `at_locator text, at_position int, batch text, at_created float8, at_status text, at_wake float8,
-  at_updated float8, at_steps int, by_owner text, ttl float8, by_process text, given_time float8`;
+  at_updated float8, at_steps int, by_owner text, ttl float8, line text, by_process text, given_time float8`;
 
 /** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
 const appendPlain = (schema: string): string => `
@@ -111,7 +111,7 @@ DECLARE
   run_number bigint;
 BEGIN${grow(schema)}
   IF run_number IS NULL THEN
-    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, '[]'), 'moved');
+    RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
   END IF;
   INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);
   RETURN NULL;
@@ -153,7 +153,7 @@ const rest = (schema: string): string => `
 
 /** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
 const appendWhole = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_whole_1(${common}, at_chapter int, line text, of_run text, of_workflow text,
+CREATE FUNCTION ${schema}.append_whole_1(${common}, at_chapter int, of_run text, of_workflow text,
   of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$

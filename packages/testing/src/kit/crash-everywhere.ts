@@ -5,7 +5,7 @@
  */
 
 import { isDeepStrictEqual } from "node:util";
-import type { Workflow } from "@durable/core";
+import { MemoryStorage, type Workflow } from "@durable/core";
 import { watchAmbient, type AmbientName } from "./ambient.ts";
 import { AnswerBook } from "./answers.ts";
 import { Bodies } from "./bodies.ts";
@@ -106,6 +106,7 @@ function setupOf<Input, Output>(
       for (const one of resets) await (typeof one === "function" ? one() : one.reset());
     },
     slowSeed,
+    storage: options.storage ?? (({ now }) => ({ storage: new MemoryStorage({ now }) })),
   };
 }
 

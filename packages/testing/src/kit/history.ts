@@ -17,7 +17,8 @@ import type { AnswerBook } from "./answers.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Effect, Recorder } from "./effects.ts";
 import { emptyNotes, ObservedLife, type Notes } from "./observed-life.ts";
-import type { CrashLife } from "./options.ts";
+import { heldStorage } from "./held-storage.ts";
+import type { CrashLife, CrashSettings } from "./options.ts";
 import { tapped, type Point } from "./points.ts";
 import { driveToEnd, type Ending } from "./drive.ts";
 
@@ -36,6 +37,7 @@ export interface Setup<Input, Output> {
   readonly recorders: readonly Recorder[];
   readonly reset: () => Promise<void>;
   readonly slowSeed: number | undefined;
+  readonly storage: NonNullable<CrashSettings<Output>["storage"]>;
 }
 
 export interface InjectedFault {
@@ -68,9 +70,12 @@ export async function history<Input, Output>(
   const { bodies, recorders } = setup;
   await setup.reset();
   for (const recorder of recorders) recorder.reset();
-  const world = virtualWorld({ hold: () => bodies.wait() });
+  const held = { hold: (): Promise<boolean> => Promise.resolve(false) };
+  const world = virtualWorld({ hold: async () => (await bodies.wait()) || held.hold() });
   const startedAt = world.now();
-  const base = new MemoryStorage({ now: () => world.now() });
+  const opened = await setup.storage({ now: () => world.now() });
+  const { storage: base, hold } = heldStorage(opened.storage);
+  held.hold = hold;
   const random = seeded(setup.slowSeed ?? 0);
   const notes = emptyNotes();
   const points: Point[] = [];
@@ -94,6 +99,12 @@ export async function history<Input, Output>(
   const { runs } = await base.list({ limit: 1_000 });
   const head = runs.find((run) => run.runId === runId) ?? null;
   const { batches, blobs = {} } = await base.read(head?.locator ?? "");
+  const others = await Promise.all(
+    runs
+      .filter((run) => run !== head)
+      .map(async (run) => ({ runId: run.runId, batches: (await base.read(run.locator)).batches })),
+  );
+  await opened.close?.();
   return {
     ending: ending ?? { kind: "stuck", error: new Error(`The run did not end within ${lives} processes.`) },
     hit: seen.hit,
@@ -102,11 +113,7 @@ export async function history<Input, Output>(
     head,
     batches,
     blobs,
-    others: await Promise.all(
-      runs
-        .filter((run) => run !== head)
-        .map(async (run) => ({ runId: run.runId, batches: (await base.read(run.locator)).batches })),
-    ),
+    others,
     notes,
     effects: recorders.flatMap((recorder) => [...recorder.effects]),
     world,

@@ -27,7 +27,21 @@ export type CrashSubject<Input, Output> =
 /** A function, or an object with a `reset` method. */
 export type Resettable = (() => unknown) | { reset(): unknown };
 
+/** A storage for one history. */
+export interface CrashStorage {
+  readonly storage: Storage;
+  /** Closes it, and removes the data. */
+  close?(): Promise<void>;
+}
+
 export interface CrashSettings<Output> {
+  /**
+   * Opens a fresh, empty storage for each history; in memory by default. `now` is the clock of its leases. Use it to try
+   * a storage of your own: with a database every history takes real time.
+   */
+  readonly storage?:
+    | ((options: { readonly now: () => number }) => CrashStorage | Promise<CrashStorage>)
+    | undefined;
   /**
    * Answers to suspend points by name, those of children included; `uncertain` answers steps that ask about
    * an uncertain attempt.

@@ -23,20 +23,37 @@ export interface Played {
 
 const secret = "a secret for tests, of no worth";
 
-export async function onBoth(seed: number, play: Play): Promise<{ memory: Played; sqlite: Played }> {
+/** An empty storage, and what virtual time waits for (see `virtualWorld`). */
+export type OpenHeld = (
+  now: () => number,
+) => Promise<{ readonly storage: Storage; readonly hold: () => Promise<boolean> }>;
+
+/** `open` opens another storage in the place of SQLite. */
+export async function onBoth(
+  seed: number,
+  play: Play,
+  open?: OpenHeld,
+): Promise<{ memory: Played; sqlite: Played }> {
   const temp = tempFolder(memoryFolder);
+  const hold = (): Promise<boolean> => Promise.resolve(false);
+  const openFile: OpenHeld = (now) =>
+    Promise.resolve({ storage: new SqliteStorage({ path: temp.path, now }), hold });
   try {
-    const memory = await played(seed, play, (now) => new MemoryStorage({ now }));
-    const sqlite = await played(seed, play, (now) => new SqliteStorage({ path: temp.path, now }));
+    const memory = await played(seed, play, (now) =>
+      Promise.resolve({ storage: new MemoryStorage({ now }), hold }),
+    );
+    const sqlite = await played(seed, play, open ?? openFile);
     return { memory, sqlite };
   } finally {
     temp.remove();
   }
 }
 
-async function played(seed: number, play: Play, open: (now: () => number) => Storage): Promise<Played> {
-  const world = virtualWorld({ seed });
-  const storage = open(() => world.now());
+async function played(seed: number, play: Play, open: OpenHeld): Promise<Played> {
+  const held = { hold: (): Promise<boolean> => Promise.resolve(false) };
+  const world = virtualWorld({ seed, hold: () => held.hold() });
+  const { storage, hold } = await open(() => world.now());
+  held.hold = hold;
   const log: string[] = [];
   try {
     const host = { storage: told(storage, world, log), world, secret, patience: "1h" };
@@ -111,11 +128,12 @@ export async function compareJournals(options: {
   readonly worlds: number;
   readonly seed: number;
   readonly progress?: (report: JournalsReport) => void;
+  readonly open?: OpenHeld;
 }): Promise<JournalsReport> {
   const report = { worlds: 0, calls: 0 };
   while (report.worlds < options.worlds) {
     const seed = options.seed + report.worlds;
-    const both = await onBoth(seed, playPlans(seed, 2));
+    const both = await onBoth(seed, playPlans(seed, 2), options.open);
     const difference = firstDifference(both);
     if (difference !== null) throw new Error(`World of seed ${seed}: ${difference}`);
     report.worlds += 1;

@@ -28,7 +28,7 @@ export interface TraceOptions {
   readonly progress?: (report: TraceReport) => void;
 }
 
-export type OpenStorage = (now: () => number) => Storage;
+export type OpenStorage = (now: () => number) => Storage | Promise<Storage>;
 
 const opsPerTrace = 60;
 
@@ -80,7 +80,7 @@ async function shorten(ops: readonly Op[], fails: (fewer: readonly Op[]) => Prom
 export async function replay(ops: readonly Op[], open: OpenStorage): Promise<string | null> {
   const clock = { now: startOfTime };
   const reference = new MemoryStorage({ now: () => clock.now });
-  const subject = open(() => clock.now);
+  const subject = await open(() => clock.now);
   const pair = new Pair(reference, subject);
   try {
     for (const op of ops) {
