@@ -38,9 +38,9 @@ export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, p
   return taken;
 }
 
-const pollMs = 50;
+const pollMs = 20;
 /** Every so many polls the runs are looked up although nothing was written. */
-const lookUpEvery = 20;
+const lookUpEvery = 50;
 
 export class DuePoll {
   readonly #watch: DueWatch;
