@@ -121,7 +121,12 @@ class Fleet {
     const { restart } = this.#place;
     await Promise.all([
       every(killEveryMs, async () => {
-        const victim = this.kills++ % this.#workers.length;
+        // In turn, and only those that had time to start: on a slow machine none would ever work.
+        const from = this.kills % this.#workers.length;
+        const turns = this.#workers.map((_, n) => (from + n) % this.#workers.length);
+        const victim = turns.find((n) => this.#workers[n]?.isUp === true);
+        if (victim === undefined) return;
+        this.kills += 1;
         await this.#workers[victim]?.kill();
         this.#workers[victim] = this.#start();
       }),

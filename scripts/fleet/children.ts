@@ -15,6 +15,10 @@ export class FleetWorker {
   #tell: () => void = () => {};
   #ended = false;
 
+  get isUp(): boolean {
+    return !this.#ended && this.#lines.includes("up");
+  }
+
   constructor(url: string, log: string, options: ChildOptions = {}) {
     const args = ["--conditions=durable-source", "--expose-gc", program, url, log, JSON.stringify(options)];
     this.#child = spawn(process.execPath, args, {

@@ -51,9 +51,10 @@ export function fleetFlows(log: string, stepMs = 0): AnyWorkflow[] {
   return [ten, wait];
 }
 
+const work = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+
 /** Two versions of a program: both have workflow `b`, and the newer `b` has one more step, before a wait. */
 export function versionFlows(code: "old" | "new" | "client"): AnyWorkflow[] {
-  const work = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
   const plain = (name: string): AnyWorkflow =>
     durable(name, async (ctx) => {
       for (const step of ["one", "two", "three"]) await ctx.step(step, work);

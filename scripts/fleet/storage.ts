@@ -31,33 +31,30 @@ export async function placeOf(given: string): Promise<Place> {
   }
   if (given !== "postgres") return { url: given, close: async () => {} };
   const { startPostgres } = await import("../../packages/postgres/test/support/server.ts");
-  const { url, restart, stop } = await startPostgres();
-  return { url, restart, close: stop };
+  const server = await startPostgres();
+  return { url: server.url, restart: (how) => server.restart(how), close: () => server.stop() };
 }
 
-/** Kilobytes of each table and index, those that have any. */
+/** Kilobytes of each table and index. */
 export async function sizesOf(url: string): Promise<Readonly<Record<string, number>>> {
-  const kilobytes = (rows: readonly object[]): Record<string, number> =>
-    Object.fromEntries(
-      (rows as { name: string; bytes: number }[]).map(({ name, bytes }) => [
-        name,
-        Math.round(Number(bytes) / 1024),
-      ]),
-    );
-  if (url.startsWith("sqlite:")) {
-    const { DatabaseSync } = await import("node:sqlite");
-    const database = new DatabaseSync(url.slice("sqlite:".length), { readOnly: true });
-    const rows = database.prepare("SELECT name, sum(pgsize) AS bytes FROM dbstat GROUP BY name").all();
-    database.close();
-    return kilobytes(rows);
-  }
-  const { default: pg } = await import("pg");
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query<{ name: string; bytes: number }>(
-    `SELECT relname AS name, pg_relation_size(pg_class.oid) AS bytes FROM pg_class
-       JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE nspname = 'durable' AND relkind IN ('r', 'i')`,
-  );
-  await client.end();
-  return kilobytes(rows);
+  const rows = url.startsWith("sqlite:") ? await sqliteSizes(url) : await postgresSizes(url);
+  return Object.fromEntries(rows.map(({ name, bytes }) => [name, Math.round(bytes / 1024)]));
+}
+
+interface Size {
+  readonly name: string;
+  readonly bytes: number;
+}
+
+async function sqliteSizes(url: string): Promise<readonly Size[]> {
+  const { DatabaseSync } = await import("node:sqlite");
+  const database = new DatabaseSync(url.slice("sqlite:".length), { readOnly: true });
+  const rows = database.prepare("SELECT name, sum(pgsize) AS bytes FROM dbstat GROUP BY name").all();
+  database.close();
+  return rows.map(({ name, bytes }) => ({ name: String(name), bytes: Number(bytes) }));
+}
+
+async function postgresSizes(url: string): Promise<readonly Size[]> {
+  const { sizes } = await import("../../packages/postgres/test/support/sizes.ts");
+  return sizes(url);
 }

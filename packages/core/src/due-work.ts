@@ -99,17 +99,17 @@ export class DueWork {
     const { world } = this.#app;
     const storage = failing ? null : await this.#storage();
     const abort = new AbortController();
-    let isTime = false;
+    const listens = storage?.whenDue !== undefined;
+    const wait = { isOver: !listens };
     const look = (): void => {
-      isTime = true;
+      wait.isOver = true;
       wake.set();
     };
-    const listens = storage?.whenDue !== undefined;
     const ms = listens ? this.#idleMs(idleSweepMs) : this.#pollMs(busy);
     const cancel = world.timer(ms * (0.9 + 0.2 * world.random()), look);
     if (listens) this.#listen(storage, abort.signal, look);
     do await wake.wait();
-    while (listens && !isTime && !urgent());
+    while (!wait.isOver && !urgent());
     cancel();
     abort.abort();
   }

@@ -161,12 +161,12 @@ class PollingWorker implements Worker {
     const isOver = (): boolean => this.#abort.signal.aborted || this.#suspects.any;
     while (this.active >= this.#places && !isOver()) await this.#signal.wait();
     if (!more) return;
-    let late = false;
+    const wait = { isOver: false };
     const cancel = this.#app.world.timer(batchMs, () => {
-      late = true;
+      wait.isOver = true;
       this.#signal.set();
     });
-    while (!late && this.active > this.#places / 2 && !isOver()) await this.#signal.wait();
+    while (!wait.isOver && this.active > this.#places / 2 && !isOver()) await this.#signal.wait();
     cancel();
   }
 

@@ -103,7 +103,9 @@ describe("a notice", () => {
     const deaf: Storage = {
       ...bare(base.storage),
       whenDue: (_workflow, signal) =>
-        new Promise((resolve) => void signal.addEventListener("abort", () => resolve())),
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve());
+        }),
     };
     const { flow } = slow(base.world, 0);
     const { until } = open(base, [flow], { storage: deaf });

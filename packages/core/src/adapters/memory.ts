@@ -70,7 +70,7 @@ export class MemoryStorage implements Storage {
       readonly timer?: World["timer"] | undefined;
     } = {},
   ) {
-    const { now, timer = systemWorld.timer } = options;
+    const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
     const due = new DueWatch({ now: this.#now, timer, nextDue: (workflow) => this.#nextDue(workflow) });
     this.#due = due;

@@ -25,8 +25,11 @@ export function lab(seed = 1): Lab {
 /** The same, with a storage that announces due runs to workers. */
 export function noticingLab(seed = 1): Lab {
   const world = virtualWorld({ seed });
-  const { now, timer } = world;
-  return { world, storage: new MemoryStorage({ now, timer }), secret };
+  const storage = new MemoryStorage({
+    now: () => world.now(),
+    timer: (ms, fire) => world.timer(ms, fire),
+  });
+  return { world, storage, secret };
 }
 
 /** The same, but every run has a nonce of its own, as outside of tests. A virtual world fixes one per run id. */

@@ -131,8 +131,6 @@ export function planOf(seed: number): Plan {
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
   const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
-  // A stream of its own, so that older seeds keep the rest of their plans.
-  const fleet = seeded(seed * 3_266_489_917 + 2);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -159,9 +157,7 @@ export function planOf(seed: number): Plan {
     leaseMs: random.pick([4_000, 30_000]),
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
-    claims: fleet.chance(0.7),
-    announces: fleet.chance(0.6),
-    lostNotices: fleet.pick([0, 0, 0.3, 1]),
+    ...fleetOf(seed),
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
@@ -176,6 +172,16 @@ export function planOf(seed: number): Plan {
     privateChildren: random.chance(0.3),
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
+  };
+}
+
+/** A stream of its own, so that older seeds keep the rest of their plans. */
+function fleetOf(seed: number): Pick<Plan, "claims" | "announces" | "lostNotices"> {
+  const random = seeded(seed * 3_266_489_917 + 2);
+  return {
+    claims: random.chance(0.7),
+    announces: random.chance(0.6),
+    lostNotices: random.pick([0, 0, 0.3, 1]),
   };
 }
 

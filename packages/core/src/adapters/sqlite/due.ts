@@ -52,7 +52,7 @@ export class DuePoll {
   /** `version` changes when another connection has written. */
   constructor(sql: Statements, now: () => number, version: () => number) {
     const nextDue = (workflow: readonly string[]): number | null => nextDueOf(sql, workflow, now());
-    this.#watch = new DueWatch({ now, timer: systemWorld.timer, nextDue });
+    this.#watch = new DueWatch({ now, timer: (ms, fire) => systemWorld.timer(ms, fire), nextDue });
     this.#version = version;
   }
 

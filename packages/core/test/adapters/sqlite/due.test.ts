@@ -47,6 +47,7 @@ describe("a run whose driver died soon after its claim", () => {
   it("is announced, although its death changes no file", async () => {
     await orphan("one");
     await storage.whenDue(workflow, never());
+    expect(await claim()).toHaveLength(1);
   });
 });
 
