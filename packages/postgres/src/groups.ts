@@ -77,7 +77,7 @@ export class Groups<Call, Reply> {
       size += this.#queue[count]?.size ?? 0;
     const group = this.#queue.slice(0, count);
     this.#queue = this.#queue.slice(count);
-    const { locatorOf } = this.#options;
+    const locatorOf = (call: Call): string => this.#options.locatorOf(call);
     // A stable sort: calls for one run stay in their order.
     return group.toSorted((a, b) => compare(locatorOf(a.call), locatorOf(b.call)));
   }

@@ -1,7 +1,7 @@
 /** The options of the storage. */
 
 import { DurableError } from "@durable/core";
-import pg, { type Pool, type PoolConfig } from "pg";
+import { escapeIdentifier, Pool, type PoolConfig } from "pg";
 
 /** Options of `PostgresStorage`. Pass `url` or `pool`. */
 export interface PostgresOptions {
@@ -27,8 +27,9 @@ const known = ["url", "pool", "schema", "connections", "migrate", "listen", "now
 export interface Settings {
   readonly pool: Pool;
   readonly ownsPool: boolean;
-  /** The schema as a quoted identifier. */
+  /** The name of the schema, and the same as a quoted identifier. */
   readonly schema: string;
+  readonly quoted: string;
   /** The channel of notifications. */
   readonly channel: string;
   /** The database and the schema, without user and password, for messages. */
@@ -46,7 +47,8 @@ export function settingsOf(given: string | PostgresOptions): Settings {
   return {
     pool,
     ownsPool: options.pool === undefined,
-    schema: pg.escapeIdentifier(schema),
+    schema,
+    quoted: escapeIdentifier(schema),
     channel: `${schema}:runs`,
     place: placeOf(pool, schema),
     migrate: options.migrate ?? true,
@@ -55,10 +57,11 @@ export function settingsOf(given: string | PostgresOptions): Settings {
   };
 }
 
+function refuse(why: string): never {
+  throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
+}
+
 function check(options: PostgresOptions): void {
-  const refuse = (why: string): never => {
-    throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
-  };
   for (const [name, value] of Object.entries(options))
     if (value !== undefined && !known.includes(name))
       refuse(`has no option ${JSON.stringify(name)}. Its options are ${known.join(", ")}`);
@@ -83,7 +86,7 @@ function openPool({ url, connections = 10 }: PostgresOptions): Pool {
     application_name: "durable",
     allowExitOnIdle: true,
   };
-  const pool = new pg.Pool(config);
+  const pool = new Pool(config);
   // An idle connection that breaks is replaced; without a listener, it would end the process.
   pool.on("error", () => {});
   return pool;

@@ -9,17 +9,17 @@
  * postgres-storage.5. `close` waits for calls under way; later ones are refused.
  */
 
-import {
+import type {
+  AppendRequest,
+  BlockedNote,
+  ClaimRequest,
   DurableError,
-  type AppendRequest,
-  type BlockedNote,
-  type ClaimRequest,
-  type Lease,
-  type ListPage,
-  type ListQuery,
-  type ReadReply,
-  type RunHead,
-  type Storage,
+  Lease,
+  ListPage,
+  ListQuery,
+  ReadReply,
+  RunHead,
+  Storage,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
@@ -60,7 +60,7 @@ export class PostgresStorage implements Storage {
 
   constructor(options: string | PostgresOptions) {
     const settings = settingsOf(options);
-    this.#schema = settings.schema;
+    this.#schema = settings.quoted;
     this.#database = new Database(settings);
     this.#drivers = new Drivers(this.#database);
     this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
@@ -73,6 +73,7 @@ export class PostgresStorage implements Storage {
     this.#watch = new Watch((locators) => this.#lengthsOf(locators));
     this.#due = new DueWaits({
       dueIn: (workflows) => this.#dueIn(workflows),
+      haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
       pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
     });

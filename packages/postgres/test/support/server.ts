@@ -4,6 +4,7 @@
  */
 
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -69,7 +70,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     port,
     restart: async (how = "fast") => {
-      const child = (server as unknown as { process?: import("node:child_process").ChildProcess }).process;
+      const child = (server as unknown as { process?: ChildProcess }).process;
       if (how === "crash" && child !== undefined) {
         const ended = new Promise((resolve) => child.once("exit", resolve));
         // Ends all backends at once, without a checkpoint: the next start recovers from the log.
