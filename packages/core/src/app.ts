@@ -81,6 +81,13 @@ export interface App {
   sweep(options?: SweepOptions): Promise<Sweep>;
 }
 
+/** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
+export const appStorage = Symbol();
+
+export interface AppOfStorage extends App {
+  readonly [appStorage]: { storage(): Promise<Storage> };
+}
+
 /**
  * Combines workflows, a storage and a secret: the object that answers, advances, lists and sweeps runs of any
  * of them.
@@ -95,7 +102,7 @@ export function createApp(options: AppOptions): App {
     definitions.set(name, definition);
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
-  const app: App = {
+  const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
     start: async (workflow, input, given = {}) => {
@@ -114,17 +121,9 @@ export function createApp(options: AppOptions): App {
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
+    [appStorage]: host,
   };
-  return Object.assign(app, { [appStorage]: () => host.storage() });
-}
-
-/** A symbol, so that an app that was copied member by member keeps it. */
-const appStorage = Symbol("storage of an app");
-
-/** The storage of an app, for its workers; `null` for an object of another maker. */
-export function storageOf(app: App): () => Promise<Storage | null> {
-  const own = app as App & { readonly [appStorage]?: () => Promise<Storage> };
-  return own[appStorage] ?? (() => Promise.resolve(null));
+  return app;
 }
 
 /** How many due runs of other workflows a sweep looks at, to name some of them. */

@@ -9,7 +9,7 @@
  *     slowly. The times are random, so that the workers of a fleet do not ask in step.
  */
 
-import { storageOf, type App } from "./app.ts";
+import { appStorage, type App, type AppOfStorage } from "./app.ts";
 import type { Signal } from "./engine/promise.ts";
 import type { RunHead, Storage } from "./ports/storage.ts";
 
@@ -42,7 +42,6 @@ export interface Found {
 export class DueWork {
   readonly #app: App;
   readonly #options: DueOptions;
-  readonly #storage: () => Promise<Storage | null>;
   /** Looks in a row that found nothing. */
   #empty = 0;
   /** Notices in a row that led to nothing. */
@@ -52,7 +51,12 @@ export class DueWork {
   constructor(app: App, options: DueOptions) {
     this.#app = app;
     this.#options = options;
-    this.#storage = storageOf(app);
+  }
+
+  /** `null` for an app that `createApp` did not make. */
+  async #storage(): Promise<Storage | null> {
+    const { [appStorage]: host } = this.#app as Partial<AppOfStorage>;
+    return host === undefined ? null : host.storage();
   }
 
   /** At most `free` due runs. They are claimed for this worker where the storage can do that. */
