@@ -53,25 +53,27 @@ export function fleetFlows(log: string, stepMs = 0): AnyWorkflow[] {
 
 const work = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
+const plain = (name: string): AnyWorkflow =>
+  durable(name, async (ctx) => {
+    for (const step of ["one", "two", "three"]) await ctx.step(step, work);
+  });
+
+const changed = (version: string): AnyWorkflow =>
+  durable(
+    "b",
+    async (ctx) => {
+      await ctx.step("one", work);
+      if (version === "2") await ctx.step("check", work);
+      await ctx.sleep(200);
+      await ctx.step("two", work);
+    },
+    { version },
+  );
+
 /** Two versions of a program: both have workflow `b`, and the newer `b` has one more step, before a wait. */
 export function versionFlows(code: "old" | "new" | "client"): AnyWorkflow[] {
-  const plain = (name: string): AnyWorkflow =>
-    durable(name, async (ctx) => {
-      for (const step of ["one", "two", "three"]) await ctx.step(step, work);
-    });
-  const b = (version: string): AnyWorkflow =>
-    durable(
-      "b",
-      async (ctx) => {
-        await ctx.step("one", work);
-        if (version === "2") await ctx.step("check", work);
-        await ctx.sleep(200);
-        await ctx.step("two", work);
-      },
-      { version },
-    );
-  if (code === "client") return [plain("a"), b("1"), plain("c"), plain("d")];
-  return code === "old" ? [plain("a"), b("1")] : [b("2"), plain("c")];
+  if (code === "client") return [plain("a"), changed("1"), plain("c"), plain("d")];
+  return code === "old" ? [plain("a"), changed("1")] : [changed("2"), plain("c")];
 }
 
 export function fleetApp(storage: Storage, workflows: readonly AnyWorkflow[]): App {
