@@ -85,17 +85,41 @@ BEGIN
 END $$;
 `;
 
-/** What an append changes in the row of its run. */
-const grow = (schema: string): string => `
-    UPDATE ${schema}.runs AS r SET status = at_status, wake_at = at_wake, updated_at = at_updated, steps = at_steps,
+/** SQL expressions of what an append changes in the row of its run. */
+export interface GrownTerms {
+  readonly status: string;
+  readonly wake: string;
+  readonly updated: string;
+  readonly steps: string;
+  readonly owner: string;
+  readonly ttl: string;
+  readonly process: string;
+  readonly now: string;
+}
+
+/** A lease that is extended moves `held_until` only when a quarter of it is over (tables.3). */
+export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }: GrownTerms): string => `
+        status = ${status}, wake_at = ${wake}, updated_at = ${updated}, steps = ${steps},
         length = r.length + 1, quiet_until = 0, blocked = NULL,
-        owner = CASE WHEN ttl >= 0 THEN by_owner WHEN ttl IS NULL THEN r.owner END,
-        process = CASE WHEN ttl >= 0 THEN by_process WHEN ttl IS NULL THEN r.process END,
-        lease_until = CASE WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END,
-        held = CASE WHEN ttl IS NULL THEN r.lease_until IS NOT NULL ELSE ttl >= 0 END,
+        owner = CASE WHEN ${ttl} >= 0 THEN ${owner} WHEN ${ttl} IS NULL THEN r.owner END,
+        process = CASE WHEN ${ttl} >= 0 THEN ${process} WHEN ${ttl} IS NULL THEN r.process END,
+        lease_until = CASE WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END,
+        held = CASE WHEN ${ttl} IS NULL THEN r.lease_until IS NOT NULL ELSE ${ttl} >= 0 END,
         held_until = CASE
-          WHEN ttl >= 0 AND r.held_until BETWEEN at_time + ttl * 0.75 AND at_time + ttl THEN r.held_until
-          WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END
+          WHEN ${ttl} >= 0 AND r.held_until BETWEEN ${now} + ${ttl} * 0.75 AND ${now} + ${ttl} THEN r.held_until
+          WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END`;
+
+const grow = (schema: string): string => `
+    UPDATE ${schema}.runs AS r SET${grown({
+      status: "at_status",
+      wake: "at_wake",
+      updated: "at_updated",
+      steps: "at_steps",
+      owner: "by_owner",
+      ttl: "ttl",
+      process: "by_process",
+      now: "at_time",
+    })}
       WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
 
