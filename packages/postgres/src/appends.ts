@@ -37,18 +37,23 @@ type Column = readonly [type: string, of: (request: AppendRequest) => unknown];
 const text = (value: string | null | undefined): string | null =>
   value === null || value === undefined ? null : put(value);
 
-/** The arguments of `append_1` and the first of `append_whole_1`, but for the process and the time. */
-const plainColumns: readonly Column[] = [
+/** The first arguments of both functions. The process comes after them. */
+const usualColumns: readonly Column[] = [
   ["text", ({ locator }) => locator],
   ["int", ({ position }) => position],
   ["text", ({ batch }) => put(batch)],
   ["float8", ({ head }) => head.createdAt],
-  ["text", ({ head }) => head.status],
-  ["float8", ({ head }) => head.wakeAt],
   ["float8", ({ head }) => head.updatedAt],
   ["int", ({ head }) => head.steps],
   ["text", ({ lease }) => text(lease?.owner)],
   ["float8", ({ lease }) => (lease === undefined ? null : (lease?.ttlMs ?? -1))],
+];
+
+/** With the next arguments of both. The time comes after them. */
+const plainColumns: readonly Column[] = [
+  ...usualColumns,
+  ["text", ({ head }) => head.status],
+  ["float8", ({ head }) => head.wakeAt],
   ["text", ({ head }) => (head.ancestors.length === 0 ? "[]" : JSON.stringify(head.ancestors))],
 ];
 
@@ -77,10 +82,12 @@ export function appendStatement(
 ): AppendStatement {
   const [only] = requests;
   if (requests.length === 1 && only !== undefined && isPlain(only)) {
-    const values = plainColumns.map(([, of]) => of(only));
-    const call = `${schema}.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
-    const text = `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`;
-    return { text, values: [...values, process, now] };
+    const columns = isUsual(only) && now === null ? usualColumns : plainColumns;
+    const values = columns.map(([, of]) => of(only));
+    values.splice(usualColumns.length, 0, process);
+    if (columns !== usualColumns) values.push(now);
+    const call = `${schema}.append_1(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
+    return { text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
   }
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
@@ -97,8 +104,13 @@ export function appendStatement(
 /** From this many batches on, planning one statement costs less than calling a function for each. */
 const crowd = 8;
 
+/** True for what the function assumes unless it is told otherwise. */
+function isUsual({ head }: AppendRequest): boolean {
+  return head.status === "running" && head.wakeAt === 0 && head.ancestors.length === 0;
+}
+
 /** Names of the columns of `plainColumns`, in their order. */
-const names = "locator position batch created status wake updated steps owner ttl line".split(" ");
+const names = "locator position batch created updated steps owner ttl status wake line".split(" ");
 
 /** Grows many runs at once; only refused batches are returned. */
 function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | "columns">): string {
@@ -165,8 +177,9 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Pa
   ];
   const names = all.map((_, n) => `c${n}`);
   const args = columns.map((_, n) => `c.c${n}`);
-  // The process and the time come after the columns that both functions have.
-  args.splice(plainColumns.length, 0, "$1", "$2::float8");
+  args.splice(usualColumns.length, 0, "$1");
+  // One more for the process.
+  args.splice(plainColumns.length + 1, 0, "$2::float8");
   const call = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
   return `SELECT d.n, d.reason FROM (SELECT c.n, ${call} AS reason${isAsync ? durably : ""}
   FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;

@@ -123,12 +123,17 @@ const grow = (schema: string): string => `
       WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
 
-const common = `at_locator text, at_position int, batch text, at_created float8, at_status text, at_wake float8,
-  at_updated float8, at_steps int, by_owner text, ttl float8, line text, by_process text, given_time float8`;
+/** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
+const common = (isShort: boolean): string => {
+  const usual = (value: string): string => (isShort ? ` DEFAULT ${value}` : "");
+  return `at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
+  ttl float8, by_process text, at_status text${usual("'running'")}, at_wake float8${usual("0")},
+  line text${usual("'[]'")}, given_time float8${usual("NULL")}`;
+};
 
 /** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
 const appendPlain = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_1(${common}) RETURNS text
+CREATE FUNCTION ${schema}.append_1(${common(true)}) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
@@ -177,7 +182,7 @@ const rest = (schema: string): string => `
 
 /** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
 const appendWhole = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_whole_1(${common}, at_chapter int, of_run text, of_workflow text,
+CREATE FUNCTION ${schema}.append_whole_1(${common(false)}, at_chapter int, of_run text, of_workflow text,
   of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
