@@ -4,15 +4,16 @@
  *     npm run bench:postgres -- --rounds 5 --steps 500
  *
  * floor   inserts into a table like that of the batches, one after the other on one client
+ * storage appends of such batches to one run with `storage.append`, one after the other: a step without the engine
  * alone   sequential steps of one run
  * many    steps of 100 runs in flight
  *
- * All three take turns on one server in one process, so that they meet the same disk and the same neighbours. The ratios
+ * All four take turns on one server in one process, so that they meet the same disk and the same neighbours. The ratios
  * are medians over the rounds. It does not measure a network: everything is on this machine.
  */
 import { parseArgs } from "node:util";
 import { Client } from "pg";
-import { durable } from "@durable/core";
+import { durable, type AppendRequest } from "@durable/core";
 import { PostgresStorage } from "@durable/postgres";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";
 
@@ -48,10 +49,12 @@ const flow = durable(
 );
 
 /** What a batch with one step looks like. */
-async function sampleBatch(): Promise<string> {
+async function sampleOf(): Promise<AppendRequest> {
   const { runId } = await flow.run(3);
-  const run = (await storage.list()).runs.find((one) => one.runId === runId);
-  return (await storage.read(run?.locator ?? "")).batches[2] ?? "";
+  const head = (await storage.list()).runs.find((one) => one.runId === runId);
+  if (head === undefined) throw new Error("The run is not listed.");
+  const { batches } = await storage.read(head.locator);
+  return { locator: head.locator, position: 2, batch: batches[2] ?? "", head };
 }
 
 /** Per second, and the share of the time in which this process was computing. */
@@ -76,6 +79,24 @@ async function floor(body: string): Promise<void> {
   for (let n = 0; n < steps; n++) await client.query(insert, [inserted, n, body]);
 }
 
+let made = 0;
+
+async function appends(sample: AppendRequest): Promise<void> {
+  const locator = `b${String(++made).padStart(17, "0")}`;
+  const head = {
+    ...sample.head,
+    locator,
+    runId: locator,
+    workflow: "none",
+    status: "running" as const,
+    wakeAt: 0,
+  };
+  const lease = { owner: "bench", ttlMs: 30_000 };
+  for (let position = 0; position <= steps; position++)
+    await storage.append({ locator, position, batch: sample.batch, head, lease });
+  await storage.delete(locator);
+}
+
 async function many(): Promise<void> {
   const each = Math.max(1, Math.round((steps * 4) / runsInFlight));
   await Promise.all(Array.from({ length: runsInFlight }, () => flow.run(each)));
@@ -87,30 +108,31 @@ const shown = ({ perSecond, busy }: Speed): string =>
   `${Math.round(perSecond).toLocaleString("en")}/s (${Math.round(busy * 100)}% of a core here)`;
 
 try {
-  const body = await sampleBatch();
+  const sample = await sampleOf();
   await flow.run(200);
-  const found: { floor: Speed; alone: Speed; many: Speed }[] = [];
+  const found: { floor: Speed; storage: Speed; alone: Speed; many: Speed }[] = [];
   const groups = { before: 0, statements: 0, steps: 0 };
   for (let round = 1; round <= rounds; round++) {
-    const atFloor = await timed(steps, () => floor(body));
+    const atFloor = await timed(steps, () => floor(sample.batch));
+    const direct = await timed(steps, () => appends(sample));
     const alone = await timed(steps, () => flow.run(steps));
     const count = Math.max(1, Math.round((steps * 4) / runsInFlight)) * runsInFlight;
     groups.before = storage.sent.appends;
     const inFlight = await timed(count, many);
     groups.statements += storage.sent.appends - groups.before;
     groups.steps += count;
-    found.push({ floor: atFloor, alone, many: inFlight });
+    found.push({ floor: atFloor, storage: direct, alone, many: inFlight });
     console.log(
-      `round ${round}: floor ${shown(atFloor)}, alone ${shown(alone)}, ${runsInFlight} in flight ${shown(inFlight)}`,
+      `round ${round}: floor ${shown(atFloor)}, storage ${shown(direct)}, alone ${shown(alone)}, ${runsInFlight} in flight ${shown(inFlight)}`,
     );
   }
-  const ratio = (of: "alone" | "many"): number =>
+  const ratio = (of: "storage" | "alone" | "many"): number =>
     median(found.map((one) => one[of].perSecond / one.floor.perSecond));
   console.log(
-    `batches of a step: ${body.length} characters; steps per statement in flight: ${(groups.steps / groups.statements).toFixed(1)}`,
+    `batches of a step: ${sample.batch.length} characters; steps per statement in flight: ${(groups.steps / groups.statements).toFixed(1)}`,
   );
   console.log(
-    `bench:postgres: alone ${ratio("alone").toFixed(2)} of the floor (goal 0.80), ${runsInFlight} in flight ${ratio("many").toFixed(2)} of the floor (goal 3.00)`,
+    `bench:postgres: storage ${ratio("storage").toFixed(2)} of the floor, alone ${ratio("alone").toFixed(2)} of the floor (goal 0.80), ${runsInFlight} in flight ${ratio("many").toFixed(2)} of the floor (goal 3.00)`,
   );
 } finally {
   await storage.close();

@@ -20,6 +20,8 @@ export class Database {
   readonly settings: Settings;
   #ready: Promise<void> | null = null;
   #isReady = false;
+  /** True when commits of this role do not wait for the disk, unless they ask for it. */
+  isAsync = true;
   #closed = false;
   readonly #underWay = new Set<Promise<unknown>>();
 
@@ -47,7 +49,7 @@ export class Database {
 
   /** The rows of one statement: one round trip. Errors are those of the client. */
   async rows<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
-    if (!this.#isReady) await this.#prepare();
+    if (!this.#isReady) await this.prepare();
     for (let tries = 1; ; tries++) {
       try {
         return (await this.settings.pool.query<Row>(text, values)).rows;
@@ -58,9 +60,14 @@ export class Database {
     }
   }
 
-  async #prepare(): Promise<void> {
+  /** Makes or checks the schema, once. */
+  async prepare(): Promise<void> {
+    if (this.#isReady) return;
     this.#ready ??= migrate(this.settings).then(
-      () => void (this.#isReady = true),
+      ({ isAsync }) => {
+        this.isAsync = isAsync;
+        this.#isReady = true;
+      },
       (error: unknown) => {
         this.#ready = null;
         throw error;

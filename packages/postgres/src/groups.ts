@@ -8,6 +8,7 @@
  * groups.4. When a statement is rolled back through the fault of one of its calls, each call is sent again on its own, and
  *     only the faulty one is rejected.
  * groups.5. When the outcome of a statement is unknown, every call in it is rejected, and nothing is sent again.
+ * groups.6. A run has at most one call under way, so that its calls are done in the order in which they were made.
  */
 
 import { isOwnFault } from "./errors.ts";
@@ -38,8 +39,9 @@ export class Groups<Call, Reply> {
   readonly #options: GroupsOptions<Call, Reply>;
   #queue: Waiting<Call, Reply>[] = [];
   #flights = 0;
+  /** Runs that have a call in a statement under way. */
+  readonly #underWay = new Set<string>();
   #scheduled = false;
-  #idle: (() => void)[] = [];
   /** Statements sent, for tests and benchmarks. */
   sent = 0;
 
@@ -54,39 +56,45 @@ export class Groups<Call, Reply> {
     });
   }
 
-  /** Settles when no call is waiting or under way. */
-  settled(): Promise<void> {
-    if (this.#flights === 0 && this.#queue.length === 0) return Promise.resolve();
-    return new Promise((resolve) => void this.#idle.push(resolve));
-  }
-
   #schedule(): void {
     if (this.#scheduled || this.#queue.length === 0 || this.#flights >= this.#options.flights) return;
     this.#scheduled = true;
     // At the end of this turn, so that all calls of the turn are in.
     setImmediate(() => {
       this.#scheduled = false;
-      void this.#fly(this.#next());
+      const group = this.#next();
+      // Calls that wait for an earlier one of their run go when its statement has ended.
+      if (group.length === 0) return;
+      void this.#fly(group);
       this.#schedule();
     });
   }
 
+  /** The calls of the next statement, in the order in which runs are locked. */
   #next(): Waiting<Call, Reply>[] {
-    let count = 0;
-    for (let size = 0; count < this.#queue.length && count < callsPerGroup && size < sizeOfGroup; count++)
-      size += this.#queue[count]?.size ?? 0;
-    const group = this.#queue.slice(0, count);
-    this.#queue = this.#queue.slice(count);
-    const locatorOf = (call: Call): string => this.#options.locatorOf(call);
-    // A stable sort: calls for one run stay in their order.
-    return group.toSorted((a, b) => compare(locatorOf(a.call), locatorOf(b.call)));
+    const group: Waiting<Call, Reply>[] = [];
+    const rest: Waiting<Call, Reply>[] = [];
+    let size = 0;
+    for (const one of this.#queue) {
+      const locator = this.#options.locatorOf(one.call);
+      const isFull = group.length >= callsPerGroup || size >= sizeOfGroup;
+      if (isFull || this.#underWay.has(locator)) rest.push(one);
+      else {
+        this.#underWay.add(locator);
+        size += one.size;
+        group.push(one);
+      }
+    }
+    this.#queue = rest;
+    const locatorOf = ({ call }: Waiting<Call, Reply>): string => this.#options.locatorOf(call);
+    return group.toSorted((a, b) => compare(locatorOf(a), locatorOf(b)));
   }
 
   async #fly(group: readonly Waiting<Call, Reply>[]): Promise<void> {
     this.#flights += 1;
     await this.#send(group);
     this.#flights -= 1;
-    if (this.#flights === 0 && this.#queue.length === 0) for (const idle of this.#idle.splice(0)) idle();
+    for (const { call } of group) this.#underWay.delete(this.#options.locatorOf(call));
     this.#schedule();
   }
 

@@ -31,9 +31,13 @@ export const steps: readonly Step[] = [
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;
 
-/** Brings the schema to the newest version; does nothing when it has it. */
-export async function migrate(place: Place, all: readonly Step[] = steps): Promise<void> {
-  if ((await versionOf(place.pool, place, all)) === all.length) return;
+/** Brings the schema to the newest version; does nothing when it has it. Returns what it saw of the role. */
+export async function migrate(
+  place: Place,
+  all: readonly Step[] = steps,
+): Promise<{ readonly isAsync: boolean }> {
+  const { version, isAsync } = await stateOfSchema(place.pool, place, all);
+  if (version === all.length) return { isAsync };
   if (!place.migrate)
     throw new DurableError(
       "storage-failed",
@@ -52,6 +56,7 @@ export async function migrate(place: Place, all: readonly Step[] = steps): Promi
     // After an error the connection is closed, which also ends the transaction.
     client.release(broken);
   }
+  return { isAsync };
 }
 
 async function migrateWith(client: PoolClient, place: Place, all: readonly Step[]): Promise<void> {
@@ -59,7 +64,7 @@ async function migrateWith(client: PoolClient, place: Place, all: readonly Step[
   await client.query("BEGIN");
   // A number of its own per schema, so that two schemas of one database do not wait for each other.
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`durable ${schema}`]);
-  const version = await versionOf(client, place, all);
+  const { version } = await stateOfSchema(client, place, all);
   if (version === 0) {
     const { rows } = await client.query<{ present: boolean; other: boolean; encoding: string }>(
       `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1) AS present, ${hasTable("$1", "runs")} AS other,
@@ -91,20 +96,21 @@ const hasTable = (schema: string, table: string): string =>
      WHERE n.nspname = ${schema} AND c.relname = '${table}')`;
 
 /** The version of the schema; 0 when there is none. Refuses one that is newer than this build, or not ours. */
-async function versionOf(
+async function stateOfSchema(
   client: Pool | PoolClient,
   { schema, quoted, place }: Place,
   all: readonly Step[],
-): Promise<number> {
+): Promise<{ readonly version: number; readonly isAsync: boolean }> {
   const { rows } = await client
-    .query<{ mine: boolean; replica: boolean; isolation: string }>(
-      `SELECT pg_is_in_recovery() AS replica, ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation`,
+    .query<{ mine: boolean; replica: boolean; isolation: string; async: boolean }>(
+      `SELECT pg_is_in_recovery() AS replica, ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation,
+         current_setting('synchronous_commit') = 'off' AS async`,
       [schema],
     )
     .catch((error: unknown) => {
       throw named(error, place);
     });
-  const { mine, replica, isolation } = rows[0] ?? {};
+  const { mine, replica, isolation, async: isAsync = true } = rows[0] ?? {};
   if (replica === true)
     throw new DurableError(
       "storage-readonly",
@@ -115,14 +121,14 @@ async function versionOf(
       "storage-failed",
       `The default transaction isolation of ${place} is "${isolation}". Set it to "read committed" for the role of this storage: ALTER ROLE ... SET default_transaction_isolation = 'read committed'.`,
     );
-  if (mine !== true) return 0;
+  if (mine !== true) return { version: 0, isAsync };
   const version = await client
     .query<{ version: number }>(`SELECT version FROM ${quoted}.durable_version`)
     .then((reply) => reply.rows[0]?.version ?? 0)
     .catch((error: unknown) => {
       throw stateOf(error) === "42P01" ? error : named(error, place);
     });
-  if (version <= all.length) return version;
+  if (version <= all.length) return { version, isAsync };
   throw new DurableError(
     "newer-format",
     `The tables in ${place} have version ${version}, newer than this build reads (${all.length}). Upgrade @durable/postgres in this process.`,

@@ -124,7 +124,9 @@ export class PostgresStorage implements Storage {
   }
 
   async #send(requests: readonly AppendRequest[]): Promise<(DurableError | null)[]> {
-    const context = { schema: this.#schema, process: thisProcess, now: this.#now() };
+    await this.#database.prepare();
+    const { isAsync } = this.#database;
+    const context = { schema: this.#schema, process: thisProcess, now: this.#now(), isAsync };
     const { text, values } = appendStatement(requests, context);
     return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
   }

@@ -49,6 +49,19 @@ describe("groups", () => {
     expect(await Promise.all(others)).toEqual(["did c", "did a", "did b"]);
   });
 
+  it("groups.6: calls of one run are under way one after the other, in their order", async () => {
+    const { statements, groups, turn, finish } = lab(2);
+    const calls = ["a", "a", "b", "a"].map((call) => groups.add(call));
+    for (let n = 0; n < 4; n++) {
+      await turn();
+      expect(statements.at(-1)?.filter((call) => call === "a").length).toBeLessThanOrEqual(1);
+      await finish();
+      await turn();
+    }
+    await Promise.all(calls);
+    expect(statements).toEqual([["a", "b"], ["a"], ["a"]]);
+  });
+
   it("groups.4: a call that is at fault does not affect the others", async () => {
     const { statements, groups, turn, finish } = lab(1);
     const calls = ["a", "bad", "c"].map((call) => groups.add(call).catch((error: Error) => error.message));
