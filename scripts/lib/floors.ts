@@ -4,6 +4,7 @@
 export const floors: readonly (readonly string[])[] = [
   ["index.ts"],
   ["worker.ts"],
+  ["due-work.ts"],
   ["app.ts"],
   ["workflow.ts"],
   ["run.ts"],

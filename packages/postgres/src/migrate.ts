@@ -47,6 +47,9 @@ export async function migrate(
     throw named(error, place.place);
   });
   let broken: Error | undefined;
+  // A connection that breaks rejects the statement under way. Without a listener it would also end the process.
+  const ignore = (): void => {};
+  client.on("error", ignore);
   try {
     await migrateWith(client, place, all);
   } catch (error) {
@@ -55,6 +58,7 @@ export async function migrate(
   } finally {
     // After an error the connection is closed, which also ends the transaction.
     client.release(broken);
+    client.removeListener("error", ignore);
   }
   return { isAsync };
 }

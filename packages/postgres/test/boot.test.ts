@@ -9,6 +9,7 @@ import { PostgresStorage } from "../src/index.ts";
 import { migrate, steps } from "../src/migrate.ts";
 import { settingsOf } from "../src/options.ts";
 import { headOf, request } from "./support/head.ts";
+import { cuttingProxy, type Cut } from "./support/proxy.ts";
 import { freshSchema, sharedPool } from "./support/open.ts";
 import { startPostgres } from "./support/server.ts";
 
@@ -73,6 +74,21 @@ describe("a schema that is not ours to change", () => {
     const storage = opened({ url, schema: freshSchema(), migrate: false });
     await expect(storage.list()).rejects.toThrow(/Run PostgresStorage.migrate with the role that owns them/);
   });
+});
+
+test("a migration whose connection breaks half-way is an error, and the next call migrates", async () => {
+  const proxy = await cuttingProxy(url);
+  onTestFinished(() => proxy.close());
+  const schema = freshSchema();
+  const storage = opened({ url: proxy.url, schema });
+  for (const how of ["request", "reply", "backend"] as const) {
+    // The text of the migration contains those of the functions that append.
+    const cuts: Cut[] = [how];
+    proxy.plan = () => cuts.pop() ?? null;
+    await expect(storage.list(), how).rejects.toMatchObject({ code: "storage-busy" });
+    await proxy.settled();
+  }
+  expect((await storage.list()).runs).toEqual([]);
 });
 
 test("a migration that fails half-way leaves nothing behind, and the next one succeeds", async () => {
