@@ -47,8 +47,6 @@ export async function migrate(
     throw named(error, place.place);
   });
   let broken: Error | undefined;
-  // A connection that breaks rejects the statement under way. Without a listener it would also end the process.
-  const ignore = (): void => {};
   client.on("error", ignore);
   try {
     await migrateWith(client, place, all);
@@ -62,6 +60,9 @@ export async function migrate(
   }
   return { isAsync };
 }
+
+/** A connection that breaks rejects the statement under way. Without a listener it would also end the process. */
+function ignore(): void {}
 
 async function migrateWith(client: PoolClient, place: Place, all: readonly Step[]): Promise<void> {
   const { schema, quoted } = place;
