@@ -47,6 +47,7 @@ export async function migrate(
     throw named(error, place.place);
   });
   let broken: Error | undefined;
+  client.on("error", ignore);
   try {
     await migrateWith(client, place, all);
   } catch (error) {
@@ -55,9 +56,13 @@ export async function migrate(
   } finally {
     // After an error the connection is closed, which also ends the transaction.
     client.release(broken);
+    client.removeListener("error", ignore);
   }
   return { isAsync };
 }
+
+/** A connection that breaks rejects the statement under way. Without a listener it would also end the process. */
+function ignore(): void {}
 
 async function migrateWith(client: PoolClient, place: Place, all: readonly Step[]): Promise<void> {
   const { schema, quoted } = place;

@@ -36,6 +36,7 @@ const runsAtOnce = 8;
 
 export async function cutAppends(options: AmbiguousOptions): Promise<AmbiguousReport> {
   const { url, schema, cuts, random = Math.random } = options;
+  await PostgresStorage.migrate({ url, schema });
   const proxy = await cuttingProxy(url);
   const direct = new PostgresStorage({ url, schema, listen: false });
   const through = new PostgresStorage({ url: proxy.url, schema, listen: false, connections: runsAtOnce });
