@@ -12,7 +12,7 @@ import { DurableError } from "@durable/core";
 import type { QueryResultRow } from "pg";
 import { isCollision, named } from "./errors.ts";
 import { migrate } from "./migrate.ts";
-import type { Settings } from "./options.ts";
+import type { Settings } from "./settings.ts";
 
 const collisionTries = 10;
 
@@ -79,8 +79,14 @@ export class Database {
   /** Refuses further work, waits for what is under way, then closes the pool if it is our own. */
   async close(): Promise<void> {
     this.#closed = true;
+    // Idle connections do not keep the process alive, and it must not end before they are closed.
+    const alive = setInterval(() => {}, 60_000);
     await Promise.allSettled(this.#underWay);
-    if (this.settings.ownsPool) await this.settings.pool.end();
+    try {
+      if (this.settings.ownsPool) await this.settings.pool.end();
+    } finally {
+      clearInterval(alive);
+    }
   }
 
   closedError(): DurableError {

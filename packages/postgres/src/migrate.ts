@@ -11,7 +11,7 @@
 import { DurableError } from "@durable/core";
 import type { Pool, PoolClient } from "pg";
 import { named, stateOf } from "./errors.ts";
-import type { Settings } from "./options.ts";
+import type { Settings } from "./settings.ts";
 import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";

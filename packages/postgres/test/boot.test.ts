@@ -7,7 +7,7 @@ import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { createWorker, createApp, durable } from "@durable/core";
 import { PostgresStorage } from "../src/index.ts";
 import { migrate, steps } from "../src/migrate.ts";
-import { settingsOf } from "../src/options.ts";
+import { settingsOf } from "../src/settings.ts";
 import { headOf, request } from "./support/head.ts";
 import { cuttingProxy, type Cut } from "./support/proxy.ts";
 import { freshSchema, sharedPool } from "./support/open.ts";
