@@ -17,11 +17,16 @@ export interface PostgresOptions {
   readonly migrate?: boolean | undefined;
   /** False to poll instead of listening for notifications; true by default. Without notifications it polls in any case. */
   readonly listen?: boolean | undefined;
+  /**
+   * False to prepare no statement under a name; true by default. Behind a pooler that loses the names, the storage
+   * notices it and does without.
+   */
+  readonly prepare?: boolean | undefined;
   /** Clock of leases and due runs; that of the database by default, because the clocks of a fleet differ. */
   readonly now?: (() => number) | undefined;
 }
 
-const known = ["url", "pool", "schema", "connections", "migrate", "listen", "now"];
+const known = ["url", "pool", "schema", "connections", "migrate", "listen", "prepare", "now"];
 
 /** Options with everything filled in. */
 export interface Settings {
@@ -36,6 +41,7 @@ export interface Settings {
   readonly place: string;
   readonly migrate: boolean;
   readonly listen: boolean;
+  readonly prepare: boolean;
   readonly now: (() => number) | null;
 }
 
@@ -53,6 +59,7 @@ export function settingsOf(given: string | PostgresOptions): Settings {
     place: placeOf(pool, schema),
     migrate: options.migrate ?? true,
     listen: options.listen ?? true,
+    prepare: options.prepare ?? true,
     now: options.now ?? null,
   };
 }

@@ -127,8 +127,8 @@ export class PostgresStorage implements Storage {
     await this.#database.prepare();
     const { isAsync } = this.#database;
     const context = { schema: this.#schema, process: thisProcess, now: this.#now(), isAsync };
-    const { text, values } = appendStatement(requests, context);
-    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
+    const { text, values, name } = appendStatement(requests, context);
+    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values, name));
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
