@@ -1,7 +1,7 @@
 /**
  * How close a step on Postgres comes to the floor, which is one INSERT per commit with `pg`:
  *
- *     npm run bench:postgres -- --rounds 5 --steps 500
+ *     npm run bench:postgres -- --rounds 15 --steps 200
  *
  * floor   inserts into a table like that of the batches, one after the other on one client
  * storage appends of such batches to one run with `storage.append`, one after the other: a step without the engine
@@ -19,8 +19,8 @@ import { startPostgres } from "../packages/postgres/test/support/server.ts";
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: "string", default: "5" },
-    steps: { type: "string", default: "500" },
+    rounds: { type: "string", default: "15" },
+    steps: { type: "string", default: "200" },
     url: { type: "string" },
   },
 });

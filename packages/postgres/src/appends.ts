@@ -19,6 +19,8 @@ export interface Refusal {
 }
 
 export interface AppendStatement {
+  /** Under which it may be prepared: the same name for the same text. */
+  readonly name?: string;
   readonly text: string;
   readonly values: unknown[];
 }
@@ -87,7 +89,9 @@ export function appendStatement(
     values.splice(usualColumns.length, 0, process);
     if (columns !== usualColumns) values.push(now);
     const call = `${schema}.append_1(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
-    return { text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
+    // Postgres cuts names after 63 characters.
+    const name = `append_1 ${values.length}${isAsync ? "d" : ""} ${schema}`;
+    return { name, text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
   }
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));

@@ -22,6 +22,11 @@ export interface PostgresOptions {
   readonly migrate?: boolean | undefined;
   /** False to poll instead of listening for notifications; true by default. Without notifications it polls in any case. */
   readonly listen?: boolean | undefined;
+  /**
+   * False to prepare no statement under a name; true by default. Behind a pooler that loses the names, the storage
+   * notices it and does without.
+   */
+  readonly prepare?: boolean | undefined;
   /** Clock of leases and due runs; that of the database by default, because the clocks of a fleet differ. */
   readonly now?: (() => number) | undefined;
 }

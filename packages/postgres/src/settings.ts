@@ -4,7 +4,7 @@ import { DurableError } from "@durable/core";
 import { escapeIdentifier, Pool, type PoolConfig } from "pg";
 import type { PostgresOptions } from "./options.ts";
 
-const known = ["url", "pool", "schema", "connections", "migrate", "listen", "now"];
+const known = ["url", "pool", "schema", "connections", "migrate", "listen", "prepare", "now"];
 
 /** Options with everything filled in. */
 export interface Settings {
@@ -19,6 +19,7 @@ export interface Settings {
   readonly place: string;
   readonly migrate: boolean;
   readonly listen: boolean;
+  readonly prepare: boolean;
   readonly now: (() => number) | null;
 }
 
@@ -36,6 +37,7 @@ export function settingsOf(given: string | PostgresOptions): Settings {
     place: placeOf(pool, schema),
     migrate: options.migrate ?? true,
     listen: options.listen ?? true,
+    prepare: options.prepare ?? true,
     now: options.now ?? null,
   };
 }

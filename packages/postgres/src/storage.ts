@@ -128,8 +128,8 @@ export class PostgresStorage implements Storage {
     await this.#database.prepare();
     const { isAsync } = this.#database;
     const context = { schema: this.#schema, process: thisProcess, now: this.#now(), isAsync };
-    const { text, values } = appendStatement(requests, context);
-    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
+    const { text, values, name } = appendStatement(requests, context);
+    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values, name));
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
@@ -254,11 +254,17 @@ export class PostgresStorage implements Storage {
   }
 
   async #close(): Promise<void> {
-    const closed = this.#database.close();
-    this.#watch.close();
-    this.#due.close();
-    await this.#notices.close();
-    await closed;
+    // Idle connections do not keep the process alive, and it must not end before they are closed.
+    const alive = setInterval(() => {}, 60_000);
+    try {
+      const closed = this.#database.close();
+      this.#watch.close();
+      this.#due.close();
+      await this.#notices.close();
+      await closed;
+    } finally {
+      clearInterval(alive);
+    }
   }
 
   #now(): number | null {

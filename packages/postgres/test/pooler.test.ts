@@ -52,6 +52,16 @@ describe("behind a transaction pooler", () => {
     expect(pooler.transactions).toBeGreaterThan(20);
   });
 
+  test("a name of a prepared statement that is lost costs nothing but the name", async () => {
+    const { open } = await pooled();
+    const [one, two] = [open(), open()];
+    const heads = [headOf(), headOf()];
+    for (let position = 0; position < 20; position++)
+      for (const [n, storage] of [one, two].entries())
+        await storage.append(request(heads[n]!, position, { lease: { owner: "a", ttlMs: 60_000 } }));
+    for (const { locator } of heads) expect((await one.read(locator)).length).toBe(20);
+  });
+
   test("notifications do not arrive, which is noticed, and changes are found by polling", async () => {
     const { open } = await pooled();
     const [reader, writer] = [open(), open()];

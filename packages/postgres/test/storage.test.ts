@@ -61,6 +61,22 @@ describe("notifications", () => {
   });
 });
 
+test("a program that ends with close ends when everything is closed, and not before", async () => {
+  const child = fileURLToPath(new URL("./support/closing-child.ts", import.meta.url));
+  const { schema } = place();
+  const program = spawn(
+    process.execPath,
+    ["--conditions=durable-source", child, inject("postgres"), schema],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  let said = "";
+  program.stdout.on("data", (text) => (said += String(text)));
+  const code = await new Promise((resolve) => program.once("close", resolve));
+  expect([code, said]).toEqual([0, "closed\n"]);
+});
+
 test("a driver on this host that was killed is taken over at once, and not after its lease", async () => {
   const { open, schema } = place();
   const storage = open();
