@@ -168,7 +168,7 @@ describe("one call of a group", () => {
   });
 });
 
-test("a crowd of appends, with new runs, blobs and refusals among them, is one statement", async () => {
+test("a crowd of appends, with new runs, blobs and refusals among them, is two statements", async () => {
   const storage = place().open();
   const old = Array.from({ length: 30 }, () => headOf());
   await Promise.all(old.map((head) => storage.append(request(head, 0))));
@@ -181,7 +181,8 @@ test("a crowd of appends, with new runs, blobs and refusals among them, is one s
     storage.append(request(headOf(), 0, { blobs: [{ name: "missing" }] })),
   ]);
   expect(results.filter(({ status }) => status === "rejected")).toHaveLength(4);
-  expect(storage.sent.appends - before).toBe(1);
+  // Two statements may be under way, and each has a half.
+  expect(storage.sent.appends - before).toBe(2);
   for (const [n, { locator }] of old.entries())
     expect((await storage.read(locator)).length).toBe(n % 10 === 0 ? 1 : 2);
 });
