@@ -116,7 +116,7 @@ function isUsual({ head }: AppendRequest): boolean {
 /** Names of the columns of `plainColumns`, in their order. */
 const names = "locator position batch created updated steps owner ttl status wake line".split(" ");
 
-/** Grows many runs at once; only refused batches are returned. */
+/** Grows many runs at once; only refused batches are returned. It must be the first part of a statement. */
 function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | "columns">): string {
   const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
   const arrays = [
@@ -138,7 +138,7 @@ function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | 
     steps: "c.steps",
     owner: "c.owner",
   };
-  return `(WITH c AS MATERIALIZED (
+  return `WITH c AS MATERIALIZED (
     SELECT *, ${clock("$2::float8")} AS now FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})
   ), grown AS (
     UPDATE ${schema}.runs AS r SET${grown({ ...terms, ttl: "c.ttl", process: "$1", now: "c.now" })}
@@ -148,7 +148,7 @@ function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | 
     INSERT INTO ${schema}.batches (run, position, body) SELECT g.id, g.position, g.batch FROM grown AS g
   )
   SELECT c.n, coalesce(${schema}.refusal_1(c.locator, c.position, c.created, c.line), 'moved') AS reason
-  FROM c WHERE c.n NOT IN (SELECT g.n FROM grown AS g))`;
+  FROM c WHERE c.n NOT IN (SELECT g.n FROM grown AS g)`;
 }
 
 type Numbered = readonly { readonly request: AppendRequest; readonly n: number }[];

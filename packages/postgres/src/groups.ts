@@ -4,7 +4,8 @@
  *
  * groups.1. A call settles only with the reply to the statement that contains it.
  * groups.2. Without a statement under way, a call is sent in this turn of the event loop. There is no timer.
- * groups.3. A few statements may be under way at a time, each on a connection of its own.
+ * groups.3. A few statements may be under way at a time, each on a connection of its own. A large group is cut into as many,
+ *     so that the database works on one part while this process works on the replies to the other.
  * groups.4. When a statement is rolled back through the fault of one of its calls, each call is sent again on its own, and
  *     only the faulty one is rejected.
  * groups.5. When the outcome of a statement is unknown, every call in it is rejected, and nothing is sent again.
@@ -32,6 +33,8 @@ export interface GroupsOptions<Call, Reply> {
 }
 
 const callsPerGroup = 500;
+/** A group up to this size is not cut. */
+const smallGroup = 16;
 /** A group is cut at this many characters, so that one large value does not delay all others. */
 const sizeOfGroup = 4_000_000;
 
@@ -75,9 +78,11 @@ export class Groups<Call, Reply> {
     const group: Waiting<Call, Reply>[] = [];
     const rest: Waiting<Call, Reply>[] = [];
     let size = 0;
+    const share = Math.ceil((this.#queue.length + this.#underWay.size) / this.#options.flights);
+    const most = Math.min(callsPerGroup, Math.max(smallGroup, share));
     for (const one of this.#queue) {
       const locator = this.#options.locatorOf(one.call);
-      const isFull = group.length >= callsPerGroup || size >= sizeOfGroup;
+      const isFull = group.length >= most || size >= sizeOfGroup;
       if (isFull || this.#underWay.has(locator)) rest.push(one);
       else {
         this.#underWay.add(locator);

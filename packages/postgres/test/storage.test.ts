@@ -184,6 +184,25 @@ describe("one call of a group", () => {
   });
 });
 
+test("a crowd of appends, with new runs, blobs and refusals among them, is two statements", async () => {
+  const storage = place().open();
+  const old = Array.from({ length: 30 }, () => headOf());
+  await Promise.all(old.map((head) => storage.append(request(head, 0))));
+  const before = storage.sent.appends;
+  const lease = { owner: "a", ttlMs: 60_000 };
+  const results = await Promise.allSettled([
+    ...old.map((head, n) => storage.append(request(head, n % 10 === 0 ? 5 : 1, { lease }))),
+    ...[headOf(), headOf()].map((head) => storage.append(request(head, 0, { lease }))),
+    storage.append(request(headOf(), 0, { blobs: [{ name: "b", body: "body" }] })),
+    storage.append(request(headOf(), 0, { blobs: [{ name: "missing" }] })),
+  ]);
+  expect(results.filter(({ status }) => status === "rejected")).toHaveLength(4);
+  // Two statements may be under way, and each has a half.
+  expect(storage.sent.appends - before).toBe(2);
+  for (const [n, { locator }] of old.entries())
+    expect((await storage.read(locator)).length).toBe(n % 10 === 0 ? 1 : 2);
+});
+
 describe("connections", () => {
   test("that are terminated are replaced, and calls go on", async () => {
     const { open, schema, sql } = place();
