@@ -3,7 +3,8 @@
  * one wait for the disk.
  *
  * groups.1. A call settles only with the reply to the statement that contains it.
- * groups.2. Without a statement under way, a call is sent in this turn of the event loop. There is no timer.
+ * groups.2. Without a statement under way, a call is sent at the end of this turn of the event loop, and at once while a single
+ *     run makes calls. There is no timer.
  * groups.3. A few statements may be under way at a time, each on a connection of its own. A large group is cut into as many,
  *     so that the database works on one part while this process works on the replies to the other.
  * groups.4. When a statement is rolled back through the fault of one of its calls, each call is sent again on its own, and
@@ -45,6 +46,8 @@ export class Groups<Call, Reply> {
   /** Runs that have a call in a statement under way. */
   readonly #underWay = new Set<string>();
   #scheduled = false;
+  /** The run of the last statement, if it was for this run alone. */
+  #alone: string | null = null;
   /** Statements sent, for tests and benchmarks. */
   sent = 0;
 
@@ -61,6 +64,9 @@ export class Groups<Call, Reply> {
 
   #schedule(): void {
     if (this.#scheduled || this.#queue.length === 0 || this.#flights >= this.#options.flights) return;
+    const [first] = this.#queue;
+    const isAlone = first !== undefined && this.#options.locatorOf(first.call) === this.#alone;
+    if (isAlone && this.#flights === 0 && this.#queue.length === 1) return void this.#fly(this.#next());
     this.#scheduled = true;
     // At the end of this turn, so that all calls of the turn are in.
     setImmediate(() => {
@@ -92,6 +98,8 @@ export class Groups<Call, Reply> {
     }
     this.#queue = rest;
     const locatorOf = ({ call }: Waiting<Call, Reply>): string => this.#options.locatorOf(call);
+    const [first] = group;
+    this.#alone = first !== undefined && group.length === 1 ? locatorOf(first) : null;
     return group.toSorted((a, b) => compare(locatorOf(a), locatorOf(b)));
   }
 

@@ -34,6 +34,21 @@ describe("groups", () => {
     expect(statements).toEqual([["a"]]);
   });
 
+  it("groups.2: while a single run makes calls, each is sent at once; another run ends that", async () => {
+    const { statements, groups, turn, finish } = lab();
+    void groups.add("a");
+    await turn();
+    await finish();
+    void groups.add("a");
+    expect(statements).toEqual([["a"], ["a"]]);
+    await finish();
+    void groups.add("b");
+    void groups.add("a");
+    expect(statements).toHaveLength(2);
+    await turn();
+    expect(statements.at(-1)).toEqual(["a", "b"]);
+  });
+
   it("groups.1, groups.3: calls that come meanwhile share the next statement, in the order of their runs", async () => {
     const { statements, groups, turn, finish } = lab(1);
     const first = groups.add("z");
