@@ -3,7 +3,7 @@
  * one wait for the disk.
  *
  * groups.1. A call settles only with the reply to the statement that contains it.
- * groups.2. Without a statement under way, a call is sent at the end of this turn of the event loop, and at once while a single
+ * groups.2. Without a statement under way, a call is sent at the end of this turn of the event loop, or of this tick while a single
  *     run makes calls. There is no timer.
  * groups.3. A few statements may be under way at a time, each on a connection of its own. A large group is cut into as many,
  *     so that the database works on one part while this process works on the replies to the other.
@@ -66,10 +66,9 @@ export class Groups<Call, Reply> {
     if (this.#scheduled || this.#queue.length === 0 || this.#flights >= this.#options.flights) return;
     const [first] = this.#queue;
     const isAlone = first !== undefined && this.#options.locatorOf(first.call) === this.#alone;
-    if (isAlone && this.#flights === 0 && this.#queue.length === 1) return void this.#fly(this.#next());
     this.#scheduled = true;
-    // At the end of this turn, so that all calls of the turn are in.
-    setImmediate(() => {
+    // At the end of this turn, so that all calls of the turn are in. While a single run makes calls, no others come.
+    (isAlone ? process.nextTick : setImmediate)(() => {
       this.#scheduled = false;
       const group = this.#next();
       // Calls that wait for an earlier one of their run go when its statement has ended.
