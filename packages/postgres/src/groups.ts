@@ -3,8 +3,8 @@
  * one wait for the disk.
  *
  * groups.1. A call settles only with the reply to the statement that contains it.
- * groups.2. Without a statement under way, a call is sent at the end of this turn of the event loop, or of this tick while a single
- *     run makes calls. There is no timer.
+ * groups.2. Without a statement under way, a call is sent at the end of this turn of the event loop, or of this tick while a
+ *     single run makes calls. There is no timer.
  * groups.3. A few statements may be under way at a time, each on a connection of its own. A large group is cut into as many,
  *     so that the database works on one part while this process works on the replies to the other.
  * groups.4. When a statement is rolled back through the fault of one of its calls, each call is sent again on its own, and
