@@ -59,6 +59,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return this.parts.definition;
   }
 
+  get runId(): string {
+    return this.#child.runId;
+  }
+
   get #child(): ChildRun {
     const { journal } = this.engine;
     const { key, after } = this;
