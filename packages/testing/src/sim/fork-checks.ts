@@ -47,7 +47,9 @@ function isStale(history: History, run: RunLog, key: string): boolean {
     .lineage(run)
     // Changed code may have a sleep of this name, and a sleep declares no input.
     .find((log) =>
-      history.entries(log).some(({ key: its, kind }) => its === key && /^step\.(c|f)/.test(kind)),
+      history
+        .entries(log)
+        .some(({ key: its, kind }) => its === key && kind.startsWith("step.") && isSettlement(kind)),
     );
   const edited = history.lineage(run).some((log) => editsOf(history, log).some((edit) => edit.key === key));
   return made !== undefined && !edited && input(made) !== input(run);
