@@ -1,27 +1,30 @@
 /**
  * How close a step on Postgres comes to the floor, which is one INSERT per commit with `pg`:
  *
- *     npm run bench:postgres -- --rounds 15 --steps 200
+ *     npm run bench:postgres -- --rounds 9 --steps 1000
  *
  * floor   inserts into a table like that of the batches, one after the other on one client
  * storage appends of such batches to one run with `storage.append`, one after the other: a step without the engine
  * alone   sequential steps of one run
- * many    steps of 100 runs in flight
+ * many    steps of 100 runs in flight, 40 in each run
  *
  * All four take turns on one server in one process, so that they meet the same disk and the same neighbours. The ratios
- * are medians over the rounds. It does not measure a network: everything is on this machine.
+ * are medians over the rounds. Everything is on this machine; `--network 1` delays all four by a millisecond in each
+ * direction, as a server in the same region would.
  */
 import { parseArgs } from "node:util";
 import { Client } from "pg";
 import { durable, type AppendRequest } from "@durable/core";
 import { PostgresStorage } from "@durable/postgres";
+import { slowNetwork } from "./lib/slow-network.ts";
 import { startPostgres } from "../packages/postgres/test/support/server.ts";
 
 const { values } = parseArgs({
   options: {
-    rounds: { type: "string", default: "15" },
-    steps: { type: "string", default: "200" },
+    rounds: { type: "string", default: "9" },
+    steps: { type: "string", default: "1000" },
     url: { type: "string" },
+    network: { type: "string" },
   },
 });
 const [rounds = 0, steps = 0] = [values.rounds, values.steps].map(Number);
@@ -31,8 +34,11 @@ if (![rounds, steps].every((number) => Number.isInteger(number) && number > 0)) 
 }
 
 const runsInFlight = 100;
+const stepsOfEach = 40;
 const server = values.url === undefined ? await startPostgres() : null;
-const url = values.url ?? server?.url ?? "";
+const address = values.url ?? server?.url ?? "";
+const network = values.network === undefined ? null : await slowNetwork(address, Number(values.network));
+const url = network?.url ?? address;
 const client = new Client({ connectionString: url });
 await client.connect();
 await client.query("CREATE SCHEMA IF NOT EXISTS durable_floor");
@@ -98,8 +104,7 @@ async function appends(sample: AppendRequest): Promise<void> {
 }
 
 async function many(): Promise<void> {
-  const each = Math.max(1, Math.round((steps * 4) / runsInFlight));
-  await Promise.all(Array.from({ length: runsInFlight }, () => flow.run(each)));
+  await Promise.all(Array.from({ length: runsInFlight }, () => flow.run(stepsOfEach)));
 }
 
 const median = (numbers: readonly number[]): number =>
@@ -116,7 +121,7 @@ try {
     const atFloor = await timed(steps, () => floor(sample.batch));
     const direct = await timed(steps, () => appends(sample));
     const alone = await timed(steps, () => flow.run(steps));
-    const count = Math.max(1, Math.round((steps * 4) / runsInFlight)) * runsInFlight;
+    const count = stepsOfEach * runsInFlight;
     groups.before = storage.sent.appends;
     const inFlight = await timed(count, many);
     groups.statements += storage.sent.appends - groups.before;
@@ -137,5 +142,6 @@ try {
 } finally {
   await storage.close();
   await client.end();
+  await network?.close();
   await server?.stop();
 }

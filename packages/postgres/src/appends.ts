@@ -1,15 +1,15 @@
 /**
  * A group of appends as one statement, and its reply as one result for each.
  *
- * appends.1. A single append, which is what a lone run sends, is a function with plain values: its plan is kept. Groups
- *     have one array for each column.
+ * appends.1. A step of a lone run is a statement that is prepared under a name. Without names, a single append is a function
+ *     with plain values, whose plan is kept. Groups have one array for each column.
  * appends.2. In a crowd, the batches that only grow their runs are written together, without a call for each: Postgres then
  *     plans the statement anew, which is worth it from a few batches on. A group has at most one batch of a run.
  */
 
 import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
 import { conflict, droppedConflict, refuseBlobs } from "@durable/core/storage-kit";
-import { clock, grown } from "./sql/append.ts";
+import { clock, goesOn, grown } from "./sql/append.ts";
 import { put } from "./text.ts";
 
 /** A row of the reply: which append of the group was refused, and why. */
@@ -19,8 +19,6 @@ export interface Refusal {
 }
 
 export interface AppendStatement {
-  /** Under which it may be prepared: the same name for the same text. */
-  readonly name?: string;
   readonly text: string;
   readonly values: unknown[];
 }
@@ -78,20 +76,34 @@ function isPlain({ position, head, blobs }: AppendRequest): boolean {
   return position > 0 && head.chapter === undefined && (blobs === undefined || blobs.length === 0);
 }
 
+/** The values of `goesOn` and of `append_1`, in the order of their arguments. */
+function usualValues(request: AppendRequest, process: string): unknown[] {
+  return [...usualColumns.map(([, of]) => of(request)), process];
+}
+
+/** The statement to prepare for the step of a lone run under its lease; `null` when these are no such step. */
+export function preparedAppend(
+  requests: readonly AppendRequest[],
+  { schema, process, now, isAsync }: AppendContext,
+): (AppendStatement & { readonly name: string }) | null {
+  const [only] = requests;
+  if (only === undefined || requests.length > 1 || now !== null || isAsync) return null;
+  if (!isPlain(only) || !isUsual(only) || !only.lease) return null;
+  // Postgres cuts names after 63 characters.
+  return { name: `append_1 ${schema}`, text: goesOn(schema), values: usualValues(only, process) };
+}
+
 export function appendStatement(
   requests: readonly AppendRequest[],
   { schema, process, now, isAsync }: AppendContext,
 ): AppendStatement {
   const [only] = requests;
   if (requests.length === 1 && only !== undefined && isPlain(only)) {
-    const columns = isUsual(only) && now === null ? usualColumns : plainColumns;
-    const values = columns.map(([, of]) => of(only));
-    values.splice(usualColumns.length, 0, process);
-    if (columns !== usualColumns) values.push(now);
+    const values = usualValues(only, process);
+    if (!isUsual(only) || now !== null)
+      values.push(...plainColumns.slice(usualColumns.length).map(([, of]) => of(only)), now);
     const call = `${schema}.append_1(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
-    // Postgres cuts names after 63 characters.
-    const name = `append_1 ${values.length}${isAsync ? "d" : ""} ${schema}`;
-    return { name, text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
+    return { text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
   }
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));

@@ -68,14 +68,18 @@ export class Groups<Call, Reply> {
     const isAlone = first !== undefined && this.#options.locatorOf(first.call) === this.#alone;
     this.#scheduled = true;
     // At the end of this turn, so that all calls of the turn are in. While a single run makes calls, no others come.
-    (isAlone ? process.nextTick : setImmediate)(() => {
-      this.#scheduled = false;
-      const group = this.#next();
-      // Calls that wait for an earlier one of their run go when its statement has ended.
-      if (group.length === 0) return;
-      void this.#fly(group);
-      this.#schedule();
-    });
+    const send = (): void => this.#sendNext();
+    if (isAlone) process.nextTick(send);
+    else setImmediate(send);
+  }
+
+  #sendNext(): void {
+    this.#scheduled = false;
+    const group = this.#next();
+    // Calls that wait for an earlier one of their run go when its statement has ended.
+    if (group.length === 0) return;
+    void this.#fly(group);
+    this.#schedule();
   }
 
   /** The calls of the next statement, in the order in which runs are locked. */

@@ -23,7 +23,7 @@ import type {
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
-import { appendStatement, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
+import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Database } from "./database.ts";
 import { Drivers } from "./drivers.ts";
 import { DueWaits } from "./due.ts";
@@ -128,8 +128,10 @@ export class PostgresStorage implements Storage {
     await this.#database.prepare();
     const { isAsync } = this.#database;
     const context = { schema: this.#schema, process: thisProcess, now: this.#now(), isAsync };
-    const { text, values, name } = appendStatement(requests, context);
-    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values, name));
+    const prepared = preparedAppend(requests, context);
+    if (prepared !== null && (await this.#database.written(prepared)) === 1) return [null];
+    const { text, values } = appendStatement(requests, context);
+    return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {

@@ -40,11 +40,11 @@ describe("groups", () => {
     await turn();
     await finish();
     void groups.add("a");
-    await new Promise((resolve) => void process.nextTick(resolve));
+    await new Promise((resolve) => process.nextTick(resolve));
     expect(statements).toEqual([["a"], ["a"]]);
     await finish();
     void groups.add("b");
-    await new Promise((resolve) => void process.nextTick(resolve));
+    await new Promise((resolve) => process.nextTick(resolve));
     expect(statements).toHaveLength(2);
     void groups.add("a");
     await turn();

@@ -11,9 +11,11 @@
  *     The same holds for the ancestors of a new fork.
  */
 
+/** Not `extract`, which computes with numbers of any length and takes longer. */
+const serverClock = "date_part('epoch', statement_timestamp()) * 1000";
+
 /** Milliseconds since the epoch, by the clock of the server unless the caller passes its own. */
-export const clock = (given: string): string =>
-  `coalesce(${given}, extract(epoch FROM statement_timestamp())::float8 * 1000)`;
+export const clock = (given: string): string => `coalesce(${given}, ${serverClock})`;
 
 /** Plans of functions are kept: one made while a table was small must not scan it once it is large. */
 export const planned = "SET enable_seqscan = off";
@@ -122,6 +124,25 @@ const grow = (schema: string): string => `
     })}
       WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
+
+/**
+ * The step of a driver that goes on under its lease, as a statement of its own: the cheapest append once it is prepared, and
+ * the dearest when it is planned each time. It writes no row when the batch is refused; `append_1` then finds the reason.
+ * It sets what `grown` sets when a lease is extended.
+ */
+export const goesOn = (schema: string): string => {
+  const until = `${serverClock} + $8::float8`;
+  return `WITH grown AS (
+    UPDATE ${schema}.runs AS r SET status = 'running', wake_at = 0, updated_at = $5::float8, steps = $6::int,
+        length = r.length + 1, quiet_until = 0, blocked = NULL, owner = $7::text, process = $9::text,
+        lease_until = ${until}, held = true,
+        held_until = CASE WHEN r.held_until BETWEEN ${until} - $8::float8 * 0.25 AND ${until} THEN r.held_until
+          ELSE ${until} END
+      WHERE r.locator = $1::text AND r.length = $2::int AND r.created_at = $4::float8 AND NOT r.deleted
+      RETURNING r.id
+  )
+  INSERT INTO ${schema}.batches (run, position, body) SELECT id, $2::int, $3::text FROM grown`;
+};
 
 /** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
 const common = (isShort: boolean): string => {

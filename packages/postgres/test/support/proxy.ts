@@ -50,7 +50,7 @@ export async function cuttingProxy(url: string): Promise<CuttingProxy> {
       backend.once("close", () => client.destroy());
     };
     client.on("data", (data: Buffer) => {
-      const how = data.includes(".append_") ? plan() : null;
+      const how = data.includes("append_") ? plan() : null;
       if (how === null) backend.write(data);
       else cut(how, data);
     });
