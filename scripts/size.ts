@@ -17,6 +17,7 @@ const onTop = [
   "spendOf",
   "MemoryStorage",
   "conflict",
+  "copyRuns",
   "secret",
   "RemoteStorage",
   "MemoryBucket",

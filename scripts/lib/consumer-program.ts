@@ -17,11 +17,14 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/sqlite": ["SqliteStorage"],
   "@durable/core/folder": ["FolderBucket"],
   "@durable/core/encryption": ["aesGcm"],
+  "@durable/core/storage-kit": ["pageSize"],
+  "@durable/core/process": ["isDead", "thisProcess"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/node": ["serve"],
   "@durable/ai-sdk": ["usageOf"],
   "@durable/ai-sdk/chat": ["chatStreamName"],
   "@durable/ai-sdk/chat-client": ["durableChatTransport"],
+  "@durable/postgres": ["PostgresStorage"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
   "@durable/testing": ["crashEverywhere"],
@@ -57,6 +60,11 @@ const body = `
   const read = (await reply.json()) as { readonly output?: unknown };
   await server.close();
   if (read.output !== "hello Ada!") throw new Error("The reply is " + JSON.stringify(read));
+
+  // It connects at its first call.
+  const postgres: Storage = new PostgresStorage("postgres://localhost/journal");
+  await postgres.close?.();
+  if (pageSize(7) !== 7 || isDead(thisProcess)) throw new Error("This process is dead.");
 
   await crashEverywhere(greet, { input: "Ada" });
   const { steps } = usageOf(await greet.get("by-default").entries());

@@ -4,10 +4,11 @@
 export const floors: readonly (readonly string[])[] = [
   ["index.ts"],
   ["worker.ts"],
+  ["due-work.ts"],
   ["app.ts"],
   ["workflow.ts"],
   ["run.ts"],
-  ["inspect", "standalone"],
+  ["copy", "inspect", "standalone"],
   ["runs"],
   ["engine"],
   ["journal", "adapters"],

@@ -146,9 +146,9 @@ const strangers: readonly PlantedBug[] = [
   {
     name: "worker-takes-every-run",
     breaks: "worker.1",
-    file: "worker.ts",
-    find: "this.#app.list({ dueAt: world.now(), workflow, ...from })",
-    replace: "this.#app.list({ dueAt: world.now(), ...from })",
+    file: "due-work.ts",
+    find: "this.#app.list({ dueAt: world.now(), workflow, cursor })",
+    replace: "this.#app.list({ dueAt: world.now(), cursor })",
     why: "A worker takes runs of workflows that it does not have, and its own runs wait behind them.",
   },
   {

@@ -65,7 +65,7 @@ const children: readonly PlantedBug[] = [
     name: "child-before-its-parent-knows",
     breaks: "child.1",
     file: "engine/calls/child.ts",
-    find: "    if (this.record?.opened === true) return this.#drive(true);\n",
+    find: "    if (this.#opened) return this.#drive(true);\n",
     replace: "    this.#drive();\n    if (this.#opened) return;\n",
     why: "A child begins while its parent's entry is still in flight.",
   },

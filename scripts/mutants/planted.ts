@@ -2,6 +2,7 @@
 import { plantedBetweenChapters } from "./planted-chapters.ts";
 import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
+import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
@@ -19,5 +20,6 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInRuns,
   ...plantedBetweenChapters,
   ...plantedInBuckets,
+  ...plantedInCopies,
   ...plantedInRareCases,
 ];

@@ -20,7 +20,8 @@ function numbered(pattern: string): string[] {
 }
 
 /** Packing, the codec, SQLite and encryption are proven by tests of their own. */
-const watched = "{*,inspect/*,standalone/*,runs/*,engine/**/*,journal/[!p]*,adapters/{memory,remote/*}}.ts";
+const watched =
+  "{*,copy/*,inspect/*,standalone/*,runs/*,engine/**/*,journal/[!p]*,adapters/{memory,remote/*}}.ts";
 
 test("there are many, and no two of one name", () => {
   expect(planted.length).toBeGreaterThanOrEqual(40);

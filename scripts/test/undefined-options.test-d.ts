@@ -22,6 +22,7 @@ import type {
   AppOptions,
   BucketQuery,
   ChapterOptions,
+  CopyOptions,
   EntriesOptions,
   DurableError,
   FatalError,
@@ -54,7 +55,7 @@ import type {
 } from "@durable/core";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
-import type { SqliteOptions } from "@durable/core/sqlite";
+import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
 import type {
   HandlerOptions,
   HttpError,
@@ -67,6 +68,7 @@ import type {
   WebhookOptions,
 } from "@durable/http";
 import type { ServeOptions } from "@durable/http/node";
+import type { PostgresOptions } from "@durable/postgres";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
   CrashOptions,
@@ -111,6 +113,7 @@ interface Listed {
     AppOptions,
     BucketQuery,
     ChapterOptions,
+    CopyOptions,
     EntriesOptions,
     ForkOptions<{ x: number }>,
     GroupOptions,
@@ -142,6 +145,7 @@ interface Listed {
     MadeWith<typeof FatalError, 1>,
     MadeWith<typeof RetryError, 1>,
     MadeWith<typeof MemoryStorage, 0>,
+    BackupOptions,
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,
@@ -163,6 +167,7 @@ interface Listed {
   readonly ai: [ApprovalOptions, ModelOptions, ToolOptions, UsageOptions, ChatOptions, Approval];
   readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
+  readonly postgres: [PostgresOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [

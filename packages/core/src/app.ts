@@ -12,7 +12,7 @@ import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery } from "./ports/storage.ts";
+import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -81,6 +81,13 @@ export interface App {
   sweep(options?: SweepOptions): Promise<Sweep>;
 }
 
+/** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
+export const appStorage = Symbol();
+
+export interface AppOfStorage extends App {
+  readonly [appStorage]: { storage(): Promise<Storage> };
+}
+
 /**
  * Combines workflows, a storage and a secret: the object that answers, advances, lists and sweeps runs of any
  * of them.
@@ -95,7 +102,7 @@ export function createApp(options: AppOptions): App {
     definitions.set(name, definition);
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
-  return {
+  const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
     start: async (workflow, input, given = {}) => {
@@ -114,7 +121,9 @@ export function createApp(options: AppOptions): App {
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
+    [appStorage]: host,
   };
+  return app;
 }
 
 /** How many due runs of other workflows a sweep looks at, to name some of them. */

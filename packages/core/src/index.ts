@@ -51,6 +51,8 @@ export type { Duration } from "./values/duration.ts";
 export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./journal/entry.ts";
 export { DurableError, FatalError, RetryError } from "./values/errors.ts";
 export type { ErrorCode } from "./values/errors.ts";
+export { copyRuns } from "./copy/copy-runs.ts";
+export type { CopyOptions, CopyProgress, CopySummary } from "./copy/copy-runs.ts";
 export { MemoryStorage } from "./adapters/memory.ts";
 export { conflict } from "./ports/storage-kit.ts";
 export { RemoteStorage, type RemoteOptions } from "./adapters/remote/storage.ts";

@@ -1,7 +1,8 @@
 /**
  * Finds due runs and drives them: runs without a live driver, with a new answer, or whose deadline has passed.
  *
- * worker.1. Work is found in the storage alone, so a worker finds it even if every notification is lost (law 7).
+ * worker.1. Work is found in the storage alone, so a worker finds it even if every notification is lost (law 7). How and
+ *     when it looks is in due-work.ts.
  * worker.2. At most `concurrency` runs at a time; parked runs do not count.
  * worker.3. Stopping hands every run over at its next step boundary: no work is lost, and no attempt is used up.
  * worker.4. A run that keeps killing its worker is skipped, with a warning. A run with a few starts without progress
@@ -9,11 +10,11 @@
  */
 
 import type { App } from "./app.ts";
+import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import type { ListPage } from "./ports/storage.ts";
 import { guard } from "./runs/host.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
@@ -22,8 +23,16 @@ import { assertOptions } from "./values/options.ts";
 export interface WorkerOptions {
   /** Runs driven at the same time; 10 by default. */
   readonly concurrency?: number | undefined;
-  /** How often the storage is asked for due runs; 500 ms by default. */
+  /**
+   * How often a storage that does not announce due runs is asked for them while there is work; 500 ms by
+   * default.
+   */
   readonly interval?: Duration | undefined;
+  /**
+   * The longest time between two looks of an idle worker. 5 s by default; 30 s where the storage announces due
+   * runs, so that they start at once.
+   */
+  readonly idleInterval?: Duration | undefined;
   /** Starts without progress after which a run is skipped as `poison`; 50 by default. */
   readonly maxStarts?: number | undefined;
   /** How long `stop` waits for steps that are under way; 30 s by default. */
@@ -54,7 +63,10 @@ const restMs = 60_000;
 /** After this time a suspect no longer keeps other runs from being taken. */
 const aloneMs = 60_000;
 
-const workerOptions = "concurrency interval maxStarts drain onStop onDrive";
+/** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
+const batchMs = 25;
+
+const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive";
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
@@ -70,7 +82,11 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
 class PollingWorker implements Worker {
   readonly #app: App;
   readonly #options: WorkerOptions;
+  readonly #due: DueWork;
+  readonly #places: number;
   readonly #active = new Map<string, Promise<void>>();
+  /** Runs that were claimed while they were still driven here. */
+  readonly #again = new Set<string>();
   readonly #resting = new Map<string, number>();
   readonly #suspects: Suspects;
   #aloneUntil = 0;
@@ -85,7 +101,11 @@ class PollingWorker implements Worker {
     this.#app = app;
     this.#options = options;
     this.#suspects = new Suspects(options.maxStarts ?? 50);
+    this.#places = options.concurrency ?? 10;
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
+    const idleMs =
+      options.idleInterval === undefined ? undefined : toMs(options.idleInterval, "idleInterval");
+    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped.
@@ -102,38 +122,72 @@ class PollingWorker implements Worker {
 
   async poll(): Promise<void> {
     const { world } = this.#app;
-    for (let failing = false; !this.#abort.signal.aborted;) {
+    let failing = false;
+    for (let more = false; !this.#abort.signal.aborted;) {
+      if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
+        await this.#untilStop(this.#intervalMs);
+        continue;
+      }
+      await this.#untilFree(more);
+      if (this.#abort.signal.aborted || this.#suspects.any) continue;
       try {
-        await this.#take();
+        more = await this.#take();
         failing = false;
       } catch (error) {
         // One warning per outage, not one per poll.
         if (!failing)
           world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
         failing = true;
+        more = false;
       }
-      const cancel = world.timer(this.#intervalMs, () => this.#signal.set());
-      await this.#signal.wait();
-      cancel();
+      if (!more)
+        await this.#due.idle(this.#signal, {
+          failing,
+          busy: this.active > 0,
+          urgent: () => this.#abort.signal.aborted || this.#suspects.any,
+        });
     }
   }
 
-  /** Takes due runs while there are free places, page by page, and skips runs that are not for this worker. */
-  async #take(): Promise<void> {
-    const { world, workflows: workflow } = this.#app;
-    if (this.#aloneUntil > world.now() || this.#takeSuspect()) return;
-    const places = this.#options.concurrency ?? 10;
-    for (let from: { cursor?: string } | null = {}; from !== null && this.active < places;) {
-      const page: ListPage = await this.#app.list({ dueAt: world.now(), workflow, ...from });
-      if (this.#abort.signal.aborted) return;
-      for (const { runId } of page.runs) {
-        const rests = (this.#resting.get(runId) ?? 0) > world.now();
-        if (!rests) this.#resting.delete(runId);
-        if (!rests && !this.#active.has(runId) && this.active < places)
-          this.#active.set(runId, this.#drive(runId));
-      }
-      from = page.next === null ? null : { cursor: page.next };
+  /** Waits until a run stops, or for some time. */
+  async #untilStop(ms: number): Promise<void> {
+    const cancel = this.#app.world.timer(ms, () => this.#signal.set());
+    await this.#signal.wait();
+    cancel();
+  }
+
+  /** Waits for a free place; while more runs are due, a short time for half of them. */
+  async #untilFree(more: boolean): Promise<void> {
+    const isOver = (): boolean => this.#abort.signal.aborted || this.#suspects.any;
+    while (this.active >= this.#places && !isOver()) await this.#signal.wait();
+    if (!more) return;
+    const wait = { isOver: false };
+    const cancel = this.#app.world.timer(batchMs, () => {
+      wait.isOver = true;
+      this.#signal.set();
+    });
+    while (!wait.isOver && this.active > this.#places / 2 && !isOver()) await this.#signal.wait();
+    cancel();
+  }
+
+  /** Takes due runs for the free places; true when there may be more. */
+  async #take(): Promise<boolean> {
+    const { runIds, more } = await this.#due.find(this.#places - this.active, {
+      rests: (runId) => this.#rests(runId),
+      drives: (runId) => this.#active.has(runId),
+    });
+    if (this.#abort.signal.aborted) return false;
+    for (const runId of runIds) {
+      if (this.#active.has(runId)) this.#again.add(runId);
+      else if (this.active < this.#places) this.#active.set(runId, this.#drive(runId));
     }
+    return more;
+  }
+
+  #rests(runId: string): boolean {
+    const rests = (this.#resting.get(runId) ?? 0) > this.#app.world.now();
+    if (!rests) this.#resting.delete(runId);
+    return rests;
   }
 
   /** Suspects go first, once the active runs have stopped; true when no other run may be taken now. */
@@ -159,6 +213,7 @@ class PollingWorker implements Worker {
     }
     if (alone) this.#aloneUntil = 0;
     this.#active.delete(runId);
+    if (this.#again.delete(runId) && !this.#abort.signal.aborted) this.#active.set(runId, this.#drive(runId));
     this.#signal.set();
   }
 

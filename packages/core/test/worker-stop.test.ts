@@ -2,7 +2,7 @@ import { createApp, createWorker, durable, type World } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
 import { describe, expect, it } from "vitest";
 import { lab, kindsOf, pause } from "./support/behaviour-lab.ts";
-import { open, outputs, slow } from "./support/worker-lab.ts";
+import { bare, open, outputs, slow } from "./support/worker-lab.ts";
 import { numbered, record, statuses } from "./support/worker-runs.ts";
 
 describe("stopping (W3, H61)", () => {
@@ -102,18 +102,22 @@ describe("stopping (W3, H61)", () => {
     ]);
   });
 
-  it("takes nothing more, not even what it had already asked the storage for", async () => {
+  it.each(["claim", "list"])("takes nothing more, not even what %s gives it afterwards", async (ask) => {
     const base = lab();
     const { flow, ran } = slow(base.world);
     for (const id of numbered("r", 5)) await record(base, id, { workflow: "slow", input: id });
-    const tardy = faultyStorage(base.storage, { world: base.world, latency: () => 50 });
+    const tardy = faultyStorage(ask === "list" ? bare(base.storage) : base.storage, {
+      world: base.world,
+      latency: () => 50,
+    });
     const { worker } = open(base, [flow], { storage: tardy });
     await base.world.advance(10);
     await base.world.run(worker.stop());
     await base.world.advance(60_000);
-    expect(tardy.counts).toMatchObject({ list: 1, lease: 0, read: 0 });
+    expect(tardy.counts).toMatchObject({ claim: 0, list: 0, [ask]: 1, lease: 0, read: 0 });
     expect(ran).toEqual([]);
     expect(worker.active).toBe(0);
+    expect((await base.storage.list({ dueAt: base.world.now() })).runs, "all are due").toHaveLength(5);
   });
 
   it("leaves nothing behind: no timer, and no ear for signals", async () => {

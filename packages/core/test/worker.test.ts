@@ -177,7 +177,7 @@ describe("what goes wrong around it", () => {
     open(base, [flow], { storage: failing, interval: "5s" });
     await base.world.advance(400_000);
     expect(await statuses(base.storage)).toEqual({ completed: 5 });
-    expect(base.world.warnings).toContainEqual(expect.stringMatching(/cannot read its storage.*list/));
+    expect(base.world.warnings).toContainEqual(expect.stringMatching(/cannot read its storage.*claim/));
     expect(base.world.now()).toBeGreaterThan(heal);
   });
 

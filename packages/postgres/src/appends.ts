@@ -1,12 +1,15 @@
 /**
  * A group of appends as one statement, and its reply as one result for each.
  *
- * appends.1. A single append, which is what a lone run sends, has plain values. Groups have one array for each column: the
- *     database then calls the function for each row.
+ * appends.1. A step of a lone run is a statement that is prepared under a name. Without names, a single append is a function
+ *     with plain values, whose plan is kept. Groups have one array for each column.
+ * appends.2. In a crowd, the batches that only grow their runs are written together, without a call for each: Postgres then
+ *     plans the statement anew, which is worth it from a few batches on. A group has at most one batch of a run.
  */
 
 import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
 import { conflict, droppedConflict, refuseBlobs } from "@durable/core/storage-kit";
+import { clock, goesOn, grown } from "./sql/append.ts";
 import { put } from "./text.ts";
 
 /** A row of the reply: which append of the group was refused, and why. */
@@ -25,6 +28,8 @@ export interface AppendContext {
   readonly process: string;
   /** The clock of the caller; `null` is that of the server. */
   readonly now: number | null;
+  /** True when commits of this role do not wait for the disk by themselves. */
+  readonly isAsync: boolean;
 }
 
 type Column = readonly [type: string, of: (request: AppendRequest) => unknown];
@@ -32,18 +37,23 @@ type Column = readonly [type: string, of: (request: AppendRequest) => unknown];
 const text = (value: string | null | undefined): string | null =>
   value === null || value === undefined ? null : put(value);
 
-/** The arguments of `append_1` and the first of `append_whole_1`, but for the process and the time. */
-const plainColumns: readonly Column[] = [
+/** The first arguments of both functions. The process comes after them. */
+const usualColumns: readonly Column[] = [
   ["text", ({ locator }) => locator],
   ["int", ({ position }) => position],
   ["text", ({ batch }) => put(batch)],
   ["float8", ({ head }) => head.createdAt],
-  ["text", ({ head }) => head.status],
-  ["float8", ({ head }) => head.wakeAt],
   ["float8", ({ head }) => head.updatedAt],
   ["int", ({ head }) => head.steps],
   ["text", ({ lease }) => text(lease?.owner)],
   ["float8", ({ lease }) => (lease === undefined ? null : (lease?.ttlMs ?? -1))],
+];
+
+/** With the next arguments of both. The time comes after them. */
+const plainColumns: readonly Column[] = [
+  ...usualColumns,
+  ["text", ({ head }) => head.status],
+  ["float8", ({ head }) => head.wakeAt],
   ["text", ({ head }) => (head.ancestors.length === 0 ? "[]" : JSON.stringify(head.ancestors))],
 ];
 
@@ -59,38 +69,105 @@ const wholeColumns: readonly Column[] = [
 ];
 
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
-const durably =
-  "CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', true) END";
+const durably = ", set_config('synchronous_commit', 'on', true)";
 
 /** True for a batch that only grows a run: no blobs, no chapter. */
 function isPlain({ position, head, blobs }: AppendRequest): boolean {
   return position > 0 && head.chapter === undefined && (blobs === undefined || blobs.length === 0);
 }
 
+/** The values of `goesOn` and of `append_1`, in the order of their arguments. */
+function usualValues(request: AppendRequest, process: string): unknown[] {
+  return [...usualColumns.map(([, of]) => of(request)), process];
+}
+
+/** The statement to prepare for the step of a lone run under its lease; `null` when these are no such step. */
+export function preparedAppend(
+  requests: readonly AppendRequest[],
+  { schema, process, now, isAsync }: AppendContext,
+): (AppendStatement & { readonly name: string }) | null {
+  const [only] = requests;
+  if (only === undefined || requests.length > 1 || now !== null || isAsync) return null;
+  if (!isPlain(only) || !isUsual(only) || !only.lease) return null;
+  // Postgres cuts names after 63 characters.
+  return { name: `append_1 ${schema}`, text: goesOn(schema), values: usualValues(only, process) };
+}
+
 export function appendStatement(
   requests: readonly AppendRequest[],
-  { schema, process, now }: AppendContext,
+  { schema, process, now, isAsync }: AppendContext,
 ): AppendStatement {
   const [only] = requests;
   if (requests.length === 1 && only !== undefined && isPlain(only)) {
-    const values = plainColumns.map(([, of]) => of(only));
-    const call = `${schema}.append_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`;
-    return { text: `SELECT 0 AS n, ${call} AS reason, ${durably}`, values: [...values, process, now] };
+    const values = usualValues(only, process);
+    if (!isUsual(only) || now !== null)
+      values.push(...plainColumns.slice(usualColumns.length).map(([, of]) => of(only)), now);
+    const call = `${schema}.append_1(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
+    return { text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
   }
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
   const plain = numbered.filter(({ request }) => isPlain(request));
   const whole = numbered.filter(({ request }) => !isPlain(request));
   const parts: string[] = [];
-  if (plain.length > 0) parts.push(part(plain, { schema, values, name: "append_1", columns: plainColumns }));
-  if (whole.length > 0) parts.push(part(whole, { schema, values, ...wholePart(whole, values) }));
+  if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
+  else if (plain.length > 0)
+    parts.push(part(plain, { schema, isAsync, values, name: "append_1", columns: plainColumns }));
+  if (whole.length > 0) parts.push(part(whole, { schema, isAsync, values, ...wholePart(whole, values) }));
   return { text: parts.join("\nUNION ALL\n"), values };
+}
+
+/** From this many batches on, planning one statement costs less than calling a function for each. */
+const crowd = 8;
+
+/** True for what the function assumes unless it is told otherwise. */
+function isUsual({ head }: AppendRequest): boolean {
+  return head.status === "running" && head.wakeAt === 0 && head.ancestors.length === 0;
+}
+
+/** Names of the columns of `plainColumns`, in their order. */
+const names = "locator position batch created updated steps owner ttl status wake line".split(" ");
+
+/** Grows many runs at once; only refused batches are returned. It must be the first part of a statement. */
+function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | "columns">): string {
+  const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
+  const arrays = [
+    bind(
+      "int[]",
+      of.map(({ n }) => n),
+    ),
+    ...plainColumns.map(([type, get]) =>
+      bind(
+        `${type}[]`,
+        of.map(({ request }) => get(request)),
+      ),
+    ),
+  ];
+  const terms = {
+    status: "c.status",
+    wake: "c.wake",
+    updated: "c.updated",
+    steps: "c.steps",
+    owner: "c.owner",
+  };
+  return `WITH c AS MATERIALIZED (
+    SELECT *, ${clock("$2::float8")} AS now FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})
+  ), grown AS (
+    UPDATE ${schema}.runs AS r SET${grown({ ...terms, ttl: "c.ttl", process: "$1", now: "c.now" })}
+      FROM c WHERE r.locator = c.locator AND r.length = c.position AND r.created_at = c.created AND NOT r.deleted
+      RETURNING r.id, c.n, c.position, c.batch${isAsync ? durably : ""}
+  ), added AS (
+    INSERT INTO ${schema}.batches (run, position, body) SELECT g.id, g.position, g.batch FROM grown AS g
+  )
+  SELECT c.n, coalesce(${schema}.refusal_1(c.locator, c.position, c.created, c.line), 'moved') AS reason
+  FROM c WHERE c.n NOT IN (SELECT g.n FROM grown AS g)`;
 }
 
 type Numbered = readonly { readonly request: AppendRequest; readonly n: number }[];
 
 interface Part {
   readonly schema: string;
+  readonly isAsync: boolean;
   readonly values: unknown[];
   readonly name: string;
   readonly columns: readonly Column[];
@@ -99,7 +176,7 @@ interface Part {
 }
 
 /** Calls a function for each of some appends; only refused ones are returned. */
-function part(of: Numbered, { schema, values, name, columns, more }: Part): string {
+function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Part): string {
   const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
   const all = [...columns, ...(more?.columns ?? [])];
   const arrays = [
@@ -116,10 +193,11 @@ function part(of: Numbered, { schema, values, name, columns, more }: Part): stri
   ];
   const names = all.map((_, n) => `c${n}`);
   const args = columns.map((_, n) => `c.c${n}`);
-  // The process and the time come after the columns that both functions have.
-  args.splice(plainColumns.length, 0, "$1", "$2::float8");
+  args.splice(usualColumns.length, 0, "$1");
+  // One more for the process.
+  args.splice(plainColumns.length + 1, 0, "$2::float8");
   const call = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
-  return `SELECT * FROM (SELECT c.n, ${call} AS reason, ${durably}
+  return `SELECT d.n, d.reason FROM (SELECT c.n, ${call} AS reason${isAsync ? durably : ""}
   FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;
 }
 

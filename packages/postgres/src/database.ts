@@ -4,27 +4,34 @@
  * database.1. The first statement makes or checks the schema; a failure is tried again by the next one.
  * database.2. A statement that Postgres rolled back because of others (a deadlock) is sent again, for a limited number of
  *     times. A statement whose outcome is unknown is never sent again here.
- * database.3. No statement is prepared under a name and none changes its session, so that a transaction pooler can give
- *     each of them another connection.
+ * database.3. No statement changes its session, so that a transaction pooler can give each of them another connection.
+ * database.4. The usual append is prepared under a name, which saves a third of its time. Behind a pooler that does not know
+ *     the name, Postgres refuses it before it runs: then no names are used from there on.
  */
 
 import { DurableError } from "@durable/core";
-import type { QueryResultRow } from "pg";
-import { isCollision, named } from "./errors.ts";
+import type { QueryConfig, QueryResult, QueryResultRow } from "pg";
+import { isCollision, isUnknownName, named as coded } from "./errors.ts";
 import { migrate } from "./migrate.ts";
-import type { Settings } from "./options.ts";
+import type { Settings } from "./settings.ts";
 
 const collisionTries = 10;
+const ignore = (): void => {};
 
 export class Database {
   readonly settings: Settings;
   #ready: Promise<void> | null = null;
   #isReady = false;
+  /** True when commits of this role do not wait for the disk, unless they ask for it. */
+  isAsync = true;
   #closed = false;
+  /** False once a name of a statement was lost on the way. */
+  #hasNames: boolean;
   readonly #underWay = new Set<Promise<unknown>>();
 
   constructor(settings: Settings) {
     this.settings = settings;
+    this.#hasNames = settings.prepare;
   }
 
   get closed(): boolean {
@@ -39,7 +46,7 @@ export class Database {
     try {
       return await running;
     } catch (error) {
-      throw named(error, this.settings.place);
+      throw coded(error, this.settings.place);
     } finally {
       this.#underWay.delete(running);
     }
@@ -47,10 +54,26 @@ export class Database {
 
   /** The rows of one statement: one round trip. Errors are those of the client. */
   async rows<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
-    if (!this.#isReady) await this.#prepare();
+    return (await this.#query<Row>({ text, values })).rows;
+  }
+
+  /** How many rows a prepared statement wrote; `null` when it was not sent, because names get lost on the way. */
+  async written(statement: { name: string; text: string; values: unknown[] }): Promise<number | null> {
+    if (!this.#hasNames) return null;
+    try {
+      return (await this.#query(statement)).rowCount;
+    } catch (error) {
+      if (!isUnknownName(error)) throw error;
+      this.#hasNames = false;
+      return null;
+    }
+  }
+
+  async #query<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+    if (!this.#isReady) await this.prepare();
     for (let tries = 1; ; tries++) {
       try {
-        return (await this.settings.pool.query<Row>(text, values)).rows;
+        return await this.#send<Row>(statement);
       } catch (error) {
         if (!isCollision(error) || tries >= collisionTries) throw error;
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 10 * tries));
@@ -58,9 +81,30 @@ export class Database {
     }
   }
 
-  async #prepare(): Promise<void> {
+  /** As `pool.query`, which takes a fifth longer. A connection with an error is not used again. */
+  async #send<Row extends QueryResultRow>(statement: QueryConfig): Promise<QueryResult<Row>> {
+    const client = await this.settings.pool.connect();
+    // A connection that breaks says so twice: the statement is rejected as well.
+    client.once("error", ignore);
+    let failed = true;
+    try {
+      const result = await client.query<Row>(statement);
+      failed = false;
+      return result;
+    } finally {
+      client.removeListener("error", ignore);
+      client.release(failed);
+    }
+  }
+
+  /** Makes or checks the schema, once. */
+  async prepare(): Promise<void> {
+    if (this.#isReady) return;
     this.#ready ??= migrate(this.settings).then(
-      () => void (this.#isReady = true),
+      ({ isAsync }) => {
+        this.isAsync = isAsync;
+        this.#isReady = true;
+      },
       (error: unknown) => {
         this.#ready = null;
         throw error;

@@ -19,6 +19,8 @@ const afterHost = `${host.slice(0, -1)}}`;
 export class Drivers {
   readonly #database: Database;
   #dead: readonly string[] = [];
+  /** Processes of this host that had a lease when they were looked up, and were alive. */
+  #alive: readonly string[] = [];
   #looked = -Infinity;
 
   constructor(database: Database) {
@@ -35,7 +37,7 @@ export class Drivers {
   async leftOrphans(workflows: readonly string[], now: number | null): Promise<boolean> {
     await this.#look();
     if (this.#dead.length === 0) return false;
-    const [row] = await this.#database.rows<{ found: boolean }>(orphansText(this.#database.settings.schema), [
+    const [row] = await this.#database.rows<{ found: boolean }>(orphansText(this.#database.settings.quoted), [
       this.#dead,
       workflows,
       now,
@@ -43,13 +45,25 @@ export class Drivers {
     return row?.found === true;
   }
 
+  /** True when a driver that was alive is dead now. It asks this host only, and not the database. */
+  haveDied(): boolean {
+    if (!this.#alive.some(isDead)) return false;
+    this.#looked = -Infinity;
+    return true;
+  }
+
   async #look(): Promise<void> {
     if (performance.now() - this.#looked < lookEveryMs) return;
     this.#looked = performance.now();
-    const rows = await this.#database.rows<{ value: string }>(driversText(this.#database.settings.schema), [
+    const rows = await this.#database.rows<{ value: string }>(driversText(this.#database.settings.quoted), [
       host,
       afterHost,
     ]);
-    this.#dead = rows.map(({ value }) => value).filter((process) => isDead(process));
+    const found = Map.groupBy(
+      rows.map(({ value }) => value).filter((process) => process !== thisProcess),
+      (process) => isDead(process),
+    );
+    this.#dead = found.get(true) ?? [];
+    this.#alive = found.get(false) ?? [];
   }
 }

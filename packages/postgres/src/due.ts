@@ -6,7 +6,7 @@
  *     database cannot be read. Nothing of it is left: no timer, no listener.
  * due.2. At most one query of a set is under way. What comes while it is under way leads to one more.
  * due.3. The database is asked now and then without any sign, because a notification may be lost, and because the death of
- *     a driver writes nothing.
+ *     a driver writes nothing. A driver of this host is looked at more often, without a query.
  */
 
 interface Slot {
@@ -22,7 +22,11 @@ export interface DueSource {
   dueIn(workflows: readonly string[]): Promise<number | null>;
   /** For how long no sign is needed to ask again. */
   pollMs(): number;
+  /** True when a driver on this host has died: a sign that costs no query. */
+  haveDied(): boolean;
 }
+
+const lookMs = 250;
 
 /** Two clocks that differ by less than this must not make a timer spin. */
 const shortestMs = 5;
@@ -30,6 +34,7 @@ const shortestMs = 5;
 export class DueWaits {
   readonly #slots = new Map<string, Slot>();
   readonly #source: DueSource;
+  #looks: ReturnType<typeof setInterval> | null = null;
 
   constructor(source: DueSource) {
     this.#source = source;
@@ -72,6 +77,9 @@ export class DueWaits {
       again: false,
     };
     this.#slots.set(key, slot);
+    this.#looks ??= setInterval(() => {
+      if (this.#source.haveDied()) this.recheck();
+    }, lookMs);
     return slot;
   }
 
@@ -83,6 +91,9 @@ export class DueWaits {
     if (slot.timer !== null) clearTimeout(slot.timer);
     slot.timer = null;
     this.#slots.delete(JSON.stringify(slot.workflows));
+    if (this.#slots.size > 0 || this.#looks === null) return;
+    clearInterval(this.#looks);
+    this.#looks = null;
   }
 
   async #ask(slot: Slot): Promise<void> {

@@ -48,10 +48,17 @@ export function isCollision(error: unknown): boolean {
   return state === "40P01" || state === "40001";
 }
 
+/** True when a prepared statement is missing, or is there already: a pooler has changed the connection. Nothing ran. */
+export function isUnknownName(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === "26000" || state === "42P05";
+}
+
 /** True when the statement itself is at fault: it was rolled back, and other statements may succeed. */
 export function isOwnFault(error: unknown): boolean {
   const state = stateOf(error);
-  return state !== null && /^(?:22|23|54|42)/.test(state);
+  // Not those about the connection, the rights, other transactions, the machine or the server.
+  return state !== null && !/^(?:08|25|28|40|42501|53|55|57|58|XX)/.test(state);
 }
 
 /** A `DurableError` for anything that was thrown; a `DurableError` is returned unchanged. */

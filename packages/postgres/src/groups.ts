@@ -3,11 +3,14 @@
  * one wait for the disk.
  *
  * groups.1. A call settles only with the reply to the statement that contains it.
- * groups.2. Without a statement under way, a call is sent in this turn of the event loop. There is no timer.
- * groups.3. A few statements may be under way at a time, each on a connection of its own.
+ * groups.2. Without a statement under way, a call is sent at the end of this turn of the event loop, or of this tick while a
+ *     single run makes calls. There is no timer.
+ * groups.3. A few statements may be under way at a time, each on a connection of its own. A large group is cut into as many,
+ *     so that the database works on one part while this process works on the replies to the other.
  * groups.4. When a statement is rolled back through the fault of one of its calls, each call is sent again on its own, and
  *     only the faulty one is rejected.
  * groups.5. When the outcome of a statement is unknown, every call in it is rejected, and nothing is sent again.
+ * groups.6. A run has at most one call under way, so that its calls are done in the order in which they were made.
  */
 
 import { isOwnFault } from "./errors.ts";
@@ -31,6 +34,8 @@ export interface GroupsOptions<Call, Reply> {
 }
 
 const callsPerGroup = 500;
+/** A group up to this size is not cut. */
+const smallGroup = 16;
 /** A group is cut at this many characters, so that one large value does not delay all others. */
 const sizeOfGroup = 4_000_000;
 
@@ -38,8 +43,11 @@ export class Groups<Call, Reply> {
   readonly #options: GroupsOptions<Call, Reply>;
   #queue: Waiting<Call, Reply>[] = [];
   #flights = 0;
+  /** Runs that have a call in a statement under way. */
+  readonly #underWay = new Set<string>();
   #scheduled = false;
-  #idle: (() => void)[] = [];
+  /** The run of the last statement, if it was for this run alone. */
+  #alone: string | null = null;
   /** Statements sent, for tests and benchmarks. */
   sent = 0;
 
@@ -54,39 +62,55 @@ export class Groups<Call, Reply> {
     });
   }
 
-  /** Settles when no call is waiting or under way. */
-  settled(): Promise<void> {
-    if (this.#flights === 0 && this.#queue.length === 0) return Promise.resolve();
-    return new Promise((resolve) => void this.#idle.push(resolve));
-  }
-
   #schedule(): void {
     if (this.#scheduled || this.#queue.length === 0 || this.#flights >= this.#options.flights) return;
+    const [first] = this.#queue;
+    const isAlone = first !== undefined && this.#options.locatorOf(first.call) === this.#alone;
     this.#scheduled = true;
-    // At the end of this turn, so that all calls of the turn are in.
-    setImmediate(() => {
-      this.#scheduled = false;
-      void this.#fly(this.#next());
-      this.#schedule();
-    });
+    // At the end of this turn, so that all calls of the turn are in. While a single run makes calls, no others come.
+    const send = (): void => this.#sendNext();
+    if (isAlone) process.nextTick(send);
+    else setImmediate(send);
   }
 
+  #sendNext(): void {
+    this.#scheduled = false;
+    const group = this.#next();
+    // Calls that wait for an earlier one of their run go when its statement has ended.
+    if (group.length === 0) return;
+    void this.#fly(group);
+    this.#schedule();
+  }
+
+  /** The calls of the next statement, in the order in which runs are locked. */
   #next(): Waiting<Call, Reply>[] {
-    let count = 0;
-    for (let size = 0; count < this.#queue.length && count < callsPerGroup && size < sizeOfGroup; count++)
-      size += this.#queue[count]?.size ?? 0;
-    const group = this.#queue.slice(0, count);
-    this.#queue = this.#queue.slice(count);
-    const { locatorOf } = this.#options;
-    // A stable sort: calls for one run stay in their order.
-    return group.toSorted((a, b) => compare(locatorOf(a.call), locatorOf(b.call)));
+    const group: Waiting<Call, Reply>[] = [];
+    const rest: Waiting<Call, Reply>[] = [];
+    let size = 0;
+    const share = Math.ceil((this.#queue.length + this.#underWay.size) / this.#options.flights);
+    const most = Math.min(callsPerGroup, Math.max(smallGroup, share));
+    for (const one of this.#queue) {
+      const locator = this.#options.locatorOf(one.call);
+      const isFull = group.length >= most || size >= sizeOfGroup;
+      if (isFull || this.#underWay.has(locator)) rest.push(one);
+      else {
+        this.#underWay.add(locator);
+        size += one.size;
+        group.push(one);
+      }
+    }
+    this.#queue = rest;
+    const locatorOf = ({ call }: Waiting<Call, Reply>): string => this.#options.locatorOf(call);
+    const [first] = group;
+    this.#alone = first !== undefined && group.length === 1 ? locatorOf(first) : null;
+    return group.toSorted((a, b) => compare(locatorOf(a), locatorOf(b)));
   }
 
   async #fly(group: readonly Waiting<Call, Reply>[]): Promise<void> {
     this.#flights += 1;
     await this.#send(group);
     this.#flights -= 1;
-    if (this.#flights === 0 && this.#queue.length === 0) for (const idle of this.#idle.splice(0)) idle();
+    for (const { call } of group) this.#underWay.delete(this.#options.locatorOf(call));
     this.#schedule();
   }
 

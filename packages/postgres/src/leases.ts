@@ -45,7 +45,7 @@ export class Leases {
     const call = { locator, owner, ms };
     let row = await this.#leases.add(call);
     // The driver is a process of this host that has died: its lease no longer counts.
-    if (row?.held_by != null && isDead(row.held_by))
+    if (typeof row?.held_by === "string" && isDead(row.held_by))
       row = (await this.#lease([call], [row.held_by]))[0] ?? null;
     if (row === null || row.starts_now === null) return null;
     this.#tell(row);
@@ -63,13 +63,13 @@ export class Leases {
   }
 
   async #lease(calls: readonly LeaseCall[], dead: readonly string[]): Promise<(LeaseRow | null)[]> {
-    const text = `SELECT * FROM ${this.#database.settings.schema}.lease_1($1, $2, $3, $4, $5, $6)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_1($1, $2, $3, $4, $5, $6)`;
     const values = [...columns(calls), thisProcess, dead, this.#now()];
     return replies(calls, await this.#database.rows<LeaseRow>(text, values));
   }
 
   async #release(calls: readonly LeaseCall[]): Promise<(ReleaseRow | null)[]> {
-    const text = `SELECT * FROM ${this.#database.settings.schema}.release_1($1, $2, $3, $4)`;
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.release_1($1, $2, $3, $4)`;
     return replies(calls, await this.#database.rows<ReleaseRow>(text, [...columns(calls), this.#now()]));
   }
 

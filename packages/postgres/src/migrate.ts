@@ -11,7 +11,7 @@
 import { DurableError } from "@durable/core";
 import type { Pool, PoolClient } from "pg";
 import { named, stateOf } from "./errors.ts";
-import type { Settings } from "./options.ts";
+import type { Settings } from "./settings.ts";
 import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
@@ -29,11 +29,15 @@ export const steps: readonly Step[] = [
       .join(""),
 ];
 
-type Place = Pick<Settings, "pool" | "schema" | "place" | "migrate">;
+type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;
 
-/** Brings the schema to the newest version; does nothing when it has it. */
-export async function migrate(place: Place, all: readonly Step[] = steps): Promise<void> {
-  if ((await versionOf(place.pool, place, all)) === all.length) return;
+/** Brings the schema to the newest version; does nothing when it has it. Returns what it saw of the role. */
+export async function migrate(
+  place: Place,
+  all: readonly Step[] = steps,
+): Promise<{ readonly isAsync: boolean }> {
+  const { version, isAsync } = await stateOfSchema(place.pool, place, all);
+  if (version === all.length) return { isAsync };
   if (!place.migrate)
     throw new DurableError(
       "storage-failed",
@@ -43,6 +47,7 @@ export async function migrate(place: Place, all: readonly Step[] = steps): Promi
     throw named(error, place.place);
   });
   let broken: Error | undefined;
+  client.on("error", ignore);
   try {
     await migrateWith(client, place, all);
   } catch (error) {
@@ -51,68 +56,84 @@ export async function migrate(place: Place, all: readonly Step[] = steps): Promi
   } finally {
     // After an error the connection is closed, which also ends the transaction.
     client.release(broken);
+    client.removeListener("error", ignore);
   }
+  return { isAsync };
 }
 
+/** A connection that breaks rejects the statement under way. Without a listener it would also end the process. */
+function ignore(): void {}
+
 async function migrateWith(client: PoolClient, place: Place, all: readonly Step[]): Promise<void> {
-  const { schema } = place;
+  const { schema, quoted } = place;
   await client.query("BEGIN");
   // A number of its own per schema, so that two schemas of one database do not wait for each other.
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", [`durable ${schema}`]);
-  const version = await versionOf(client, place, all);
+  const { version } = await stateOfSchema(client, place, all);
   if (version === 0) {
-    const { rows } = await client.query<{ name: string | null; other: string | null; encoding: string }>(
-      `SELECT to_regnamespace($1)::text AS name, to_regclass($2)::text AS other,
+    const { rows } = await client.query<{ present: boolean; other: boolean; encoding: string }>(
+      `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1) AS present, ${hasTable("$1", "runs")} AS other,
          current_setting('server_encoding') AS encoding`,
-      [schema, `${schema}.runs`],
+      [schema],
     );
     if (rows[0]?.encoding !== "UTF8")
       throw new DurableError(
         "storage-failed",
         `The encoding of ${place.place} is ${rows[0]?.encoding}. Journals need a database with the encoding UTF8.`,
       );
-    if (rows[0].other !== null)
+    if (rows[0].other)
       throw new DurableError(
         "storage-failed",
         `${place.place} belongs to another program. Choose another schema.`,
       );
-    if (rows[0].name === null) await client.query(`CREATE SCHEMA ${schema}`);
-    await client.query(`CREATE TABLE ${schema}.durable_version (version int NOT NULL)`);
-    await client.query(`INSERT INTO ${schema}.durable_version VALUES (0)`);
+    if (!rows[0].present) await client.query(`CREATE SCHEMA ${quoted}`);
+    await client.query(`CREATE TABLE ${quoted}.durable_version (version int NOT NULL)`);
+    await client.query(`INSERT INTO ${quoted}.durable_version VALUES (0)`);
   }
-  for (const step of all.slice(version)) await client.query(step(schema));
-  await client.query(`UPDATE ${schema}.durable_version SET version = ${all.length}`);
+  for (const step of all.slice(version)) await client.query(step(quoted));
+  await client.query(`UPDATE ${quoted}.durable_version SET version = ${all.length}`);
   await client.query("COMMIT");
 }
 
+/** Read from the tables of the catalog: what a session has looked up before in other ways, it may still remember. */
+const hasTable = (schema: string, table: string): string =>
+  `EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+     WHERE n.nspname = ${schema} AND c.relname = '${table}')`;
+
 /** The version of the schema; 0 when there is none. Refuses one that is newer than this build, or not ours. */
-async function versionOf(
+async function stateOfSchema(
   client: Pool | PoolClient,
-  { schema, place }: Place,
+  { schema, quoted, place }: Place,
   all: readonly Step[],
-): Promise<number> {
+): Promise<{ readonly version: number; readonly isAsync: boolean }> {
   const { rows } = await client
-    .query<{ mine: string | null; isolation: string }>(
-      `SELECT to_regclass($1)::text AS mine, current_setting('default_transaction_isolation') AS isolation`,
-      [`${schema}.durable_version`],
+    .query<{ mine: boolean; replica: boolean; isolation: string; async: boolean }>(
+      `SELECT pg_is_in_recovery() AS replica, ${hasTable("$1", "durable_version")} AS mine, current_setting('default_transaction_isolation') AS isolation,
+         current_setting('synchronous_commit') = 'off' AS async`,
+      [schema],
     )
     .catch((error: unknown) => {
       throw named(error, place);
     });
-  const { mine = null, isolation } = rows[0] ?? {};
+  const { mine, replica, isolation, async: isAsync = true } = rows[0] ?? {};
+  if (replica === true)
+    throw new DurableError(
+      "storage-readonly",
+      `${place} is a replica, which lags behind and takes no writes. Use the address of the primary server.`,
+    );
   if (isolation !== "read committed")
     throw new DurableError(
       "storage-failed",
       `The default transaction isolation of ${place} is "${isolation}". Set it to "read committed" for the role of this storage: ALTER ROLE ... SET default_transaction_isolation = 'read committed'.`,
     );
-  if (mine === null) return 0;
+  if (mine !== true) return { version: 0, isAsync };
   const version = await client
-    .query<{ version: number }>(`SELECT version FROM ${schema}.durable_version`)
+    .query<{ version: number }>(`SELECT version FROM ${quoted}.durable_version`)
     .then((reply) => reply.rows[0]?.version ?? 0)
     .catch((error: unknown) => {
       throw stateOf(error) === "42P01" ? error : named(error, place);
     });
-  if (version <= all.length) return version;
+  if (version <= all.length) return { version, isAsync };
   throw new DurableError(
     "newer-format",
     `The tables in ${place} have version ${version}, newer than this build reads (${all.length}). Upgrade @durable/postgres in this process.`,

@@ -9,7 +9,7 @@
  *     the pool has arrived on it, because a transaction pooler accepts LISTEN and delivers nothing.
  */
 
-import pg, { type ClientConfig } from "pg";
+import { Client, escapeIdentifier, type ClientConfig } from "pg";
 import type { Database } from "./database.ts";
 
 /** A journal has grown to a length, or a run of a workflow may be due. */
@@ -32,7 +32,7 @@ export class Notices {
   readonly #id = crypto.randomUUID();
   #waiting: Notice[] = [];
   #sending = false;
-  #client: pg.Client | null = null;
+  #client: Client | null = null;
   #started = false;
   #closed = false;
   #pauseMs = shortestPause;
@@ -69,7 +69,7 @@ export class Notices {
   }
 
   #notify(payload: string): Promise<unknown> {
-    const { schema, channel } = this.#database.settings;
+    const { quoted: schema, channel } = this.#database.settings;
     const text = Buffer.byteLength(payload) > longestPayload ? "*" : payload;
     return this.#database.rows(`SELECT ${schema}.notify_1($1, $2)`, [channel, text]);
   }
@@ -83,14 +83,14 @@ export class Notices {
 
   async #connect(): Promise<void> {
     const { pool, channel } = this.#database.settings;
-    const client = new pg.Client({ ...configOf(pool.options as ClientConfig), keepAlive: true });
+    const client = new Client({ ...configOf(pool.options), keepAlive: true });
     this.#client = client;
     client.on("error", () => this.#lost(client));
     client.on("end", () => this.#lost(client));
     client.on("notification", ({ payload = "" }) => this.#receive(payload));
     try {
       await client.connect();
-      await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
+      await client.query(`LISTEN ${escapeIdentifier(channel)}`);
       await this.#selfTest();
       // A process that has nothing else to do may end.
       (client as unknown as { unref(): void }).unref();
@@ -132,7 +132,7 @@ export class Notices {
     if (Array.isArray(notices)) for (const notice of notices as Notice[]) this.#events.noticed(notice);
   }
 
-  #lost(client: pg.Client): void {
+  #lost(client: Client): void {
     if (this.#client !== client) return;
     this.#client = null;
     this.live = false;

@@ -1,14 +1,19 @@
-/** The options of the storage. */
+/** The options of the storage, without the types of `pg` (settings.ts has them). */
 
-import { DurableError } from "@durable/core";
-import pg, { type Pool, type PoolConfig } from "pg";
+/** A `Pool` of `pg`. Declared here, so that a program without `@types/pg` compiles. */
+export interface PostgresPool {
+  readonly options: object;
+  readonly totalCount: number;
+  connect(): Promise<unknown>;
+  end(): Promise<void>;
+}
 
 /** Options of `PostgresStorage`. Pass `url` or `pool`. */
 export interface PostgresOptions {
   /** The address of the database: `postgres://user:password@host:5432/database`. */
   readonly url?: string | undefined;
   /** A pool of `pg` that the application has already. It stays open when the storage is closed. */
-  readonly pool?: Pool | undefined;
+  readonly pool?: PostgresPool | undefined;
   /** The schema in which the tables are; `durable` by default. */
   readonly schema?: string | undefined;
   /** The most connections that a pool made from `url` opens; 10 by default. One more listens for notifications. */
@@ -17,87 +22,11 @@ export interface PostgresOptions {
   readonly migrate?: boolean | undefined;
   /** False to poll instead of listening for notifications; true by default. Without notifications it polls in any case. */
   readonly listen?: boolean | undefined;
+  /**
+   * False to prepare no statement under a name; true by default. Behind a pooler that loses the names, the storage
+   * notices it and does without.
+   */
+  readonly prepare?: boolean | undefined;
   /** Clock of leases and due runs; that of the database by default, because the clocks of a fleet differ. */
   readonly now?: (() => number) | undefined;
-}
-
-const known = ["url", "pool", "schema", "connections", "migrate", "listen", "now"];
-
-/** Options with everything filled in. */
-export interface Settings {
-  readonly pool: Pool;
-  readonly ownsPool: boolean;
-  /** The schema as a quoted identifier. */
-  readonly schema: string;
-  /** The channel of notifications. */
-  readonly channel: string;
-  /** The database and the schema, without user and password, for messages. */
-  readonly place: string;
-  readonly migrate: boolean;
-  readonly listen: boolean;
-  readonly now: (() => number) | null;
-}
-
-export function settingsOf(given: string | PostgresOptions): Settings {
-  const options: PostgresOptions = typeof given === "string" ? { url: given } : given;
-  check(options);
-  const schema = options.schema ?? "durable";
-  const pool = options.pool ?? openPool(options);
-  return {
-    pool,
-    ownsPool: options.pool === undefined,
-    schema: pg.escapeIdentifier(schema),
-    channel: `${schema}:runs`,
-    place: placeOf(pool, schema),
-    migrate: options.migrate ?? true,
-    listen: options.listen ?? true,
-    now: options.now ?? null,
-  };
-}
-
-function check(options: PostgresOptions): void {
-  const refuse = (why: string): never => {
-    throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
-  };
-  for (const [name, value] of Object.entries(options))
-    if (value !== undefined && !known.includes(name))
-      refuse(`has no option ${JSON.stringify(name)}. Its options are ${known.join(", ")}`);
-  const { url, pool, schema = "durable", connections = 10 } = options;
-  if ((url === undefined) === (pool === undefined)) refuse("needs either `url` or `pool`");
-  if (url !== undefined && !/^postgres(?:ql)?:\/\//.test(url))
-    refuse("needs a `url` that begins with postgres://");
-  // Postgres cuts longer names without a word, and the channel of notifications is made from this one.
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,39}$/.test(schema))
-    refuse(`got the schema ${JSON.stringify(schema)}. Use at most 40 letters, digits and underscores`);
-  if (!Number.isInteger(connections) || connections < 1) refuse("needs at least 1 connection");
-}
-
-/** A pool that gives up a connection that does not answer, and does not keep the process alive when it is idle. */
-function openPool({ url, connections = 10 }: PostgresOptions): Pool {
-  const config: PoolConfig = {
-    connectionString: url,
-    max: connections,
-    connectionTimeoutMillis: 10_000,
-    idleTimeoutMillis: 30_000,
-    keepAlive: true,
-    application_name: "durable",
-    allowExitOnIdle: true,
-  };
-  const pool = new pg.Pool(config);
-  // An idle connection that breaks is replaced; without a listener, it would end the process.
-  pool.on("error", () => {});
-  return pool;
-}
-
-/** The text of a pool's configuration that may be shown: never the password. */
-function placeOf({ options }: Pool, schema: string): string {
-  const { connectionString, host = "localhost", database = "" } = options as PoolConfig;
-  let where = `${host}/${database}`;
-  try {
-    const { host: named, pathname } = new URL(connectionString ?? "");
-    where = `${named || host}${pathname}`;
-  } catch {
-    // No address, or one that only pg understands.
-  }
-  return `the Postgres database ${where}, schema ${schema}`;
 }

@@ -9,21 +9,21 @@
  * postgres-storage.5. `close` waits for calls under way; later ones are refused.
  */
 
-import {
+import type {
+  AppendRequest,
+  BlockedNote,
+  ClaimRequest,
   DurableError,
-  type AppendRequest,
-  type BlockedNote,
-  type ClaimRequest,
-  type Lease,
-  type ListPage,
-  type ListQuery,
-  type ReadReply,
-  type RunHead,
-  type Storage,
+  Lease,
+  ListPage,
+  ListQuery,
+  ReadReply,
+  RunHead,
+  Storage,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
-import { appendStatement, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
+import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Database } from "./database.ts";
 import { Drivers } from "./drivers.ts";
 import { DueWaits } from "./due.ts";
@@ -31,7 +31,8 @@ import { Groups } from "./groups.ts";
 import { Leases } from "./leases.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
-import { settingsOf, type PostgresOptions } from "./options.ts";
+import type { PostgresOptions } from "./options.ts";
+import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
@@ -60,7 +61,7 @@ export class PostgresStorage implements Storage {
 
   constructor(options: string | PostgresOptions) {
     const settings = settingsOf(options);
-    this.#schema = settings.schema;
+    this.#schema = settings.quoted;
     this.#database = new Database(settings);
     this.#drivers = new Drivers(this.#database);
     this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
@@ -73,6 +74,7 @@ export class PostgresStorage implements Storage {
     this.#watch = new Watch((locators) => this.#lengthsOf(locators));
     this.#due = new DueWaits({
       dueIn: (workflows) => this.#dueIn(workflows),
+      haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
       pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
     });
@@ -123,7 +125,11 @@ export class PostgresStorage implements Storage {
   }
 
   async #send(requests: readonly AppendRequest[]): Promise<(DurableError | null)[]> {
-    const context = { schema: this.#schema, process: thisProcess, now: this.#now() };
+    await this.#database.prepare();
+    const { isAsync } = this.#database;
+    const context = { schema: this.#schema, process: thisProcess, now: this.#now(), isAsync };
+    const prepared = preparedAppend(requests, context);
+    if (prepared !== null && (await this.#database.written(prepared)) === 1) return [null];
     const { text, values } = appendStatement(requests, context);
     return refusalsOf(requests, await this.#database.rows<Refusal>(text, values));
   }
@@ -250,11 +256,17 @@ export class PostgresStorage implements Storage {
   }
 
   async #close(): Promise<void> {
-    const closed = this.#database.close();
-    this.#watch.close();
-    this.#due.close();
-    await this.#notices.close();
-    await closed;
+    // Idle connections do not keep the process alive, and it must not end before they are closed.
+    const alive = setInterval(() => {}, 60_000);
+    try {
+      const closed = this.#database.close();
+      this.#watch.close();
+      this.#due.close();
+      await this.#notices.close();
+      await closed;
+    } finally {
+      clearInterval(alive);
+    }
   }
 
   #now(): number | null {

@@ -105,16 +105,23 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     release: (locator, owner, quietMs) => perform("release", () => storage.release(locator, owner, quietMs)),
     delete: (locator) => perform("delete", () => storage.delete(locator)),
     ...optionalCalls(storage, perform),
-    ...(storage.changed && {
-      changed: (locator, length, signal) =>
-        dead ? never<void>() : (storage.changed?.(locator, length, signal) ?? never<void>()),
-    }),
-    ...(storage.whenDue && {
-      whenDue: (workflow, signal) =>
-        dead ? never<void>() : (storage.whenDue?.(workflow, signal) ?? never<void>()),
-    }),
+    ...waitingCalls(storage, () => dead),
     ...(storage.secret && { secret: () => storage.secret?.() ?? never<string>() }),
     ...(storage.close && { close: () => storage.close?.() ?? never<void>() }),
+  };
+}
+
+/** The calls that wait for others, where the storage has them. A dead process hears nothing. */
+function waitingCalls(storage: Storage, isDead: () => boolean): Pick<Storage, "changed" | "whenDue"> {
+  const changed = storage.changed?.bind(storage);
+  const whenDue = storage.whenDue?.bind(storage);
+  return {
+    ...(changed && {
+      changed: (locator, length, signal) => (isDead() ? never<void>() : changed(locator, length, signal)),
+    }),
+    ...(whenDue && {
+      whenDue: (workflow, signal) => (isDead() ? never<void>() : whenDue(workflow, signal)),
+    }),
   };
 }
 

@@ -35,7 +35,7 @@ async function resultOf(title: string, fault: Fault): Promise<string> {
   const run = runCheck(
     check,
     ({ now }) => {
-      const good = new MemoryStorage({ now, timer: systemWorld.timer });
+      const good = new MemoryStorage({ now, timer: (ms, fire) => systemWorld.timer(ms, fire) });
       const storage = faulty(good, fault(good));
       return Promise.resolve({
         storage,

@@ -29,39 +29,22 @@ import {
   noChapter,
   noted,
   pageSize,
-  readCursor,
   readsFrom,
   refuseBlobs,
   stillRead,
   workflowsOf,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
-
-interface KeptBlob {
-  readonly body: string;
-  /** How many runs name this blob. */
-  runs: number;
-}
-
-interface Kept {
-  head: RunHead;
-  batches: string[];
-  /** The position of the first batch that is kept. */
-  first: number;
-  /** Positions at which the chapters after the first begin. */
-  chapters: number[];
-  /** The blobs that this run names, each with the position of the first batch of each chapter that did. */
-  readonly named: Map<string, { readonly blob: KeptBlob; positions: number[] }>;
-  /** Order of creation: lists are sorted by it. */
-  readonly order: number;
-  lease: { owner: string; until: number } | null;
-  /** Leases taken when the journal had `startsAt` batches. */
-  starts: number;
-  startsAt: number;
-  quietUntil: number;
-  note: BlockedNote | null;
-  deleted: boolean;
-}
+import {
+  dueFrom,
+  giveBack,
+  keepFirst,
+  lengthOf,
+  page,
+  wakeAt,
+  type Kept,
+  type KeptBlob,
+} from "./memory/kept.ts";
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
@@ -87,7 +70,7 @@ export class MemoryStorage implements Storage {
       readonly timer?: World["timer"] | undefined;
     } = {},
   ) {
-    const { now, timer = systemWorld.timer } = options;
+    const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
     const due = new DueWatch({ now: this.#now, timer, nextDue: (workflow) => this.#nextDue(workflow) });
     this.#due = due;
@@ -345,55 +328,4 @@ export class MemoryStorage implements Storage {
       signal.addEventListener("abort", done, { once: true });
     });
   }
-}
-
-/** How many batches the journal has, with those that were dropped. */
-function lengthOf({ first, batches }: Kept): number {
-  return first + batches.length;
-}
-
-/** Ends the lease as if it had not been taken. For an owner that does not have it, nothing happens. */
-function giveBack(run: Kept, owner: string): Lease | null {
-  if (run.lease?.owner !== owner) return null;
-  const starts = Math.max(run.starts, 1);
-  run.lease = null;
-  run.starts = starts - 1;
-  return { starts, length: lengthOf(run) };
-}
-
-/** From when on due lists have the run; `null` after its end. */
-function dueFrom({ head, lease, quietUntil }: Kept): number | null {
-  return head.wakeAt === null ? null : Math.max(head.wakeAt, quietUntil, lease?.until ?? 0);
-}
-
-/** Keeps the runs that are due longest: at most `most`, in their order. Cheaper than sorting all of them. */
-function keepFirst(found: Kept[], run: Kept, most: number): void {
-  const isBefore = (a: Kept, b: Kept): boolean =>
-    wakeAt(a) < wakeAt(b) || (wakeAt(a) === wakeAt(b) && a.order < b.order);
-  const last = found.at(-1);
-  if (found.length >= most && (last === undefined || isBefore(last, run))) return;
-  let at = found.length;
-  for (; at > 0 && isBefore(run, found[at - 1] as Kept); at--);
-  found.splice(at, 0, run);
-  if (found.length > most) found.pop();
-}
-
-function wakeAt({ head }: Kept): number {
-  return head.wakeAt ?? 0;
-}
-
-/** The runs after the cursor. A cursor is a position in the order, so it stays valid when the run it names is deleted. */
-function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): ListPage {
-  const [at, id] = readCursor(cursor) ?? [];
-  const rest = found.filter((run) => {
-    if (at === undefined || id === undefined) return true;
-    if (dueAt === undefined) return run.order < id;
-    return wakeAt(run) > at || (wakeAt(run) === at && run.order > id);
-  });
-  const runs = rest.slice(0, pageSize(limit));
-  const last = runs.length < rest.length ? runs.at(-1) : undefined;
-  return {
-    runs: runs.map(({ head, note }) => noted(head, note)),
-    next: last === undefined ? null : `${wakeAt(last)}:${last.order}`,
-  };
 }

@@ -38,7 +38,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     return runAs({ ...parts.owner, path: inner.path, context }, () => fn(context));
   };
   const draw = (kind: string, name = ""): string => {
-    engine.assertOutsideSteps(`ctx.${kind}()`);
+    engine.placement.assertOutsideSteps(`ctx.${kind}()`);
     const count = scope.count(`${kind}[${name}]`);
     return joinParts([engine.journal.seedAt(engine.replay.delivered), scope.path, kind, name, count]);
   };

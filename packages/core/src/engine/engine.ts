@@ -16,7 +16,6 @@ import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
-import type { Owner } from "../ports/async-context.ts";
 import type { World } from "../ports/world.ts";
 import { Changes } from "./changes.ts";
 import { InFlight } from "./in-flight.ts";
@@ -59,7 +58,7 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly inFlight = new InFlight(() => this.wake());
   readonly verdicts = new Verdicts(this.inFlight);
   readonly #outbox: Outbox;
-  readonly #placement: Placement;
+  readonly placement: Placement;
   readonly #changes = new Changes(this);
   /** Entries of the journal that have been learned. */
   #learned = 0;
@@ -87,7 +86,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#nonce = options.journal.nonce;
     this.world = options.world;
     this.calls = new CallRegistry(this.journal.runId, this.replay, this.world, !options.lease.owned);
-    this.#placement = new Placement(this.journal.runId, this.world);
+    this.placement = new Placement(this.journal.runId, this.world);
     this.timers = new Timers(this.world, () => this.wake());
     this.#outbox = new Outbox(
       { ...options, verdicts: this.verdicts },
@@ -104,25 +103,16 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
   enter(asked: Asked): Entered | null {
-    this.#placement.check(asked);
+    this.placement.check(asked);
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) {
-      if (this.#finish !== null) this.#placement.afterEnd(asked);
+      if (this.#finish !== null) this.placement.afterEnd(asked);
       return null;
     }
     const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
     if (!(entered instanceof DurableError)) return entered;
     this.block(entered);
     return null;
-  }
-
-  assertOutsideSteps(what: string): void {
-    this.#placement.assertOutsideSteps(what);
-  }
-
-  /** The options of the run: who owns its code. */
-  get owner(): Owner {
-    return this.options.owner;
   }
 
   /** Makes a call known to the loop. */

@@ -4,6 +4,7 @@ import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 import type { BlockedNote, ListQuery, NamedBlob, RunHead } from "./storage.ts";
 
+/** Runs per page: what was asked for, within the limit; 100 by default. */
 export function pageSize(limit = 100): number {
   return Math.max(0, Math.min(Math.floor(limit) || 0, limits.listPage));
 }

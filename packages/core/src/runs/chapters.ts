@@ -20,7 +20,7 @@ import { encodeInput, newNonce } from "./lookup.ts";
 export function nextChapter(engine: Engine, definition: Definition, input: unknown): Promise<Finish> {
   const { journal } = engine;
   const { runId } = journal;
-  engine.assertOutsideSteps("ctx.continueAs()");
+  engine.placement.assertOutsideSteps("ctx.continueAs()");
   const [child] = engine.calls.unfinished("child");
   if (child !== undefined) {
     throw new DurableError(

@@ -152,9 +152,10 @@ export class Execution implements Parked {
   }
 
   /** A child of the run, driven in this process, too, is about to end. */
-  async reportEnd(childEnd: ChildEnd): Promise<boolean> {
+  async reportEnd(childEnd: ChildEnd, child: string): Promise<boolean> {
     const call = this.#engine.calls.get(childEnd.key);
-    if (!(call instanceof ChildCall)) return false;
+    // An earlier run of this id, now deleted, may have left a child with the same key.
+    if (!(call instanceof ChildCall) || call.runId !== child) return false;
     const stopped = this.#stopped.then(
       () => false,
       () => false,

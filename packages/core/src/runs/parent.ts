@@ -22,7 +22,7 @@ export async function reportToParent(
       ? { kind: "child.completed", key, after, value: end.output }
       : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
   // A parent that this process drives adds the report to its next write.
-  if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd)) === true) return;
+  if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd, runId)) === true) return;
   const locator = locatorOf(childOf.runId);
   const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   if (parent === null) return;

@@ -23,8 +23,8 @@ export interface Parked {
   readonly parked: boolean;
   /** Drives the run on in the background. */
   revive(): void;
-  /** Records the end of a child of the run; false when this execution cannot. */
-  reportEnd(childEnd: ChildEnd): Promise<boolean>;
+  /** Records the end of the child with this id; false when this execution has no such child. */
+  reportEnd(childEnd: ChildEnd, child: string): Promise<boolean>;
   drive(given: { onReplayEnd?: OnReplayEnd | undefined; options: AdvanceOptions }): Promise<Stop>;
 }
 

@@ -2,7 +2,7 @@ import { storageConformance } from "@durable/testing/conformance";
 import { MemoryStorage, systemWorld } from "../../src/index.ts";
 
 storageConformance("MemoryStorage", ({ now }) => {
-  const storage = new MemoryStorage({ now, timer: systemWorld.timer });
+  const storage = new MemoryStorage({ now, timer: (ms, fire) => systemWorld.timer(ms, fire) });
   return Promise.resolve({
     storage,
     // All handles on one memory are one object.

@@ -58,6 +58,7 @@ test("H67 what the library warns of goes to the log without it", async () => {
     ...on,
     storage: Object.assign(Object.create(on.storage) as typeof on.storage, {
       readChapter: undefined,
+      claim: undefined,
       append: on.storage.append.bind(on.storage),
       read: () => Promise.reject(loud(canary)),
       lease: on.storage.lease.bind(on.storage),

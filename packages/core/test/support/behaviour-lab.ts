@@ -22,6 +22,16 @@ export function lab(seed = 1): Lab {
   return { world, storage: new MemoryStorage({ now: () => world.now() }), secret };
 }
 
+/** The same, with a storage that announces due runs to workers. */
+export function noticingLab(seed = 1): Lab {
+  const world = virtualWorld({ seed });
+  const storage = new MemoryStorage({
+    now: () => world.now(),
+    timer: (ms, fire) => world.timer(ms, fire),
+  });
+  return { world, storage, secret };
+}
+
 /** The same, but every run has a nonce of its own, as outside of tests. A virtual world fixes one per run id. */
 export function nonceLab(base: Lab = lab()): Lab {
   const { world } = base;

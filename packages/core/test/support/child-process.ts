@@ -16,6 +16,7 @@ const programs = {
   "direct-child.ts": new URL("../standalone/support/child.ts", import.meta.url),
   "format-2-child.ts": new URL("../journal/support/format-2-child.ts", import.meta.url),
   "remote-child.ts": new URL("../adapters/remote/support/child.ts", import.meta.url),
+  "sqlite-child-backup.ts": new URL("../adapters/sqlite/support/child-backup.ts", import.meta.url),
   "sqlite-child-boot.ts": new URL("../adapters/sqlite/support/child-boot.ts", import.meta.url),
   "sqlite-child-default.ts": new URL("../adapters/sqlite/support/child-default.ts", import.meta.url),
   "sqlite-child-deleted.ts": new URL("../adapters/sqlite/support/child-deleted.ts", import.meta.url),

@@ -49,6 +49,18 @@ export function open(
   return { ...base, app, worker, heard, until };
 }
 
+/** A storage without `claim` and `whenDue`: workers list due runs and poll. */
+export function bare(storage: Storage): Storage {
+  return {
+    append: (request) => storage.append(request),
+    read: (locator, from) => storage.read(locator, from),
+    list: (query) => storage.list(query),
+    lease: (locator, owner, ttlMs) => storage.lease(locator, owner, ttlMs),
+    release: (locator, owner, quietMs) => storage.release(locator, owner, quietMs),
+    delete: (locator) => storage.delete(locator),
+  };
+}
+
 /** Three steps, each of which takes a while; `ran` has every body that was begun. */
 export function slow(world: VirtualWorld, ms = 1_000) {
   const ran: string[] = [];

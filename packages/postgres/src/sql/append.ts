@@ -11,9 +11,11 @@
  *     The same holds for the ancestors of a new fork.
  */
 
+/** Not `extract`, which computes with numbers of any length and takes longer. */
+const serverClock = "date_part('epoch', statement_timestamp()) * 1000";
+
 /** Milliseconds since the epoch, by the clock of the server unless the caller passes its own. */
-export const clock = (given: string): string =>
-  `coalesce(${given}, extract(epoch FROM statement_timestamp())::float8 * 1000)`;
+export const clock = (given: string): string => `coalesce(${given}, ${serverClock})`;
 
 /** Plans of functions are kept: one made while a table was small must not scan it once it is large. */
 export const planned = "SET enable_seqscan = off";
@@ -85,26 +87,74 @@ BEGIN
 END $$;
 `;
 
-/** What an append changes in the row of its run. */
-const grow = (schema: string): string => `
-    UPDATE ${schema}.runs AS r SET status = at_status, wake_at = at_wake, updated_at = at_updated, steps = at_steps,
+/** SQL expressions of what an append changes in the row of its run. */
+export interface GrownTerms {
+  readonly status: string;
+  readonly wake: string;
+  readonly updated: string;
+  readonly steps: string;
+  readonly owner: string;
+  readonly ttl: string;
+  readonly process: string;
+  readonly now: string;
+}
+
+/** A lease that is extended moves `held_until` only when a quarter of it is over (tables.3). */
+export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }: GrownTerms): string => `
+        status = ${status}, wake_at = ${wake}, updated_at = ${updated}, steps = ${steps},
         length = r.length + 1, quiet_until = 0, blocked = NULL,
-        owner = CASE WHEN ttl >= 0 THEN by_owner WHEN ttl IS NULL THEN r.owner END,
-        process = CASE WHEN ttl >= 0 THEN by_process WHEN ttl IS NULL THEN r.process END,
-        lease_until = CASE WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END,
-        held = CASE WHEN ttl IS NULL THEN r.lease_until IS NOT NULL ELSE ttl >= 0 END,
+        owner = CASE WHEN ${ttl} >= 0 THEN ${owner} WHEN ${ttl} IS NULL THEN r.owner END,
+        process = CASE WHEN ${ttl} >= 0 THEN ${process} WHEN ${ttl} IS NULL THEN r.process END,
+        lease_until = CASE WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END,
+        held = CASE WHEN ${ttl} IS NULL THEN r.lease_until IS NOT NULL ELSE ${ttl} >= 0 END,
         held_until = CASE
-          WHEN ttl >= 0 AND r.held_until BETWEEN at_time + ttl * 0.75 AND at_time + ttl THEN r.held_until
-          WHEN ttl >= 0 THEN at_time + ttl WHEN ttl IS NULL THEN r.lease_until END
+          WHEN ${ttl} >= 0 AND r.held_until BETWEEN ${now} + ${ttl} * 0.75 AND ${now} + ${ttl} THEN r.held_until
+          WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END`;
+
+const grow = (schema: string): string => `
+    UPDATE ${schema}.runs AS r SET${grown({
+      status: "at_status",
+      wake: "at_wake",
+      updated: "at_updated",
+      steps: "at_steps",
+      owner: "by_owner",
+      ttl: "ttl",
+      process: "by_process",
+      now: "at_time",
+    })}
       WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
 
-const common = `at_locator text, at_position int, batch text, at_created float8, at_status text, at_wake float8,
-  at_updated float8, at_steps int, by_owner text, ttl float8, line text, by_process text, given_time float8`;
+/**
+ * The step of a driver that goes on under its lease, as a statement of its own: the cheapest append once it is prepared, and
+ * the dearest when it is planned each time. It writes no row when the batch is refused; `append_1` then finds the reason.
+ * It sets what `grown` sets when a lease is extended.
+ */
+export const goesOn = (schema: string): string => {
+  const until = `${serverClock} + $8::float8`;
+  return `WITH grown AS (
+    UPDATE ${schema}.runs AS r SET status = 'running', wake_at = 0, updated_at = $5::float8, steps = $6::int,
+        length = r.length + 1, quiet_until = 0, blocked = NULL, owner = $7::text, process = $9::text,
+        lease_until = ${until}, held = true,
+        held_until = CASE WHEN r.held_until BETWEEN ${until} - $8::float8 * 0.25 AND ${until} THEN r.held_until
+          ELSE ${until} END
+      WHERE r.locator = $1::text AND r.length = $2::int AND r.created_at = $4::float8 AND NOT r.deleted
+      RETURNING r.id
+  )
+  INSERT INTO ${schema}.batches (run, position, body) SELECT id, $2::int, $3::text FROM grown`;
+};
+
+/** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
+const common = (isShort: boolean): string => {
+  const usual = (value: string): string => (isShort ? ` DEFAULT ${value}` : "");
+  return `at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
+  ttl float8, by_process text, at_status text${usual("'running'")}, at_wake float8${usual("0")},
+  line text${usual("'[]'")}, given_time float8${usual("NULL")}`;
+};
 
 /** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
 const appendPlain = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_1(${common}) RETURNS text
+CREATE FUNCTION ${schema}.append_1(${common(true)}) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
@@ -153,7 +203,7 @@ const rest = (schema: string): string => `
 
 /** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
 const appendWhole = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_whole_1(${common}, at_chapter int, of_run text, of_workflow text,
+CREATE FUNCTION ${schema}.append_whole_1(${common(false)}, at_chapter int, of_run text, of_workflow text,
   of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$

@@ -26,7 +26,6 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   const and = filters(query, bind);
   const workflows = workflowsOf(query);
   const limit = bind(most, "int");
-  const of = workflows === null ? null : bind(workflows.map(put), "text[]");
   if (query.dueAt !== undefined) {
     const [wakeAt, id] = cursor ?? [];
     if (wakeAt !== undefined && id !== undefined)
@@ -40,21 +39,21 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
       most: limit,
       and: and.map((one) => `AND ${one}`).join(" "),
     });
-    const source = of === null ? `(${allWorkflows(schema)})` : `unnest(${of})`;
+    const source =
+      workflows === null ? `(${allWorkflows(schema)})` : `unnest(${bind(workflows.map(put), "text[]")})`;
     const text = `SELECT ${columns} FROM ${source} AS w (name) CROSS JOIN LATERAL (
     ${rows}
   ) AS r ORDER BY r.wake_at, r.id LIMIT ${limit}`;
     return { text, values };
   }
   if (cursor?.[1] !== undefined) and.push(`r.id < ${bind(cursor[1], "bigint")}`);
-  const where = ["NOT r.deleted", ...and].join(" AND ");
-  const newest = (more: string): string =>
-    `SELECT r.* FROM ${schema}.runs r WHERE ${where}${more} ORDER BY r.id DESC LIMIT ${limit}`;
-  const source =
-    of === null
-      ? `(${newest("")}) AS r`
-      : `unnest(${of}) AS w (name) CROSS JOIN LATERAL (${newest(" AND r.workflow = w.name")}) AS r`;
-  return { text: `SELECT ${columns} FROM ${source} ORDER BY r.id DESC LIMIT ${limit}`, values };
+  const newest = (more: readonly string[]): string =>
+    `(SELECT r.* FROM ${schema}.runs r WHERE ${["NOT r.deleted", ...and, ...more].join(" AND ")}
+    ORDER BY r.id DESC LIMIT ${limit})`;
+  // Each workflow has its own part, so that Postgres sees its name, and knows whether it has few runs or many.
+  const parts = workflows?.map((name) => newest([`r.workflow = ${bind(put(name), "text")}`])) ?? [newest([])];
+  const source = parts.length === 0 ? newest(["false"]) : parts.join(" UNION ALL ");
+  return { text: `SELECT ${columns} FROM (${source}) AS r ORDER BY r.id DESC LIMIT ${limit}`, values };
 }
 
 function filters({ status, parent }: ListQuery, bind: (value: unknown, type: string) => string): string[] {

@@ -9,7 +9,7 @@
  * tables.4. All text compares by its bytes.
  */
 
-export const tables = (schema: string): string => `
+const runs = (schema: string): string => `
 CREATE TABLE ${schema}.runs (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   locator text COLLATE "C" NOT NULL UNIQUE,
@@ -50,7 +50,9 @@ CREATE INDEX runs_by_status ON ${schema}.runs (status, id) WHERE NOT deleted AND
 CREATE INDEX runs_by_both ON ${schema}.runs (workflow, status, id) WHERE NOT deleted AND blocked IS NULL;
 CREATE INDEX runs_blocked ON ${schema}.runs (id) WHERE NOT deleted AND blocked IS NOT NULL;
 CREATE INDEX runs_by_parent ON ${schema}.runs (parent, id) WHERE parent IS NOT NULL AND NOT deleted;
+`;
 
+const others = (schema: string): string => `
 CREATE TABLE ${schema}.batches (
   run bigint NOT NULL,
   position int NOT NULL,
@@ -88,3 +90,5 @@ CREATE TABLE ${schema}.named (
 CREATE INDEX named_by_name ON ${schema}.named (name);
 CREATE INDEX named_by_run ON ${schema}.named (run, position);
 `;
+
+export const tables = (schema: string): string => runs(schema) + others(schema);

@@ -1,10 +1,15 @@
 /** Starts one Postgres for all test files that ask for it with `inject("postgres")`. */
 
 import type { TestProject } from "vitest/node";
-import { startPostgres } from "./server.ts";
+import { startPostgres, type PostgresServer } from "./server.ts";
 
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const server = await startPostgres();
+let server: PostgresServer | null = null;
+
+export async function setup(project: TestProject): Promise<void> {
+  server = await startPostgres();
   project.provide("postgres", server.url);
-  return () => server.stop();
+}
+
+export async function teardown(): Promise<void> {
+  await server?.stop();
 }

@@ -1,6 +1,6 @@
 /** Storages on the shared server, each in a schema of its own. */
 
-import pg from "pg";
+import { Pool, type QueryResultRow } from "pg";
 import { inject } from "vitest";
 import { PostgresStorage, type PostgresOptions } from "../../src/index.ts";
 
@@ -8,12 +8,12 @@ let schemas = 0;
 /** Schemas that are empty again, by server: emptying one is quicker than making one. */
 const empty = new Map<string, string[]>();
 /** One pool for all tests of a file: a new connection costs more than most tests. */
-const pools = new Map<string, pg.Pool>();
+const pools = new Map<string, Pool>();
 const tables = ["runs", "batches", "chapters", "readers", "blobs", "named"];
 
 /** The pool of a server, which stays open until the process ends. */
-export function sharedPool(url: string): pg.Pool {
-  const pool = pools.get(url) ?? new pg.Pool({ connectionString: url, max: 12, allowExitOnIdle: true });
+export function sharedPool(url: string): Pool {
+  const pool = pools.get(url) ?? new Pool({ connectionString: url, max: 12, allowExitOnIdle: true });
   if (!pools.has(url)) pool.on("error", () => {});
   pools.set(url, pool);
   return pool;
@@ -27,11 +27,11 @@ export function freshSchema(): string {
 export interface Opened {
   readonly schema: string;
   /** A handle on the same data, as another process would have. */
-  open(options?: Omit<PostgresOptions, "url" | "pool" | "schema">): PostgresStorage;
+  readonly open: (options?: Omit<PostgresOptions, "url" | "pool" | "schema">) => PostgresStorage;
   /** Runs a statement as the owner; `S.` in it is the schema. */
-  sql<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>;
+  readonly sql: <Row extends QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>;
   /** Closes all handles, and removes the data. */
-  close(): Promise<void>;
+  readonly close: () => Promise<void>;
 }
 
 /** An empty schema with any number of handles. */

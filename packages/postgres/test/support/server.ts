@@ -4,6 +4,7 @@
  */
 
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
 import { createServer } from "node:net";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -14,6 +15,8 @@ export interface PostgresServer {
   /** The address of a superuser, with the database `postgres`. */
   readonly url: string;
   readonly port: number;
+  /** The folder of its data. */
+  readonly folder: string;
   /** Stops the server, cleanly or as a crash would, and starts it again on its data. */
   restart(how?: "fast" | "crash"): Promise<void>;
   /** Stops the server and removes its data. */
@@ -68,8 +71,9 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   return {
     url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
     port,
+    folder: databaseDir,
     restart: async (how = "fast") => {
-      const child = (server as unknown as { process?: import("node:child_process").ChildProcess }).process;
+      const child = (server as unknown as { process?: ChildProcess }).process;
       if (how === "crash" && child !== undefined) {
         const ended = new Promise((resolve) => child.once("exit", resolve));
         // Ends all backends at once, without a checkpoint: the next start recovers from the log.

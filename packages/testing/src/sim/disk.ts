@@ -8,11 +8,14 @@ import {
   MemoryStorage,
   type AppendRequest,
   type BlockedNote,
+  type ClaimRequest,
   type Lease,
   type ListPage,
   type ListQuery,
   type ReadReply,
+  type RunHead,
   type Storage,
+  type World,
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
@@ -38,6 +41,7 @@ interface Release {
 
 export interface DiskOptions {
   readonly now: () => number;
+  readonly timer: World["timer"];
   readonly slackMs: number;
   /**
    * Handles on one storage, which must settle every request in the same turn; a `MemoryStorage` by default.
@@ -51,11 +55,13 @@ export class Disk {
   readonly #history: History;
   readonly #slackMs: number;
   readonly #blobs: BlobNotes;
+  /** Runs that were claimed, and not leased or written since. */
+  readonly #claimed = new Set<string>();
   full = false;
 
   /** `slackMs` is the largest difference between clocks. Requests go to the handles in turn. */
   constructor(history: History, options: DiskOptions) {
-    this.#handles = options.open?.(options.now) ?? [new MemoryStorage({ now: options.now })];
+    this.#handles = options.open?.(options.now) ?? [new MemoryStorage(options)];
     this.#history = history;
     this.#blobs = new BlobNotes(history);
     this.#slackMs = options.slackMs;
@@ -71,7 +77,7 @@ export class Disk {
   }
 
   /** Whether the storage has this optional call. */
-  offers(name: "readChapter" | "dropChapters" | "note"): boolean {
+  offers(name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue"): boolean {
     return this.#handles.every((handle) => handle[name] !== undefined);
   }
 
@@ -88,6 +94,7 @@ export class Disk {
       throw error;
     }
     const { locator, lease } = request;
+    this.#claimed.delete(locator);
     if (lease === null) this.#history.leases.released(locator, driverOf(JSON.parse(request.batch)));
     else if (lease !== undefined) this.#history.leases.granted(process.name, locator, lease);
     const landed = this.#history.applied(process.name, request);
@@ -152,8 +159,22 @@ export class Disk {
     return this.#base.list(query);
   }
 
+  async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
+    const runs = (await this.#base.claim?.(request)) ?? (await lacking("claim"));
+    for (const { locator } of runs) {
+      if (this.#claimed.has(locator)) this.#history.meet("a claim that ended without a driver");
+      this.#claimed.add(locator);
+    }
+    return runs;
+  }
+
+  whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#base.whenDue?.(workflow, signal) ?? lacking("whenDue");
+  }
+
   async lease(process: Process, locator: string, claim: Claim): Promise<Lease | null> {
     const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs);
+    this.#claimed.delete(locator);
     if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
     return granted;
   }

@@ -27,14 +27,14 @@ export type NetworkFault =
   | "crash-then-apply"
   /** The sender is asked to end while the request is on its way, and killed a while later. */
   | "ask-to-end"
-  /** A read without its last batches, which says so, or a list without some runs. */
+  /** A read without its last batches, which says so, or a list or a claim without some runs. */
   | "cut-short"
   /** A read of the journal as it was a moment ago. */
   | "stale"
   /** Acknowledged and forgotten. */
   | "forget";
 
-const writes: readonly Operation[] = ["append", "release", "delete", "note", "dropChapters"];
+const writes: readonly Operation[] = ["append", "release", "delete", "note", "dropChapters", "claim"];
 const always: readonly Operation[] = [...writes, "read", "list", "lease"];
 
 /** The operations that each fault can hit. */
@@ -50,7 +50,7 @@ export const faultTargets: Readonly<Record<NetworkFault, readonly Operation[]>> 
   "crash-after": always,
   "crash-then-apply": [...writes, "lease"],
   "ask-to-end": ["append"],
-  "cut-short": ["read", "list"],
+  "cut-short": ["read", "list", "claim"],
   stale: ["read"],
   forget: ["append"],
 };

@@ -10,7 +10,7 @@ import { seeded } from "../random.ts";
 import type { Disk, Landed } from "./disk.ts";
 import { drawFault, type NetworkFault, type Rates } from "./faults.ts";
 import type { Process } from "./process.ts";
-import { judgeTaken } from "./stranger-checks.ts";
+import { judgeClaim, judgeTaken } from "./stranger-checks.ts";
 import { chaptersOf, type RunLog } from "./run-log.ts";
 
 export interface NetworkOptions {
@@ -19,6 +19,10 @@ export interface NetworkOptions {
   readonly latencyMs: number;
   readonly leaseMs: number;
   readonly notifies: boolean;
+  readonly concurrency: number;
+  readonly claims?: boolean;
+  readonly announces?: boolean;
+  readonly lostNotices?: number;
   readonly only?: readonly string[];
 }
 
@@ -77,7 +81,22 @@ export class Network {
     if (this.#options.notifies && disk.notifies) {
       storage.changed = (locator, length, signal) => line.changed(disk.changed(locator, length, signal));
     }
+    const { claims, announces, concurrency } = this.#options;
+    if (claims && disk.offers("claim"))
+      storage.claim = (request) => {
+        judgeClaim(process.history, process, request.limit, concurrency);
+        return line.call("claim", () => disk.claim(request), {
+          "cut-short": (runs) => runs.slice(0, runs.length >> 1),
+        });
+      };
+    if (announces && disk.offers("whenDue"))
+      storage.whenDue = (workflow, signal) => line.whenDue(disk.whenDue(workflow, signal), signal);
     return storage;
+  }
+
+  /** True for a notice of due runs that never arrives. They get lost for ever: runs must end without them (law 7). */
+  loses(process: Process): boolean {
+    return process.faults.chance(this.#options.lostNotices ?? 0);
   }
 
   wayMs(process: Process): number {
@@ -172,6 +191,18 @@ class Line {
     const process = this.#process;
     return new Promise((resolve) => {
       void change.then(() => process.scheduler.after(this.#network.wayMs(process), process, resolve));
+    });
+  }
+
+  whenDue(due: Promise<void>, signal: AbortSignal): Promise<void> {
+    const process = this.#process;
+    const isLost = this.#network.loses(process);
+    return new Promise((resolve) => {
+      void due.then(() => {
+        if (!signal.aborted) process.history.meet(`a notice that ${isLost ? "was lost" : "came"}`);
+        if (!isLost || signal.aborted)
+          process.scheduler.after(this.#network.wayMs(process), process, resolve);
+      });
     });
   }
 

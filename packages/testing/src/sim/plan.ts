@@ -72,6 +72,12 @@ export interface Plan {
   readonly patienceMs: number;
   /** True when the storage reports changes; otherwise drivers poll. */
   readonly notifies: boolean;
+  /** True when the storage shares due runs between workers; if missing, they list due runs and compete. */
+  readonly claims?: boolean;
+  /** True when the storage announces due runs to workers; if missing, they poll. */
+  readonly announces?: boolean;
+  /** The share of these notices that is lost; none if missing. */
+  readonly lostNotices?: number;
   /** Who goes first: chosen at random, or by priorities that change a few times. */
   readonly schedule: "random" | "priorities";
   /** The longest time that a message takes, in milliseconds. */
@@ -151,6 +157,7 @@ export function planOf(seed: number): Plan {
     leaseMs: random.pick([4_000, 30_000]),
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
+    ...fleetOf(seed),
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
@@ -165,6 +172,16 @@ export function planOf(seed: number): Plan {
     privateChildren: random.chance(0.3),
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
+  };
+}
+
+/** A stream of its own, so that older seeds keep the rest of their plans. */
+function fleetOf(seed: number): Pick<Plan, "claims" | "announces" | "lostNotices"> {
+  const random = seeded(seed * 3_266_489_917 + 2);
+  return {
+    claims: random.chance(0.7),
+    announces: random.chance(0.6),
+    lostNotices: random.pick([0, 0, 0.3, 1]),
   };
 }
 

@@ -81,7 +81,12 @@ export async function simulate(options: SimulateOptions): Promise<Simulation> {
     codeChanges: plan.actions.some(({ kind }) => kind === "deploy"),
   });
   const slackMs = slackOf(plan);
-  const disk = new Disk(history, { now: () => scheduler.now, slackMs, open: options.open });
+  const disk = new Disk(history, {
+    now: () => scheduler.now,
+    timer: (ms, fire) => scheduler.after(ms, null, fire),
+    slackMs,
+    open: options.open,
+  });
   const network = new Network(disk, plan);
   const programs = options.programs ?? programsOf(plan);
   for (const { name, isPrivate } of programs) {

@@ -1,5 +1,5 @@
 /**
- * Checks on runs of a workflow that no worker has. Proven by the planted bugs of `npm run sim:mutants`.
+ * Checks on the runs that workers take, and on those of a workflow that no worker has. Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { History } from "./history.ts";
@@ -16,4 +16,9 @@ export function isStrange(run: RunLog | undefined): boolean {
 export function judgeTaken(history: History, process: Process, run: RunLog | undefined): void {
   if (isStrange(run) && process.name.startsWith("worker"))
     history.violate("I12", `${process.name} takes run ${run?.runId}, whose workflow it does not have`);
+}
+
+/** I12: a worker claims no more runs than it has places. */
+export function judgeClaim(history: History, process: Process, limit: number, places: number): void {
+  if (limit > places) history.violate("I12", `${process.name} claims ${limit} runs but has ${places} places`);
 }

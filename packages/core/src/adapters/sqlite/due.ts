@@ -33,13 +33,14 @@ export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, p
   const most = pageSize(limit);
   const taken = inTurns(dueRowsOf(sql, workflow, { dueAt, now, most }), most, turn);
   for (const row of taken) checkRun(row, path);
-  for (const { locator = null } of taken) sql.quiet.run(now + quietMs, locator);
+  for (const { locator = null, lease_until: leaseUntil } of taken)
+    (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
   return taken;
 }
 
-const pollMs = 50;
+const pollMs = 20;
 /** Every so many polls the runs are looked up although nothing was written. */
-const lookUpEvery = 20;
+const lookUpEvery = 50;
 
 export class DuePoll {
   readonly #watch: DueWatch;
@@ -51,7 +52,7 @@ export class DuePoll {
   /** `version` changes when another connection has written. */
   constructor(sql: Statements, now: () => number, version: () => number) {
     const nextDue = (workflow: readonly string[]): number | null => nextDueOf(sql, workflow, now());
-    this.#watch = new DueWatch({ now, timer: systemWorld.timer, nextDue });
+    this.#watch = new DueWatch({ now, timer: (ms, fire) => systemWorld.timer(ms, fire), nextDue });
     this.#version = version;
   }
 

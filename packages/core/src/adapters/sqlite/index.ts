@@ -1,2 +1,3 @@
 export { SqliteStorage } from "./storage.ts";
 export type { SqliteOptions } from "./storage.ts";
+export type { Backup, BackupOptions } from "./backup.ts";

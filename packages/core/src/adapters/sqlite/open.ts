@@ -144,7 +144,7 @@ function sleep(ms: number): void {
 }
 
 /** Loaded when the first file is opened, so that users of other storages do not need `node:sqlite`. */
-function sqlite(): typeof Sqlite {
+export function sqlite(): typeof Sqlite {
   const emit = Reflect.get(process, "emitWarning");
   // Node 22 prints a warning that its SQLite is experimental, which does not help users of this library.
   process.emitWarning = (...args: unknown[]) => {

@@ -28,15 +28,28 @@ const own = ".durable";
 
 export function secretBeside(path: string): string {
   const file = placeOf(path);
-  const known = read(file);
-  if (known !== null) return known;
+  return read(file) ?? write(file, randomBytes(32).toString("base64url"));
+}
+
+/** Copies the secret of one database to where that of another one is looked for. Nothing happens if there is none. */
+export function copySecret(from: string, to: string): void {
+  const [secret, file] = [read(placeOf(from)), placeOf(to)];
+  if (secret === null || (read(file) ?? write(file, secret)) === secret) return;
+  throw refused(
+    file,
+    "has another content than the one that is copied. Choose another folder for the backup.",
+  );
+}
+
+/** Creates the file, and gives what it has then: another process may have been first. */
+function write(file: string, secret: string): string {
   const folder = dirname(file);
   makeFolder(folder);
   if (basename(folder) === own) ignoreInGit(folder);
   const draft = draftOf(file);
   try {
     // On disk before it is used, because a secret lost in a power cut would invalidate every token that was sent.
-    synced(openSync(draft, "wx", fileMode), `${randomBytes(32).toString("base64url")}\n`);
+    synced(openSync(draft, "wx", fileMode), `${secret}\n`);
     // A link is atomic: if several processes create a secret at once, one succeeds, and all read that one.
     linkSync(draft, file);
     synced(openSync(folder, "r"));

@@ -116,6 +116,10 @@ function leasing(database: DatabaseSync) {
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
     quiet: database.prepare("UPDATE runs SET quiet_until = ? WHERE locator = ?"),
+    // The lease of a driver that died ends here, because it would end the quiet time as well. Its start still counts.
+    quietAndUnlease: database.prepare(
+      "UPDATE runs SET quiet_until = ?, owner = NULL, process = NULL, lease_until = NULL WHERE locator = ?",
+    ),
     hide: database.prepare("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = ? WHERE locator = ?"),
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
@@ -190,9 +194,12 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
     if (id !== undefined) and("id < ?", id);
     if (last !== undefined) and("id > ?", Number(last["id"]));
   } else {
-    and("wake_at <= ? AND quiet_until <= ?", dueAt, due.now);
-    and("(lease_until IS NULL OR lease_until <= ? OR process IN (SELECT value FROM json_each(?)))");
-    values.push(due.now, JSON.stringify(due.dead));
+    and("wake_at <= ?", dueAt);
+    // A driver that died may have claimed the run before: its quiet time ends with it, like its lease.
+    and(
+      `(quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?) OR process IN (SELECT value FROM json_each(?)))`,
+    );
+    values.push(due.now, due.now, JSON.stringify(due.dead));
     if (wakeAt !== undefined && id !== undefined) and("(wake_at, id) > (?, ?)", wakeAt, id);
     if (last !== undefined) and("(wake_at, id) < (?, ?)", Number(last["wake_at"]), Number(last["id"]));
   }

@@ -12,7 +12,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
-import { conflict, droppedConflict, pageSize } from "../../ports/storage-kit.ts";
+import { pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -24,8 +24,10 @@ import type {
   RunHead,
   Storage,
 } from "../../ports/storage.ts";
-import { bodiesOf, insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
-import { dropChapters, droppedBefore, droppedOf, keepChapter, readsDropped } from "./chapters.ts";
+import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
+import { appendBatch } from "./append.ts";
+import { bodiesOf } from "./blobs.ts";
+import { dropChapters, droppedOf } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { claimRows, DuePoll, isAnyDue } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
@@ -35,7 +37,7 @@ import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
-import { checkNote, checkPart, checkRun, headSum, noteSum, sumOf } from "./sums.ts";
+import { checkNote, checkPart, checkRun, headSum, noteSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
@@ -71,11 +73,8 @@ export class SqliteStorage implements Storage {
   #claims = 0;
 
   constructor(options: string | SqliteOptions) {
-    const {
-      path,
-      now = Date.now,
-      busyMs = 10_000,
-    } = typeof options === "string" ? { path: options } : options;
+    const given: SqliteOptions = typeof options === "string" ? { path: options } : options;
+    const { path, now = Date.now, busyMs = 10_000 } = given;
     // Absolute, because the process may change its working folder, and the secret is looked up beside the file.
     this.path = path === ":memory:" ? path : resolve(path);
     this.#now = now;
@@ -109,68 +108,10 @@ export class SqliteStorage implements Storage {
 
   append(request: AppendRequest): Promise<void> {
     const { locator, position } = request;
-    return this.#write(() => this.#append(request), locator).then(() => {
+    return this.#write(() => appendBatch(this.#sql, request, this.#now()), locator).then(() => {
       this.#watch.notify(locator, position + 1);
       this.#due.appended(request);
     });
-  }
-
-  #append(request: AppendRequest): void {
-    const { locator, position, batch, blobs = [], head, lease } = request;
-    this.#refuse(request, refusalOf(this.#sql, head.runId, blobs));
-    const dropped = droppedBefore(this.#sql, head);
-    const at = position - dropped;
-    const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
-    const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
-    const claim = lease ? [lease.owner, thisProcess, this.#now() + lease.ttlMs] : [null, null, null];
-    const { create, grow, growOn, growAndLease, addReader } = this.#sql;
-    const unmoved = [locator, at, dropped, head.createdAt];
-    let changes: number | bigint = 0;
-    if (position === 0) {
-      const { runId, workflow, createdAt, label, parent, ancestors } = head;
-      const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
-      // Checked before anything is written, so that a refusal has nothing to undo.
-      if (!this.#lacks(ancestors) && readsDropped(this.#sql, head)) throw this.#tooLate(head);
-      if (!this.#lacks(ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
-    } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
-    else {
-      const [status, wakeAt, ...rest] = fold as [Value, Value, ...Value[]];
-      const [owner, process, until] = claim as [Value, Value, Value];
-      if (lease !== null)
-        changes = growOn.run(...rest, until, ...unmoved, status, wakeAt, owner, process).changes;
-      if (Number(changes) === 0) changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
-    }
-    if (Number(changes) === 0) throw conflict(head.runId, position, this.#isGone(head, position));
-    keepChapter(this.#sql, head, position);
-    const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
-    insertBatch(this.#sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(this.#sql, place, blobs));
-    if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
-  }
-
-  /** Called before anything is written. A conflict comes before other refusals, because it makes them irrelevant. */
-  #refuse({ locator, position, head }: AppendRequest, refusal: DurableError | null): void {
-    if (refusal === null) return;
-    const gone = this.#isGone(head, position);
-    const length = Number(this.#sql.length.get(locator)?.["length"] ?? 0);
-    if (gone || length !== position) throw conflict(head.runId, position, gone);
-    throw position === 0 && readsDropped(this.#sql, head) ? droppedConflict(head.runId) : refusal;
-  }
-
-  /** The refusal of a new fork whose ancestor has dropped batches; a run that exists is a conflict first. */
-  #tooLate(head: RunHead): DurableError {
-    const known = this.#sql.length.get(head.locator) !== undefined;
-    return known ? conflict(head.runId, 0, this.#isGone(head, 0)) : droppedConflict(head.runId);
-  }
-
-  #lacks(ancestors: readonly string[]): boolean {
-    return ancestors.some((ancestor) => this.#sql.length.get(ancestor) === undefined);
-  }
-
-  /** True when the head is of an earlier run of this id, or of a new fork whose ancestor was deleted. */
-  #isGone({ locator, createdAt, ancestors }: RunHead, position: number): boolean {
-    const run = this.#sql.run.get(locator) as Row | undefined;
-    if (run === undefined) return this.#lacks(ancestors);
-    return run["deleted"] === 1 || (position > 0 && run["created_at"] !== createdAt);
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
@@ -320,6 +261,15 @@ export class SqliteStorage implements Storage {
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
     if (this.closed) throw this.#closedError();
     await this.#watch.changed(locator, length, signal);
+  }
+
+  /**
+   * Copies the file while it is in use, by this process and others: one state with everything that was
+   * acknowledged before. The copy appears under its name when it is complete and checked.
+   */
+  backup(path: string, options: BackupOptions = {}): Promise<Backup> {
+    const pin = (): Promise<DatabaseSync> => this.#read(() => pinned(this.path, this.#identity));
+    return backUp(this.path, path, { pin, options });
   }
 
   secret(): Promise<string> {

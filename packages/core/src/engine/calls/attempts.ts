@@ -112,7 +112,7 @@ export class Attempts {
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
   inContext<R>(work: () => R): R {
-    const owner = { ...this.#engine.owner, step: this.#call.key };
+    const owner = { ...this.#engine.options.owner, step: this.#call.key };
     const named = (): R => runAs(owner, work);
     return this.#inContext === null ? named() : this.#inContext(named);
   }

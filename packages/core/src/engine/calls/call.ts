@@ -12,6 +12,7 @@ import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { ByContent } from "../by-content.ts";
+import type { Placement } from "../placement.ts";
 import type { Timers } from "../timers.ts";
 import type { Verdicts } from "../verdicts.ts";
 import { callDeferred, type CallPromise } from "../promise.ts";
@@ -25,11 +26,13 @@ export interface CallEngine {
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;
-  readonly owner: Owner;
+  readonly placement: Pick<Placement, "assertOutsideSteps">;
   readonly verdicts: Pick<Verdicts, "judge" | "drop">;
   readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close">;
   readonly options: {
     readonly keyring: Keyring | DurableError;
+    /** Who owns the code of the run. */
+    readonly owner: Owner;
     readonly children: Children;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
   };
@@ -39,8 +42,6 @@ export interface CallEngine {
   readonly closing: boolean;
   /** Nothing more begins in this drive. */
   readonly ceasing: boolean;
-  /** Throws when the caller is the work of a step. */
-  assertOutsideSteps(what: string): void;
   /** Assigns the key of a call; `null` means that its promise stays pending. */
   enter(asked: Asked): Entered | null;
   /** Registers a call, which begins when the loop comes to it. */

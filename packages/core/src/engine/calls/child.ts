@@ -25,8 +25,8 @@ import type { Scope } from "../scope.ts";
 const lookMs = 600_000;
 /** The first check is earlier when the child has a driver, because that driver may be dead. */
 const driverMs = 30_000;
-/** How many seconds a cancellation may take from the first of the children to the run itself. */
-const endingSeconds = 60;
+/** How long a cancellation may take from the first of the children to the run itself. */
+const endingMs = 60_000;
 const cancelTries = 12;
 
 export function child(
@@ -59,6 +59,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return this.parts.definition;
   }
 
+  get runId(): string {
+    return this.#child.runId;
+  }
+
   get #child(): ChildRun {
     const { journal } = this.engine;
     const { key, after } = this;
@@ -85,22 +89,30 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   begin(): void {
     if (this.engine.finished || this.scope.closed) return;
     this.#begun = true;
-    if (this.record?.opened === true) return this.#drive(true);
+    if (this.#opened) return this.#drive(true);
     const { runId } = this.#child;
     const { definition, declared: input } = this.parts;
     const { key, after } = this;
     this.engine.write({ kind: "child.opened", key, after, child: runId, workflow: definition.name, input });
   }
 
+  get #opened(): boolean {
+    return this.record?.opened === true;
+  }
+
+  get #settled(): boolean {
+    return this.record?.settled === true;
+  }
+
   /** An entry of this call became durable: `child.opened`, or the end of the child. */
   recheck(): void {
-    if (this.record?.settled === true) this.#reported.resolve(true);
-    else if (this.#begun && this.record?.opened === true && !this.engine.closing) this.#drive();
+    if (this.#settled) this.#reported.resolve(true);
+    else if (this.#begun && this.#opened && !this.engine.closing) this.#drive();
   }
 
   /** Records how the child is about to end; resolves when that is durable. */
   reportEnd(childEnd: ChildEnd): Promise<true> {
-    if (this.record?.settled === true) this.#reported.resolve(true);
+    if (this.#settled) this.#reported.resolve(true);
     else this.#end(childEnd);
     return this.#reported.promise;
   }
@@ -134,8 +146,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     if (status === "suspended" && (wakeAt ?? Infinity) > this.engine.world.now())
       return this.#await(wakeAt, lookMs);
     const outcome = await this.engine.options.children.drive(this.#child);
-    if (this.record?.settled !== true) await this.engine.options.lease.pollNow();
-    if (this.record?.settled === true || this.scope.closed) return;
+    if (!this.#settled) await this.engine.options.lease.pollNow();
+    if (this.#settled || this.scope.closed) return;
     switch (outcome.status) {
       // The child ended but could not report it, so its own journal decides.
       case "completed":
@@ -167,10 +179,10 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
    */
   async #endsToo(): Promise<boolean> {
     const { engine, scope } = this;
-    for (let second = 0; second < endingSeconds; second++) {
+    for (const until = engine.world.now() + endingMs; engine.world.now() < until;) {
       await pause(engine.world, 1_000, scope.signal);
       await engine.options.lease.pollNow();
-      if (engine.closing || scope.closed || scope.aborted || this.record?.settled === true) return true;
+      if (engine.closing || scope.closed || scope.aborted || this.#settled) return true;
     }
     return false;
   }

@@ -1,11 +1,27 @@
 /** What passes between a child and its parent when something comes between them. */
 
-import { createApp, durable, type AppendRequest, type Context, type Storage } from "@durable/core";
+import {
+  createApp,
+  durable,
+  type AppendRequest,
+  type Context,
+  type RunHead,
+  type Storage,
+} from "@durable/core";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { hooked, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "../../support/behaviour-lab.ts";
+import {
+  hooked,
+  kindsOf,
+  lab,
+  nonceLab,
+  outputOf,
+  pause,
+  tokenOf,
+  type Lab,
+} from "../../support/behaviour-lab.ts";
 import { freezable, runOf } from "../../support/behaviour-lives.ts";
-import { childOf, Ran, standings } from "./support/child-family.ts";
+import { childOf, childrenOf, Ran, standings } from "./support/child-family.ts";
 import { open } from "../../support/worker-lab.ts";
 
 /** The kinds an append is about to write. */
@@ -36,6 +52,34 @@ function hurtAt(on: Lab, { kind, runId, fault }: { kind: string; runId: string; 
 }
 
 const day = 86_400_000;
+
+describe("a report of a child of another life", () => {
+  test("a run was deleted and its id is used again: a child that the old one left reports to no one", async () => {
+    const on = nonceLab();
+    const kid = durable("kid", (ctx) => ctx.suspend<string>("n"));
+    const flow = durable("parent", (ctx) =>
+      ctx.parallel([(c) => c.child(kid), (c) => c.step("slow", () => pause(on.world, 60_000))]),
+    );
+    const app = createApp({ ...on, workflows: [flow, kid] });
+    const begin = async (): Promise<RunHead> => {
+      void app.start("parent", undefined, { id: "r" });
+      await on.world.advance(1_000);
+      const children = await childrenOf(on.storage, "r");
+      return children.at(-1)!;
+    };
+    const old = await begin();
+    const { locator } = (await on.storage.list({ workflow: "parent" })).runs[0]!;
+    await on.storage.delete(locator);
+    await on.world.advance(120_000);
+    const young = await begin();
+    expect(young.runId).not.toBe(old.runId);
+    const tokens = await Promise.all([old, young].map(({ runId }) => app.get(runId).outcome()));
+    for (const [i, answer] of ["old", "young"].entries())
+      await on.world.run(app.resume(tokenOf(tokens[i]!), answer));
+    await on.world.advance(120_000);
+    expect(outputOf(await app.get("r").outcome())).toEqual(["young", undefined]);
+  });
+});
 
 describe("two reports of one end", () => {
   test("a child that ends and is cancelled while its parent is being written has one end", async () => {

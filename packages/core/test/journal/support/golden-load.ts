@@ -8,8 +8,8 @@ import { locatorOf } from "../../../src/journal/keys.ts";
 export async function loadGolden(
   { runId, batches, blobs = {}, ancestors = [], children = [] }: GoldenJournal,
   now: () => number,
-  storage: Storage = new MemoryStorage({ now }),
 ): Promise<Storage> {
+  const storage = new MemoryStorage({ now });
   for (const journal of [...ancestors, ...children, { runId, batches, blobs }]) {
     const texts = journal.batches.map((batch) => (typeof batch === "string" ? batch : JSON.stringify(batch)));
     const head: RunHead = {

@@ -1,0 +1,73 @@
+/** One append, in the tables of the file. It runs inside a commit (commits.ts). */
+
+import { conflict, droppedConflict } from "../../ports/storage-kit.ts";
+import type { AppendRequest, RunHead } from "../../ports/storage.ts";
+import type { DurableError } from "../../values/errors.ts";
+import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
+import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
+import { thisProcess } from "./process.ts";
+import type { Row, Statements, Value } from "./statements.ts";
+import { headSum, sumOf } from "./sums.ts";
+
+/** Writes head, batch, blobs, lease and readers. Everything is checked before anything is written. */
+export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
+  const { locator, position, batch, blobs = [], head, lease } = request;
+  refuse(sql, request, refusalOf(sql, head.runId, blobs));
+  const dropped = droppedBefore(sql, head);
+  const at = position - dropped;
+  const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
+  const fold = [...folded, headSum(locator, folded, { length: at + 1, deleted: false })];
+  const claim = lease ? [lease.owner, thisProcess, now + lease.ttlMs] : [null, null, null];
+  const { create, grow, growOn, growAndLease, addReader } = sql;
+  const unmoved = [locator, at, dropped, head.createdAt];
+  let changes: number | bigint = 0;
+  if (position === 0) {
+    const { runId, workflow, createdAt, label, parent, ancestors } = head;
+    const about = [locator, runId, workflow, createdAt, label, parent, JSON.stringify(ancestors)];
+    // Checked before anything is written, so that a refusal has nothing to undo.
+    if (!lacks(sql, ancestors) && readsDropped(sql, head)) throw tooLate(sql, head);
+    if (!lacks(sql, ancestors)) changes = create.run(...about, sumOf(about), ...fold, ...claim).changes;
+  } else if (lease === undefined) changes = grow.run(...fold, ...unmoved).changes;
+  else {
+    const [status, wakeAt, ...rest] = fold as [Value, Value, ...Value[]];
+    const [owner, process, until] = claim as [Value, Value, Value];
+    if (lease !== null)
+      changes = growOn.run(...rest, until, ...unmoved, status, wakeAt, owner, process).changes;
+    if (Number(changes) === 0) changes = growAndLease.run(...fold, ...claim, ...unmoved).changes;
+  }
+  if (Number(changes) === 0) throw conflict(head.runId, position, isGone(sql, head, position));
+  keepChapter(sql, head, position);
+  const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
+  insertBatch(sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(sql, place, blobs));
+  if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);
+}
+
+/** Called before anything is written. A conflict comes before other refusals, because it makes them irrelevant. */
+function refuse(
+  sql: Statements,
+  { locator, position, head }: AppendRequest,
+  refusal: DurableError | null,
+): void {
+  if (refusal === null) return;
+  const gone = isGone(sql, head, position);
+  const length = Number(sql.length.get(locator)?.["length"] ?? 0);
+  if (gone || length !== position) throw conflict(head.runId, position, gone);
+  throw position === 0 && readsDropped(sql, head) ? droppedConflict(head.runId) : refusal;
+}
+
+/** The refusal of a new fork whose ancestor has dropped batches; a run that exists is a conflict first. */
+function tooLate(sql: Statements, head: RunHead): DurableError {
+  const known = sql.length.get(head.locator) !== undefined;
+  return known ? conflict(head.runId, 0, isGone(sql, head, 0)) : droppedConflict(head.runId);
+}
+
+function lacks({ length }: Statements, ancestors: readonly string[]): boolean {
+  return ancestors.some((ancestor) => length.get(ancestor) === undefined);
+}
+
+/** True when the head is of an earlier run of this id, or of a new fork whose ancestor was deleted. */
+function isGone(sql: Statements, { locator, createdAt, ancestors }: RunHead, position: number): boolean {
+  const run = sql.run.get(locator) as Row | undefined;
+  if (run === undefined) return lacks(sql, ancestors);
+  return run["deleted"] === 1 || (position > 0 && run["created_at"] !== createdAt);
+}

@@ -1,0 +1,91 @@
+/** The options of the storage, checked and with everything filled in. */
+
+import { DurableError } from "@durable/core";
+import { escapeIdentifier, Pool, type PoolConfig } from "pg";
+import type { PostgresOptions } from "./options.ts";
+
+const known = ["url", "pool", "schema", "connections", "migrate", "listen", "prepare", "now"];
+
+/** Options with everything filled in. */
+export interface Settings {
+  readonly pool: Pool;
+  readonly ownsPool: boolean;
+  /** The name of the schema, and the same as a quoted identifier. */
+  readonly schema: string;
+  readonly quoted: string;
+  /** The channel of notifications. */
+  readonly channel: string;
+  /** The database and the schema, without user and password, for messages. */
+  readonly place: string;
+  readonly migrate: boolean;
+  readonly listen: boolean;
+  readonly prepare: boolean;
+  readonly now: (() => number) | null;
+}
+
+export function settingsOf(given: string | PostgresOptions): Settings {
+  const options: PostgresOptions = typeof given === "string" ? { url: given } : given;
+  check(options);
+  const schema = options.schema ?? "durable";
+  const pool = (options.pool as Pool | undefined) ?? openPool(options);
+  return {
+    pool,
+    ownsPool: options.pool === undefined,
+    schema,
+    quoted: escapeIdentifier(schema),
+    channel: `${schema}:runs`,
+    place: placeOf(pool, schema),
+    migrate: options.migrate ?? true,
+    listen: options.listen ?? true,
+    prepare: options.prepare ?? true,
+    now: options.now ?? null,
+  };
+}
+
+function refuse(why: string): never {
+  throw new DurableError("invalid-options", `PostgresStorage ${why}.`);
+}
+
+function check(options: PostgresOptions): void {
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined && !known.includes(name))
+      refuse(`has no option ${JSON.stringify(name)}. Its options are ${known.join(", ")}`);
+  const { url, pool, schema = "durable", connections = 10 } = options;
+  if ((url === undefined) === (pool === undefined)) refuse("needs either `url` or `pool`");
+  if (url !== undefined && !/^postgres(?:ql)?:\/\//.test(url))
+    refuse("needs a `url` that begins with postgres://");
+  // Postgres cuts longer names without a word, and the channel of notifications is made from this one.
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,39}$/.test(schema))
+    refuse(`got the schema ${JSON.stringify(schema)}. Use at most 40 letters, digits and underscores`);
+  if (!Number.isInteger(connections) || connections < 1) refuse("needs at least 1 connection");
+}
+
+/** A pool that gives up a connection that does not answer, and does not keep the process alive when it is idle. */
+function openPool({ url, connections = 10 }: PostgresOptions): Pool {
+  const config: PoolConfig = {
+    connectionString: url,
+    max: connections,
+    connectionTimeoutMillis: 10_000,
+    idleTimeoutMillis: 30_000,
+    keepAlive: true,
+    application_name: "durable",
+    allowExitOnIdle: true,
+  };
+  const pool = new Pool(config);
+  // An idle connection that breaks is replaced; without a listener, it would end the process.
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** The text of a pool's configuration that may be shown: never the password. */
+function placeOf({ options }: Pool, schema: string): string {
+  const { connectionString, host = "localhost", database = "" } = options as PoolConfig;
+  let where = `${host}/${database}`;
+  try {
+    const { host: named, pathname } = new URL(connectionString ?? "");
+    where = `${named || host}${pathname}`;
+  } catch {
+    // No address, or one that only pg understands.
+  }
+  return `the Postgres database ${where}, schema ${schema}`;
+}

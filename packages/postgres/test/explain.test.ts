@@ -1,0 +1,152 @@
+import { Pool } from "pg";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { PostgresStorage } from "../src/index.ts";
+import { freshSchema } from "./support/open.ts";
+
+const schema = freshSchema();
+const url = inject("postgres");
+const waiting = 20_000;
+const locator = (n: number): string => `l${String(n).padStart(17, "0")}`;
+const day = 86_400_000;
+
+/** The plans of all statements since the last look, those inside of functions included. */
+let plans: string[] = [];
+let pool: Pool;
+let storage: PostgresStorage;
+
+const explain = [
+  "session_preload_libraries=auto_explain",
+  "auto_explain.log_min_duration=0",
+  "auto_explain.log_nested_statements=on",
+  "auto_explain.log_level=notice",
+  "auto_explain.log_analyze=on",
+];
+
+/** 20,000 runs that wait for a day, 200 that are driven, 50 that are due, 50 whose driver has gone. */
+const fill = `
+  INSERT INTO S.runs (locator, run_id, workflow, ancestors, created_at, status, wake_at, updated_at, steps, length,
+      parent, owner, process, lease_until, held, held_until)
+    SELECT 'l' || lpad(n::text, 17, '0'), 'run ' || n, CASE WHEN n % 7 = 0 THEN 'mail' ELSE 'loan' END, '[]', n,
+      CASE WHEN kind = 'waits' THEN 'suspended' ELSE 'running' END,
+      CASE WHEN kind = 'waits' THEN now + ${day} ELSE 0 END, n, 3, 4,
+      CASE WHEN n % 100 = 0 THEN 'family' END,
+      CASE WHEN kind IN ('driven', 'gone') THEN 'owner' END, CASE WHEN kind IN ('driven', 'gone') THEN 'elsewhere|1|2' END,
+      until, until IS NOT NULL, until
+    FROM (SELECT *, CASE kind WHEN 'driven' THEN now + 60000 WHEN 'gone' THEN now - 60000 END AS until
+      FROM (SELECT n, extract(epoch FROM now())::float8 * 1000 AS now,
+        CASE WHEN n <= ${waiting} THEN 'waits' WHEN n <= ${waiting} + 200 THEN 'driven'
+          WHEN n <= ${waiting} + 250 THEN 'due' ELSE 'gone' END AS kind
+        FROM generate_series(1, ${waiting} + 300) AS n) AS k) AS made;
+  INSERT INTO S.batches (run, position, body) SELECT id, p, '[]' FROM S.runs, generate_series(0, 3) AS p;`;
+
+beforeAll(async () => {
+  const options = explain.map((setting) => `-c ${setting}`).join(" ");
+  pool = new Pool({ connectionString: url, options, max: 3, allowExitOnIdle: true });
+  pool.on("connect", (client) => {
+    client.on("notice", ({ message = "" }) => void plans.push(message));
+  });
+  storage = new PostgresStorage({ pool, schema, listen: false });
+  await storage.list();
+  await pool.query(fill.replaceAll("S.", `${schema}.`));
+});
+
+afterAll(async () => {
+  await storage.close();
+  await pool.query(`DROP SCHEMA ${schema} CASCADE`);
+  await pool.end();
+});
+
+const headOf = async (n: number) => (await storage.read(locator(n))).head!;
+const signal = (): AbortSignal => AbortSignal.timeout(50);
+
+/** Each hot query, and the indexes that it must use. */
+const queries: Readonly<Record<string, readonly [() => Promise<unknown>, ...string[]]>> = {
+  append: [
+    async () => {
+      const head = await headOf(7);
+      await storage.append({
+        locator: head.locator,
+        position: (await storage.read(head.locator)).length,
+        batch: "[]",
+        head,
+      });
+    },
+    "runs_locator_key",
+  ],
+  "append of a group": [
+    () =>
+      Promise.all(
+        [21, 22, 23].map(async (n) => {
+          const head = await headOf(n);
+          const position = (await storage.read(head.locator)).length;
+          const blobs = n === 23 ? [{ name: "a blob", body: "its body" }] : [];
+          await storage.append({ locator: head.locator, position, batch: "[]", head, blobs, lease: null });
+        }),
+      ),
+    "runs_locator_key",
+  ],
+  read: [() => storage.read(locator(9)), "runs_locator_key", "batches_pkey"],
+  "read of a chapter": [() => storage.readChapter(locator(9)), "runs_locator_key", "batches_pkey"],
+  lease: [() => storage.lease(locator(11), "a", 60_000), "runs_locator_key"],
+  release: [() => storage.release(locator(11), "a"), "runs_locator_key"],
+  note: [
+    () => storage.note(locator(12), { code: "c", message: "m", since: 1, length: 4 }),
+    "runs_locator_key",
+  ],
+  "due list": [
+    () => storage.list({ dueAt: Date.now(), workflow: ["loan", "mail"], limit: 20 }),
+    "runs_waiting",
+    "runs_held",
+  ],
+  "due list of all workflows": [
+    () => storage.list({ dueAt: Date.now(), limit: 20 }),
+    "runs_waiting",
+    "runs_held",
+  ],
+  claim: [
+    () => storage.claim({ workflow: ["loan", "mail"], dueAt: Date.now(), limit: 10, quietMs: 1_000 }),
+    "runs_waiting",
+    "runs_held",
+  ],
+  "next due run": [() => storage.whenDue(["nothing", "loan"], signal()), "runs_waiting", "runs_held"],
+  changed: [() => storage.changed(locator(13), 100, signal()), "runs_locator_key"],
+  "list, newest first": [() => storage.list({ limit: 20 }), "runs_pkey"],
+  "list of a workflow": [() => storage.list({ workflow: "mail", limit: 20 })],
+  "list of a status": [() => storage.list({ status: "failed", limit: 20 }), "runs_by_status"],
+  "list of both": [() => storage.list({ status: "failed", workflow: "loan", limit: 20 })],
+  "list of an unknown workflow": [() => storage.list({ workflow: "unknown", limit: 20 }), "runs_by_workflow"],
+  "list of blocked runs": [() => storage.list({ status: "blocked", limit: 20 }), "runs_blocked"],
+  "list of a family": [() => storage.list({ parent: "family", limit: 20 }), "runs_by_parent"],
+  delete: [() => storage.delete(locator(31)), "runs_locator_key"],
+};
+
+describe.each(["as they were when the tables were empty", "with statistics of the full tables"])(
+  `hot queries on ${waiting} waiting runs, with plans %s`,
+  (state) => {
+    beforeAll(async () => {
+      if (state.startsWith("with")) await pool.query(`ANALYZE ${schema}.runs; ANALYZE ${schema}.batches`);
+    });
+
+    test.each(Object.keys(queries))("%s scans no table", async (name) => {
+      const [ask, ...indexes] = queries[name]!;
+      // More often than Postgres tries special plans before it keeps a general one.
+      for (let times = 0; times < 7; times++) {
+        plans = [];
+        await ask();
+        const text = plans.join("\n");
+        expect(plans.length, "plans were seen").toBeGreaterThan(0);
+        expect(text).not.toMatch(/Seq Scan on/);
+        // An index that leads to rows which are then thrown away is no better than a scan.
+        for (const [, count] of text.matchAll(/Rows Removed by Filter: (\d+)/g))
+          expect(Number(count), text).toBeLessThan(1_000);
+        for (const index of indexes) expect(text).toContain(index);
+      }
+    });
+  },
+);
+
+test("a scan would be found", async () => {
+  plans = [];
+  await pool.query(`SELECT count(*) FROM ${schema}.runs WHERE steps = 9`);
+  expect(plans.join("\n")).toMatch(/Seq Scan on/);
+});

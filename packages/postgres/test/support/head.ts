@@ -1,0 +1,27 @@
+/** Heads and requests for tests that speak to the storage directly. */
+
+import type { AppendRequest, RunHead } from "@durable/core";
+
+let made = 0;
+
+export function headOf(changes: Partial<RunHead> = {}): RunHead {
+  const locator = changes.locator ?? `t${String(++made).padStart(17, "0")}`;
+  return {
+    locator,
+    runId: `run ${locator}`,
+    workflow: "loan",
+    status: "running",
+    wakeAt: 0,
+    createdAt: 1,
+    updatedAt: 1,
+    steps: 0,
+    label: null,
+    parent: null,
+    ancestors: [],
+    ...changes,
+  };
+}
+
+export function request(head: RunHead, position: number, more: Partial<AppendRequest> = {}): AppendRequest {
+  return { locator: head.locator, position, batch: `batch ${position}`, head, ...more };
+}

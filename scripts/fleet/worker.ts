@@ -1,0 +1,27 @@
+/**
+ * One worker process of a fleet: `<storage> <log> <options as JSON>`. Says `up`; on SIGUSR2 the kilobytes of its heap after
+ * a collection. Ends by itself on SIGTERM.
+ */
+import { writeSync } from "node:fs";
+import { createWorker } from "@durable/core";
+import { fleetApp, fleetFlows, versionFlows } from "./flows.ts";
+import { openStorage } from "./storage.ts";
+
+export interface ChildOptions {
+  readonly concurrency?: number;
+  readonly stepMs?: number;
+  /** One of two versions of a program, instead of the workflows of the long tests. */
+  readonly code?: "old" | "new";
+}
+
+const [url = "", log = "", options = "{}"] = process.argv.slice(2);
+const { concurrency = 20, stepMs = 0, code } = JSON.parse(options) as ChildOptions;
+const storage = await openStorage(url);
+const workflows = code === undefined ? fleetFlows(log, stepMs) : versionFlows(code);
+const worker = createWorker(fleetApp(storage, workflows), { concurrency, drain: "10s" });
+process.once("SIGTERM", () => void worker.stop().then(() => storage.close()));
+process.on("SIGUSR2", () => {
+  (globalThis as { gc?: () => void }).gc?.();
+  writeSync(1, `heap ${Math.round(process.memoryUsage().heapUsed / 1024)} ${worker.active}\n`);
+});
+writeSync(1, "up\n");
