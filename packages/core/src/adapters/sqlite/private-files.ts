@@ -3,7 +3,6 @@
  * others can open it, and a umask can only take rights away. Windows has no modes.
  */
 
-import { randomBytes } from "node:crypto";
 import { closeSync, linkSync, mkdirSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -45,7 +44,7 @@ export function createEmpty(path: string): void {
 
 /** A name beside a file that no other process uses. */
 export function draftOf(file: string): string {
-  return `${file}.${process.pid}.${randomBytes(4).toString("hex")}`;
+  return `${file}.${process.pid}.${Buffer.from(crypto.getRandomValues(new Uint8Array(4))).toString("hex")}`;
 }
 
 export function codeOf(error: unknown): string {

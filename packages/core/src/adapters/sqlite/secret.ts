@@ -6,7 +6,6 @@
  * secret.2. A file that another user owns or may write to is refused: that user could sign tokens.
  */
 
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   existsSync,
@@ -28,7 +27,9 @@ const own = ".durable";
 
 export function secretBeside(path: string): string {
   const file = placeOf(path);
-  return read(file) ?? write(file, randomBytes(32).toString("base64url"));
+  return (
+    read(file) ?? write(file, Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString("base64url"))
+  );
 }
 
 /** Copies the secret of one database to where that of another one is looked for. Nothing happens if there is none. */

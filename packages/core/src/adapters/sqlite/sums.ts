@@ -8,7 +8,7 @@
  *     Columns of chapters and notes always had one.
  */
 
-import * as zlib from "node:zlib";
+import { crc32 } from "./crc32.ts";
 import { DurableError } from "../../values/errors.ts";
 import type { Row, Value } from "./statements.ts";
 
@@ -17,14 +17,14 @@ import type { Row, Value } from "./statements.ts";
  * batch is the first of its chapter to name, in any order, so that a missing name is detected.
  */
 export function batchSum(locator: string, position: number, body: string, names?: readonly string[]): number {
-  let start = zlib.crc32(locator) + position;
-  if (names !== undefined) for (const name of names) start += zlib.crc32(`${name}\n`);
-  return zlib.crc32(body, start % 2 ** 32);
+  let start = crc32(locator) + position;
+  if (names !== undefined) for (const name of names) start += crc32(`${name}\n`);
+  return crc32(body, start % 2 ** 32);
 }
 
 /** Checksum of a blob. It covers the name, so that two swapped blobs are detected. */
 export function blobSum(name: string, body: string): number {
-  return zlib.crc32(body, zlib.crc32(name));
+  return crc32(body, crc32(name));
 }
 
 /** Checksum of the columns that change with every append; `fold` is status, wake time, time of update and steps. */
@@ -40,7 +40,7 @@ export function headSum(
 export function sumOf(values: readonly Value[]): number {
   let text = "";
   for (const value of values) text += value === null ? "-\n" : `+${value}\n`;
-  return zlib.crc32(text);
+  return crc32(text);
 }
 
 const about = ["locator", "run_id", "workflow", "created_at", "label", "parent", "ancestors"] as const;
