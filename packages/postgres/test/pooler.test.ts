@@ -1,6 +1,6 @@
 import { createApp, durable } from "@durable/core";
 import { storageConformance } from "@durable/testing/conformance";
-import { describe, expect, inject, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { PostgresStorage } from "../src/index.ts";
 import { headOf, request } from "./support/head.ts";
 import { freshSchema, openSchema } from "./support/open.ts";
@@ -89,22 +89,17 @@ test("the same database without the pooler does notify", async () => {
   await waiting;
 });
 
-if (inject("full"))
-  storageConformance("PostgresStorage behind a transaction pooler", async ({ now }) => {
-    const pooler = await startPooler(inject("postgres"));
-    const schema = freshSchema();
-    const handles: PostgresStorage[] = [];
-    const open = (): PostgresStorage => {
-      const storage = new PostgresStorage({ url: pooler.url, schema, now });
-      handles.push(storage);
-      return storage;
-    };
-    return {
-      storage: open(),
-      reopen: () => Promise.resolve(open()),
-      close: async () => {
-        await Promise.all(handles.map((handle) => handle.close()));
-        await pooler.close();
-      },
-    };
+if (inject("full")) {
+  let pooler: Pooler;
+  beforeAll(async () => void (pooler = await startPooler(inject("postgres"), 12)));
+  afterAll(() => pooler.close());
+
+  storageConformance("PostgresStorage behind a transaction pooler", ({ now }) => {
+    const place = openSchema(pooler.url);
+    return Promise.resolve({
+      storage: place.open({ now }),
+      reopen: () => Promise.resolve(place.open({ now })),
+      close: place.close,
+    });
   });
+}

@@ -38,6 +38,7 @@ export async function startPooler(url: string, size = 4): Promise<Pooler> {
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on("error", () => {});
+    socket.setNoDelay(true);
     let held: Backend | null = null;
     let turn: Promise<void> = Promise.resolve();
     /** Sends messages up to a Sync, and passes the replies on until the backend is ready again. */
