@@ -293,10 +293,11 @@ export class RunJournal {
     await this.#chain?.check(batches, { runId, position: this.position });
     if (blobs !== undefined) await this.#envelope.learn(blobs, { runId, own: true });
     const learned: TailBatch[] = [];
-    for (const [i, read] of reads.entries()) {
+    // Not with iterators: until the loop is compiled, they allocate for each batch of a replay.
+    for (let i = 0; i < reads.length; i++) {
+      const read = reads[i] as ReadBatch;
       const text = batches[i] as string;
       const { position } = this;
-      const where = `Batch ${position} of run ${runId}`;
       this.size += text.length;
       try {
         const spot = { runId, position };
@@ -314,7 +315,9 @@ export class RunJournal {
       } catch (error) {
         // A field that this library did not write may be detected only when it is used. Other errors are passed on,
         // because an ancestor may be unreadable only now.
-        throw error instanceof TypeError || error instanceof RangeError ? corrupt(where) : error;
+        throw error instanceof TypeError || error instanceof RangeError
+          ? corrupt(`Batch ${position} of run ${runId}`)
+          : error;
       }
     }
     return learned;
