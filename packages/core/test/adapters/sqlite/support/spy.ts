@@ -34,10 +34,13 @@ export function spyOnDatabases(exec: (text: string) => string = (text) => text):
       return statement;
     }
   }
+  const real = process.getBuiltinModule.bind(process);
   const spy = vi
     .spyOn(process, "getBuiltinModule")
     .mockImplementation(((id: string) =>
-      id === "node:sqlite" ? { ...sqlite, DatabaseSync: Spied } : null) as typeof process.getBuiltinModule);
+      id === "node:sqlite"
+        ? { ...sqlite, DatabaseSync: Spied }
+        : real(id)) as typeof process.getBuiltinModule);
   return {
     opened,
     get last() {
