@@ -18,6 +18,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/folder": ["FolderBucket"],
   "@durable/core/encryption": ["aesGcm"],
   "@durable/core/storage-kit": ["pageSize"],
+  "@durable/core/view": ["viewRun"],
   "@durable/core/process": ["isDead", "thisProcess"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/node": ["serve"],
@@ -67,6 +68,8 @@ const body = `
   if (pageSize(7) !== 7 || isDead(thisProcess)) throw new Error("This process is dead.");
 
   await crashEverywhere(greet, { input: "Ada" });
+  const seen = viewRun(await greet.get("by-default").entries());
+  if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");
   const { steps } = usageOf(await greet.get("by-default").entries());
   const options: S3Options = { bucket: "journal", accessKeyId: "id", secretAccessKey: "key" };
   const budget = createBudget({ operations: 1 });
