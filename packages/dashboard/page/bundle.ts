@@ -37,6 +37,7 @@ export async function bundle({ sources = true }: { readonly sources?: boolean } 
     banner: { js: notice },
     logLevel: "error",
   });
-  const textOf = (ending: string): string => outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? "";
+  const textOf = (ending: string): string =>
+    outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? "";
   return { script: textOf(".js"), style: textOf(".css") };
 }

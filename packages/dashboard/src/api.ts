@@ -15,7 +15,16 @@ export interface Session {
 /** A run in a list. */
 export interface RunItem extends Pick<
   RunHead,
-  "runId" | "workflow" | "status" | "wakeAt" | "createdAt" | "updatedAt" | "steps" | "label" | "parent" | "blocked"
+  | "runId"
+  | "workflow"
+  | "status"
+  | "wakeAt"
+  | "createdAt"
+  | "updatedAt"
+  | "steps"
+  | "label"
+  | "parent"
+  | "blocked"
 > {
   /** True for a fork; a run with a parent that is not a fork is a child. */
   readonly isFork: boolean;
@@ -37,7 +46,11 @@ export type Mark = "r" | "h" | "x" | "w";
 export interface Summary {
   readonly marks: readonly Mark[];
   /** The names of open waits. */
-  readonly waits: readonly { readonly name: string; readonly since: number; readonly expiresAt: number | null }[];
+  readonly waits: readonly {
+    readonly name: string;
+    readonly since: number;
+    readonly expiresAt: number | null;
+  }[];
   readonly sleepsUntil: number | null;
   /** The failed call and its message, in one line. */
   readonly error: string | null;
@@ -53,7 +66,10 @@ export interface Summary {
 }
 
 /** A row of the waterfall, without values. */
-export type Row = Omit<RowView, "value" | "error" | "note" | "schema" | "usage" | "attempts" | "fromJournal" | "edited"> & {
+export type Row = Omit<
+  RowView,
+  "value" | "error" | "note" | "schema" | "usage" | "attempts" | "fromJournal" | "edited"
+> & {
   readonly fromJournal?: true;
   readonly edited?: true;
   readonly attempts: readonly {

@@ -8,7 +8,14 @@
 import { page } from "#page";
 import { errorResponse, json, Refusal } from "./errors.ts";
 import { exportRoute } from "./export/export-run.ts";
-import { type ActionType, type Call, type DashboardOptions, refuse, type Service, serviceOf } from "./options.ts";
+import {
+  type ActionType,
+  type Call,
+  type DashboardOptions,
+  refuse,
+  type Service,
+  serviceOf,
+} from "./options.ts";
 import { shell } from "./shell.ts";
 import * as actions from "./routes/actions.ts";
 import * as compare from "./routes/compare.ts";
@@ -32,7 +39,12 @@ interface Route {
 }
 
 const get = (path: string, act: Route["act"]): Route => ({ method: "GET", path, does: "read", act });
-const post = (path: string, does: ActionType, act: Route["act"]): Route => ({ method: "POST", path, does, act });
+const post = (path: string, does: ActionType, act: Route["act"]): Route => ({
+  method: "POST",
+  path,
+  does,
+  act,
+});
 
 const routes: readonly Route[] = [
   get("session", (service) => json(200, sessionOf(service))),
@@ -60,7 +72,9 @@ const routes: readonly Route[] = [
 export function createDashboard(options: DashboardOptions): Dashboard {
   const service = serviceOf(options);
   return async (request) => {
-    const response = await respond(service, request).catch((error: unknown) => errorResponse(error, service.onError));
+    const response = await respond(service, request).catch((error: unknown) =>
+      errorResponse(error, service.onError),
+    );
     const headers = new Headers(response.headers);
     for (const [name, value] of Object.entries(safeHeaders)) if (!headers.has(name)) headers.set(name, value);
     const { status } = response;

@@ -65,7 +65,10 @@ export function errorResponse(error: unknown, onError: (error: unknown) => void)
   if (error instanceof Refusal) return json(error.status, bodyOf(error.code, error.message));
   if (DurableError.is(error)) return json(status.get(error.code) ?? 500, bodyOf(error.code, error.message));
   onError(error);
-  return json(500, bodyOf("internal", "The request failed on the server. The reason is in the server's log."));
+  return json(
+    500,
+    bodyOf("internal", "The request failed on the server. The reason is in the server's log."),
+  );
 }
 
 function bodyOf(code: string, message: string): object {

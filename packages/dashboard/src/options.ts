@@ -83,18 +83,22 @@ export interface Call {
   readonly runId: string;
 }
 
-const known = "storage app secret encryption authorize token basePath hosts readOnly prices title onError".split(" ");
+const known =
+  "storage app secret encryption authorize token basePath hosts readOnly prices title onError".split(" ");
 
 export function serviceOf(options: DashboardOptions): Service {
   const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined)
     throw invalid(`createDashboard has no option "${unknown}". Its options: ${known.join(", ")}.`);
   const { storage, authorize = null, token } = options;
-  if (typeof storage?.list !== "function") throw invalid("createDashboard needs a storage: pass { storage }.");
+  if (typeof storage?.list !== "function")
+    throw invalid("createDashboard needs a storage: pass { storage }.");
   if (authorize === null && token === undefined)
     throw invalid("createDashboard needs { authorize } or { token }, because journals are private.");
   const basePath = basePathOf(options.basePath ?? "");
-  const app = options.app ?? createApp({ storage, workflows: [], secret: options.secret, encryption: options.encryption });
+  const app =
+    options.app ??
+    createApp({ storage, workflows: [], secret: options.secret, encryption: options.encryption });
   return {
     storage,
     app,
@@ -124,7 +128,10 @@ function textOf(error: unknown): string {
 /** Checks whether a request may do this. `null` when it may; otherwise the response to send. */
 export async function refuse(service: Service, request: Request, action: Action): Promise<Response | null> {
   if (action.type !== "read" && service.readOnly)
-    throw new Refusal("read-only", "This dashboard is read-only. Start it without readOnly to allow actions.");
+    throw new Refusal(
+      "read-only",
+      "This dashboard is read-only. Start it without readOnly to allow actions.",
+    );
   if (service.sessions !== null && (await service.sessions.has(request))) return null;
   // Only `true` allows, whatever an untyped hook returns.
   const verdict: unknown = await service.authorize?.(request, action);

@@ -81,7 +81,9 @@ export class Sessions {
     const bearer = /^Bearer (\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     if (bearer !== undefined && (await this.accepts(bearer))) return true;
     const name = cookieName(request);
-    const cookies = (request.headers.get("cookie") ?? "").split("; ").filter((each) => each.startsWith(`${name}=`));
+    const cookies = (request.headers.get("cookie") ?? "")
+      .split("; ")
+      .filter((each) => each.startsWith(`${name}=`));
     for (const cookie of cookies)
       if (await this.#verify("session", cookie.slice(name.length + 1))) return true;
     return false;

@@ -3,7 +3,9 @@
 /** An error, or whatever was thrown, in one line. */
 export function describe(error: unknown): string {
   const text =
-    error instanceof Error ? `${error.name === "Error" ? "" : `${error.name}: `}${error.message}` : asText(error);
+    error instanceof Error
+      ? `${error.name === "Error" ? "" : `${error.name}: `}${error.message}`
+      : asText(error);
   const line = text.replaceAll(/\s+/g, " ").trim();
   return line.length <= longest ? line : `${line.slice(0, longest)}…`;
 }

@@ -20,6 +20,7 @@ import { spendOf, type Prices, type Spend } from "./spend.ts";
 
 export { busyMs, foldGaps, positionOn, type Axis, type AxisPart, type FoldOptions } from "./axis.ts";
 export { plain, type Plain, type PlainOptions } from "./plain.ts";
+export { locatorOf } from "../journal/keys.ts";
 export type { AttemptView, RowKind, RowStatus, RowView } from "./row.ts";
 
 /** An open suspend point, without its token. */

@@ -125,7 +125,10 @@ async function hashOf(text: string): Promise<string> {
 
 function jsonText(data: Exported): string {
   const codes: Readonly<Record<string, string>> = { "<": "\\u003c", ">": "\\u003e", "&": "\\u0026" };
-  return JSON.stringify(data).replaceAll(/[<>&\u2028\u2029]/g, (char) => codes[char] ?? `\\u${char.charCodeAt(0).toString(16)}`);
+  return JSON.stringify(data).replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (char) => codes[char] ?? `\\u${char.charCodeAt(0).toString(16)}`,
+  );
 }
 
 function escaped(text: string): string {

@@ -10,7 +10,8 @@ const hidden = "[redacted]";
 const names =
   /^(?:.*[-_])?(?:pass(?:word|wd|phrase)?|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|authorization|auth|cookie|set-cookie|credentials?|ssn|iban|card(?:number)?|cvc|otp|pin)(?:[-_].*)?$/i;
 
-const camel = /(?:[a-z])(?:Password|Secret|Token|ApiKey|AccessKey|PrivateKey|Authorization|Cookie|Credentials?)$/;
+const camel =
+  /(?:[a-z])(?:Password|Secret|Token|ApiKey|AccessKey|PrivateKey|Authorization|Cookie|Credentials?)$/;
 
 /** Names that end like a secret, and count instead. */
 const counts = /tokens$|^(?:max|min|total|input|output|cached|reasoning)[-_]?tokens?$/i;
@@ -45,7 +46,9 @@ export function redact<T extends Plain>(value: T, extra: readonly string[] = [])
     if (typeof part === "string") return redactText(part);
     if (Array.isArray(part)) return part.map((item: Plain) => visit(item, ""));
     if (typeof part !== "object" || part === null) return part;
-    return Object.fromEntries(Object.entries(part).map(([key, item]) => [redactText(key), visit(item as Plain, key)]));
+    return Object.fromEntries(
+      Object.entries(part).map(([key, item]) => [redactText(key), visit(item as Plain, key)]),
+    );
   };
   return visit(value, "") as T;
 }

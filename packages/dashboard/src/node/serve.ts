@@ -71,7 +71,11 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
   }
 }
 
-async function serve(dashboard: Dashboard, message: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(
+  dashboard: Dashboard,
+  message: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const left = new AbortController();
   response.once("close", () => left.abort());
   try {

@@ -113,9 +113,14 @@ export async function retry(service: Service, { runId }: Call): Promise<Response
   if (view.status === "completed" || view.status === "cancelled")
     throw new DurableError("conflict", `Run ${runId} is ${view.status}. Fork it to run a part of it again.`);
   if (view.status !== "failed") return drive(service, runId, "The run is driven again.");
-  const failed = view.rows.findLast(({ status, kind, error }) => status === "failed" && kind !== "branch" && error !== undefined);
+  const failed = view.rows.findLast(
+    ({ status, kind, error }) => status === "failed" && kind !== "branch" && error !== undefined,
+  );
   if (failed === undefined)
-    throw new DurableError("conflict", `No recorded call of run ${runId} failed, so there is no place to retry from. Fork it instead.`);
+    throw new DurableError(
+      "conflict",
+      `No recorded call of run ${runId} failed, so there is no place to retry from. Fork it instead.`,
+    );
   const fork = await service.app.get(runId).fork({ from: failed.key, label: "retry" });
   return reply(200, { message: `A fork runs "${failed.key}" again.`, runId: fork.id });
 }
@@ -128,7 +133,10 @@ export async function wake(service: Service, { runId }: Call): Promise<Response>
 
 async function drive(service: Service, runId: string, message: string): Promise<Response> {
   const driving = service.app.advance(runId);
-  await within(driving.then(() => true), () => Promise.resolve(true));
+  await within(
+    driving.then(() => true),
+    () => Promise.resolve(true),
+  );
   watch(service, driving);
   return reply(200, { message, runId });
 }

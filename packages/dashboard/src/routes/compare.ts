@@ -45,7 +45,9 @@ async function rootOf({ app }: Service, runId: string): Promise<string> {
 }
 
 /** A parent may have been deleted. */
-async function exists(run: { entries(options: { limit: number }): Promise<readonly Entry[]> }): Promise<boolean> {
+async function exists(run: {
+  entries(options: { limit: number }): Promise<readonly Entry[]>;
+}): Promise<boolean> {
   return run.entries({ limit: 1 }).then(
     () => true,
     () => false,
@@ -53,7 +55,9 @@ async function exists(run: { entries(options: { limit: number }): Promise<readon
 }
 
 async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): Promise<TreeNode> {
-  const { lineage, rows, totals, status, childOf, workflow } = viewRun(await app.get(runId).entries(), { prices });
+  const { lineage, rows, totals, status, childOf, workflow } = viewRun(await app.get(runId).entries(), {
+    prices,
+  });
   const steps = rows.flatMap((row) => {
     const mark = markOf(row);
     return mark === null ? [] : [{ key: row.key, name: row.name, mark }];

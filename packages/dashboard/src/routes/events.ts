@@ -54,7 +54,10 @@ async function watchRun(
     if (now !== seen) send("run", { length });
     seen = now;
     // A note does not grow the journal, so the run is also looked at now and then.
-    const pause = AbortSignal.any([signal, AbortSignal.timeout(storage.changed === undefined ? pollMs : 5 * pollMs)]);
+    const pause = AbortSignal.any([
+      signal,
+      AbortSignal.timeout(storage.changed === undefined ? pollMs : 5 * pollMs),
+    ]);
     await (storage.changed?.(locator, length, pause) ?? ended(pause));
   }
 }
@@ -73,7 +76,10 @@ function eventStream(
   work: (send: Send, signal: AbortSignal) => Promise<void>,
 ): Response {
   if (live.open >= mostOpen)
-    throw new Refusal("too-many-streams", `More than ${mostOpen} live connections are open. Close some pages.`);
+    throw new Refusal(
+      "too-many-streams",
+      `More than ${mostOpen} live connections are open. Close some pages.`,
+    );
   const abort = new AbortController();
   const encoder = new TextEncoder();
   const stop = (): void => abort.abort();
@@ -89,7 +95,9 @@ function eventStream(
       void work((event, data) => write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`), abort.signal)
         .catch((error: unknown) => {
           if (abort.signal.aborted) return;
-          write(`event: failed\ndata: ${JSON.stringify(error instanceof Error ? error.message : "failed")}\n\n`);
+          write(
+            `event: failed\ndata: ${JSON.stringify(error instanceof Error ? error.message : "failed")}\n\n`,
+          );
           onError(error);
         })
         .finally(() => {

@@ -11,7 +11,8 @@ export async function readBody(request: Request): Promise<Record<string, unknown
   const text = await readText(request);
   try {
     const body: unknown = JSON.parse(text);
-    if (typeof body === "object" && body !== null && !Array.isArray(body)) return body as Record<string, unknown>;
+    if (typeof body === "object" && body !== null && !Array.isArray(body))
+      return body as Record<string, unknown>;
   } catch {
     // The parser's message quotes the body.
   }

@@ -51,7 +51,17 @@ function shown(view: RunView, values: object): object {
 }
 
 function rowOf(row: RowView, { prices }: Service): Row {
-  const { value: _value, error, note: _note, schema: _schema, usage, fromJournal, edited, attempts, ...rest } = row;
+  const {
+    value: _value,
+    error,
+    note: _note,
+    schema: _schema,
+    usage,
+    fromJournal,
+    edited,
+    attempts,
+    ...rest
+  } = row;
   const spend = spendOf(usage, prices);
   const tokens = spend.inputTokens + spend.outputTokens;
   return {
@@ -81,7 +91,11 @@ export async function stepDetail(service: Service, { runId, url }: Call): Promis
   return json(200, detailOf(row, entries, service));
 }
 
-export function detailOf(row: RowView, entries: readonly Entry[], { prices }: Pick<Service, "prices">): StepDetail {
+export function detailOf(
+  row: RowView,
+  entries: readonly Entry[],
+  { prices }: Pick<Service, "prices">,
+): StepDetail {
   const show = (value: unknown) => plain(value, { textLength });
   return {
     key: row.key,

@@ -11,7 +11,14 @@ import { json, Refusal } from "../errors.ts";
 import type { Call, Service } from "../options.ts";
 import { listIn, numberIn } from "./request.ts";
 
-const statuses: readonly RunStatus[] = ["blocked", "failed", "suspended", "running", "completed", "cancelled"];
+const statuses: readonly RunStatus[] = [
+  "blocked",
+  "failed",
+  "suspended",
+  "running",
+  "completed",
+  "cancelled",
+];
 const urgent: readonly RunStatus[] = statuses.slice(0, 4);
 
 /** How many heads one request looks at, when it searches. */

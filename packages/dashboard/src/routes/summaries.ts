@@ -41,7 +41,8 @@ async function summaryOf({ app, prices }: Service, runId: string): Promise<Summa
     marks: marksOf(view.rows),
     waits: waits.map(({ name, openedAt, expiresAt }) => ({ name, since: openedAt, expiresAt })),
     sleepsUntil: view.sleeping ? view.wakeAt : null,
-    error: message === null ? null : failed === undefined ? message : `${failed.key}: ${describe(failed.error)}`,
+    error:
+      message === null ? null : failed === undefined ? message : `${failed.key}: ${describe(failed.error)}`,
     running: runningOf(view),
     settled: totals.settled,
     fromJournal: totals.fromJournal,
@@ -54,7 +55,9 @@ async function summaryOf({ app, prices }: Service, runId: string): Promise<Summa
 
 function runningOf({ rows, status }: RunView): string | null {
   if (status !== "running") return null;
-  const open = rows.findLast((row) => row.attempts.length > 0 && (row.status === "open" || row.status === "retrying"));
+  const open = rows.findLast(
+    (row) => row.attempts.length > 0 && (row.status === "open" || row.status === "retrying"),
+  );
   if (open === undefined) return null;
   const failed = open.attempts.filter((attempt) => "error" in attempt).length;
   return failed === 0 ? open.key : `${open.key}, attempt ${failed + 1}`;
