@@ -1,5 +1,6 @@
 /**
- * For tools around an app, such as the command line and the dashboard: its storage, and a replay that changes nothing.
+ * For tools around an app, such as the command line and the dashboard: its storage, a replay that changes nothing,
+ * and an early end of sleeps.
  *
  * tools.1. A replay writes nothing, takes no lease and starts no work: the code runs as far as the journal goes.
  */
@@ -7,6 +8,8 @@
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
 import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
 import type { Definition } from "./engine/definition.ts";
+import { writeFact } from "./journal/fact-text.ts";
+import type { RunJournal } from "./journal/journal.ts";
 import { decodeEntry } from "./journal/run-entry.ts";
 import type { Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/drive.ts";
@@ -85,6 +88,37 @@ export async function replayRun(app: App, runId: string, options: ReplayOptions 
   const changed = seen.unused.length > 0 || seen.unreached.length > 0 || more || !endsAsRecorded;
   const verdict = error !== null ? "diverged" : changed ? "changed" : "same";
   return { runId, verdict, error, ...seen, end, endsAsRecorded };
+}
+
+/**
+ * Ends all sleeps of a run now, by one appended batch, and returns their keys. It runs no code: advance the run
+ * afterwards, or let a worker find it. A driver that holds the sleep in memory goes on at once.
+ */
+export async function wakeRun(app: App, runId: string): Promise<readonly string[]> {
+  const host = hostOf(app);
+  const journal = await openRun(host, runId);
+  for (let tries = 0; tries < wakeTries && journal.state.end === null; tries++) {
+    const asleep = openSleeps(journal);
+    if (asleep.length === 0) return [];
+    const facts = asleep.map(({ key, after }) =>
+      writeFact({ kind: "sleep.fired", key, after }, host.world.now()),
+    );
+    // When others appended first, what they wrote is looked at again.
+    const { kind } = await journal.append(facts, { outside: true });
+    if (kind === "landed") return asleep.map(({ key }) => key);
+  }
+  return [];
+}
+
+const wakeTries = 12;
+
+function openSleeps({ entries }: RunJournal): { readonly key: string; readonly after: number }[] {
+  const open = new Map<string, { readonly key: string; readonly after: number }>();
+  for (const entry of entries) {
+    if (entry.kind === "sleep.opened") open.set(entry.key, { key: entry.key, after: entry.after });
+    if (entry.kind === "sleep.fired") open.delete(entry.key);
+  }
+  return [...open.values()];
 }
 
 /** The storage of an app. */

@@ -1,5 +1,6 @@
 import { createApp, durable, MemoryStorage, type Context } from "@durable/core";
-import { replayRun, storageOf } from "@durable/core/tools";
+import { aesGcm } from "@durable/core/encryption";
+import { replayRun, storageOf, wakeRun } from "@durable/core/tools";
 import { describe, expect, test } from "vitest";
 
 const secret = "a secret for tests, of no worth";
@@ -123,4 +124,38 @@ test("storageOf gives the storage of an app, and says when it cannot", async () 
   expect(await storageOf(app)).toBe(storage);
   expect(await storageOf({ ...app })).toBe(storage);
   expect(() => storageOf({} as typeof app)).toThrow("not made by this copy");
+});
+
+describe("wakeRun", () => {
+  const nap = durable("nap", async (ctx) => {
+    await Promise.all([ctx.sleep("3 days"), ctx.sleep("5 days", { name: "longer" })]);
+    return ctx.step("after", () => "awake");
+  });
+  const encryption = aesGcm({ current: "k1", keys: { k1: "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY" } });
+
+  test("ends all sleeps of a parked run, sealed or not; the next driver goes on, and replays the same", async () => {
+    for (const sealed of [{}, { encryption }]) {
+      const options = { storage: new MemoryStorage(), secret, ...sealed };
+      await nap.with(options).run(undefined, { id: "n" });
+      const app = createApp({ ...options, workflows: [nap] });
+      expect(await wakeRun(app, "n")).toEqual(["sleep", "longer"]);
+      expect((await app.list({ dueAt: Date.now() })).runs).toHaveLength(1);
+      expect(await wakeRun(app, "n")).toEqual([]);
+      expect(await app.advance("n")).toMatchObject({ status: "completed", output: "awake" });
+      expect(await replayRun(app, "n")).toMatchObject({ verdict: "same" });
+      expect(await wakeRun(app, "n")).toEqual([]);
+    }
+  });
+
+  test("lets a driver go on that holds the sleep in memory", async () => {
+    const options = { storage: new MemoryStorage(), secret, patience: "10 days" };
+    const running = nap.with(options).run(undefined, { id: "held" });
+    const app = createApp({ ...options, workflows: [] });
+    for (let woken = 0; woken < 2;) {
+      const keys = await wakeRun(app, "held").catch(() => []);
+      woken += keys.length;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    expect(await running).toMatchObject({ status: "completed", output: "awake" });
+  });
 });
