@@ -19,6 +19,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/encryption": ["aesGcm"],
   "@durable/core/storage-kit": ["pageSize"],
   "@durable/core/view": ["viewRun"],
+  "@durable/core/tools": ["replayRun"],
   "@durable/core/process": ["isDead", "thisProcess"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/node": ["serve"],
@@ -70,6 +71,8 @@ const body = `
   await crashEverywhere(greet, { input: "Ada" });
   const seen = viewRun(await greet.get("by-default").entries());
   if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");
+  const { verdict } = await replayRun(createApp({ workflows: [greet] }), "by-default");
+  if (verdict !== "same") throw new Error("The replay was " + verdict);
   const { steps } = usageOf(await greet.get("by-default").entries());
   const options: S3Options = { bucket: "journal", accessKeyId: "id", secretAccessKey: "key" };
   const budget = createBudget({ operations: 1 });

@@ -100,6 +100,8 @@ export interface RunView {
 export interface ViewOptions {
   /** The head of the run in a list. Only it knows that a run is blocked. */
   readonly head?: RunHead | undefined;
+  /** Why the run is blocked, where it is known without its head. */
+  readonly blocked?: BlockedNote | undefined;
   /** Adds costs to the sums. */
   readonly prices?: Prices | undefined;
   /** The present time, for work that is still running. */
@@ -122,7 +124,7 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     flat: summary.workflow === "",
   });
   const waits = waitsOf(state);
-  const blocked = end === null ? (options.head?.blocked ?? null) : null;
+  const blocked = end === null ? (options.blocked ?? options.head?.blocked ?? null) : null;
   return {
     runId: summary.runId,
     workflow: summary.workflow,
