@@ -5,12 +5,21 @@ import { render } from "preact";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import "./style.css";
-import { exported, getCounts, openSession } from "./lib/api.ts";
+import { exported, getInbox, openSession } from "./lib/api.ts";
 import { fullTime } from "./lib/format.ts";
 import { useKeys } from "./lib/hooks.ts";
 import { readSearch, searchOf } from "./lib/query.ts";
 import { go, hrefOf, parts, place, setQuery } from "./lib/router.ts";
-import { connection, messageOf, notice, session, setServerTime, theme, toggleTheme } from "./lib/state.ts";
+import {
+  connection,
+  messageOf,
+  notice,
+  session,
+  setServerTime,
+  theme,
+  toggleTheme,
+  waiting,
+} from "./lib/state.ts";
 import { Dialog, Link, Problem } from "./parts/basic.tsx";
 import { DiffScreen } from "./screens/diff.tsx";
 import { InboxScreen } from "./screens/inbox.tsx";
@@ -19,7 +28,6 @@ import { filters, RunsScreen } from "./screens/runs.tsx";
 
 const failure = signal<string | null>(null);
 const helping = signal(false);
-const waiting = signal(0);
 
 async function begin(): Promise<void> {
   failure.value = null;
@@ -65,11 +73,13 @@ function Screen(): JSX.Element {
       .join(" · ");
   }, [place.value.path]);
   useEffect(() => {
-    void getCounts().then(
-      ({ suspended }) => (waiting.value = suspended.count),
-      () => {},
-    );
-  }, [place.value.path]);
+    // The inbox itself knows better.
+    if (first !== "inbox")
+      void getInbox(null).then(
+        ({ items }) => (waiting.value = items.length),
+        () => {},
+      );
+  }, [first]);
   if (first === "runs" && second !== "") return <RunScreen key={second} runId={second} />;
   if (first === "runs") return <RunsScreen />;
   if (first === "inbox") return <InboxScreen />;
@@ -114,13 +124,12 @@ function Header(): JSX.Element {
   );
 }
 
-function Live(): JSX.Element {
+function Live(): JSX.Element | null {
+  if (connection.value === "off") return null;
   const isLive = connection.value === "live";
   return (
     <span class={isLive ? "live" : "live lost"} role="status">
-      <span class="hide">
-        {isLive ? "live" : connection.value === "lost" ? "reconnecting" : "connecting"}
-      </span>
+      <span class="hide">{isLive ? "live" : "reconnecting"}</span>
     </span>
   );
 }

@@ -24,13 +24,13 @@ export type Authorize = (
 
 /** Options of `createDashboard`. */
 export interface DashboardOptions {
-  /** Where the journals are. */
-  readonly storage: Storage;
-  /**
-   * The app that has the code of the workflows, on the same storage. Without it the page shows runs, takes
-   * answers and cancels, but cannot fork or retry.
-   */
+  /** The app that has the storage and the code of the workflows. Either this or `storage` is required. */
   readonly app?: App | undefined;
+  /**
+   * Where the journals are, if there is no `app`. The page then shows runs, takes answers, wakes and cancels,
+   * but cannot fork or retry, which need the code.
+   */
+  readonly storage?: Storage | undefined;
   /** Signs resume tokens, if there is no `app` and the storage keeps no secret. */
   readonly secret?: Secret | undefined;
   /** Opens sealed journals, if there is no `app`. */
@@ -58,7 +58,6 @@ export interface DashboardOptions {
 
 /** The options with all defaults filled in. */
 export interface Service {
-  readonly storage: Storage;
   readonly app: App;
   /** Workflows whose code is here. */
   readonly code: ReadonlySet<string>;
@@ -91,8 +90,8 @@ export function serviceOf(options: DashboardOptions): Service {
   if (unknown !== undefined)
     throw invalid(`createDashboard has no option "${unknown}". Its options: ${known.join(", ")}.`);
   const { storage, authorize = null, token } = options;
-  if (typeof storage?.list !== "function")
-    throw invalid("createDashboard needs a storage: pass { storage }.");
+  if (options.app === undefined && typeof storage?.list !== "function")
+    throw invalid("createDashboard needs an app or a storage: pass { app } or { storage }.");
   if (authorize === null && token === undefined)
     throw invalid("createDashboard needs { authorize } or { token }, because journals are private.");
   const basePath = basePathOf(options.basePath ?? "");
@@ -100,7 +99,6 @@ export function serviceOf(options: DashboardOptions): Service {
     options.app ??
     createApp({ storage, workflows: [], secret: options.secret, encryption: options.encryption });
   return {
-    storage,
     app,
     code: new Set(options.app?.workflows),
     authorize,

@@ -16,6 +16,7 @@ import type {
 } from "../../src/api.ts";
 import type { Exported } from "../../src/export/export-run.ts";
 import { hrefOf } from "./router.ts";
+import { connection } from "./state.ts";
 
 /** The data of an exported file; `null` on a server. */
 export const exported: Exported | null = readExported();
@@ -148,6 +149,23 @@ export function listen(
   return () => {
     document.removeEventListener("visibilitychange", look);
     close();
+  };
+}
+
+/** The same, for the events that keep a view up to date: the page says whether it hears of changes. */
+export function watch(path: string, handlers: Readonly<Record<string, (data: unknown) => void>>): () => void {
+  const stop = listen(path, {
+    ...handlers,
+    open: () => {
+      // What happened while there was no connection is not announced.
+      if (connection.peek() === "lost") for (const act of Object.values(handlers)) act(null);
+      connection.value = "live";
+    },
+    error: () => (connection.value = "lost"),
+  });
+  return () => {
+    connection.value = "off";
+    stop();
   };
 }
 

@@ -23,18 +23,34 @@ export function axisOf(
   return foldGaps(rows as unknown as readonly RowView[], options);
 }
 
-/** About five labels, none inside a folded gap, each with room. */
+/** Round times about five per axis; after a folded gap only where the work goes on. */
 export function ticksOf(axis: Axis): Tick[] {
+  const shown = axis.parts.filter(({ folded }) => !folded);
+  const length = shown.reduce((sum, { startedAt, endedAt }) => sum + endedAt - startedAt, 0);
+  const step = roundStep(length / 5);
   const ticks: Tick[] = [];
-  for (let i = 0; i < 6; i++) {
-    const at = i / 5;
-    const part = axis.parts.find(({ to }) => at <= to) ?? axis.parts.at(-1);
-    if (part === undefined || part.folded) continue;
-    const share = part.to === part.from ? 0 : (at - part.from) / (part.to - part.from);
-    const time = part.startedAt + share * (part.endedAt - part.startedAt);
-    ticks.push({ at, text: duration(time - axis.startedAt) });
+  const add = (time: number): void => {
+    const at = positionOn(axis, time);
+    // Two labels need room.
+    if (at - (ticks.at(-1)?.at ?? -1) >= 0.11) ticks.push({ at, text: duration(time - axis.startedAt) });
+  };
+  for (const [i, { startedAt, endedAt }] of shown.entries()) {
+    if (i > 0) add(startedAt);
+    else for (let time = startedAt; time <= endedAt && step > 0; time += step) add(time);
   }
   return ticks;
+}
+
+/** 1, 2 or 5 times a power of ten, in milliseconds; in seconds, minutes and hours what divides them. */
+function roundStep(ms: number): number {
+  const [second, minute, hour] = [1_000, 60_000, 3_600_000];
+  const large = [5, 10, 15, 30].flatMap((n) => [n * second, n * minute]);
+  const found = [...large, minute, 2 * minute, hour, 3 * hour, 6 * hour, 12 * hour, 24 * hour]
+    .toSorted((a, b) => a - b)
+    .find((step) => step >= ms);
+  if (ms > 2 * second && found !== undefined) return found;
+  const power = 10 ** Math.floor(Math.log10(Math.max(ms, 0.001)));
+  return power * ([1, 2, 5, 10].find((n) => n * power >= ms) ?? 10);
 }
 
 export function gapsOf(axis: Axis): Gap[] {

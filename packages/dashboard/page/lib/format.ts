@@ -10,7 +10,8 @@ const day = 24 * hour;
 /** 4.1 s, 6 min, 2 d 4 h: at most two units. */
 export function duration(ms: number): string {
   if (!Number.isFinite(ms)) return "";
-  if (ms < 1) return "0 s";
+  if (ms < 0.01) return "0 s";
+  if (ms < 1) return `${ms.toPrecision(1)} ms`;
   if (ms < second) return `${Math.round(ms)} ms`;
   if (ms < minute) return `${(ms / second).toFixed(1).replace(/\.0$/, "")} s`;
   const units: readonly (readonly [number, string])[] = [
@@ -50,15 +51,15 @@ export function count(value: number): string {
   return `${(value / 1_000_000).toFixed(1).replace(/\.0$/, "")}M`;
 }
 
+/** Empty for what cost nothing, or has no price. */
 export function cost(value: number | null | undefined): string {
-  if (value === null || value === undefined) return "";
-  if (value === 0) return "$0";
+  if (value === null || value === undefined || value === 0) return "";
   return `$${value < 0.01 ? value.toPrecision(2) : value.toFixed(value < 1 ? 3 : 2)}`;
 }
 
 /** Ids that were drawn are long and begin alike, so the end tells them apart. */
 export function shortId(runId: string): string {
-  return runId.length <= 14 ? runId : `…${runId.slice(-6)}`;
+  return runId.length <= 20 ? runId : `…${runId.slice(-6)}`;
 }
 
 const statusNames: Readonly<Record<RunStatus, string>> = {

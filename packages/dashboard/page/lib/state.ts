@@ -8,6 +8,9 @@ export const session = signal<Session | null>(null);
 /** Whether the page hears of changes. */
 export const connection = signal<"live" | "lost" | "off">("off");
 
+/** How many waits are open, as far as the inbox has looked. */
+export const waiting = signal(0);
+
 /** A sentence at the edge of the page, such as the result of an action. */
 export const notice = signal<{ readonly text: string; readonly bad: boolean } | null>(null);
 

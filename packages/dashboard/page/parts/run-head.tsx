@@ -30,6 +30,7 @@ export function RunHead({ run, canAct, onAnswer, onFork, onChange }: RunHeadProp
     }
   };
   const isOver = run.endedAt !== null;
+  const isAsleep = run.rows.some(({ kind, status }) => kind === "sleep" && status === "open");
   const waits = run.waits.filter(({ answered }) => !answered).length;
   return (
     <div class="head">
@@ -56,7 +57,7 @@ export function RunHead({ run, canAct, onAnswer, onFork, onChange }: RunHeadProp
           Retry
         </button>
       )}
-      {canAct && run.hasCode && run.sleeping && (
+      {canAct && isAsleep && (
         <button type="button" class="btn" onClick={() => void act("wake")}>
           Wake
         </button>

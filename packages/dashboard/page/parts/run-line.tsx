@@ -61,14 +61,15 @@ export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): 
         {summary !== undefined && summary.tokens > 0 ? count(summary.tokens) : ""}
       </span>
       <span role="gridcell" class="c7 n">
-        {cost(summary?.cost) === "$0" ? "" : cost(summary?.cost)}
+        {cost(summary?.cost)}
       </span>
     </div>
   );
 }
 
 function nameOf({ workflow, isFork }: RunItem, summary: Summary | undefined, isBelow: boolean): string {
-  if (isBelow && isFork && summary !== undefined && summary.at !== null) return `from ${summary.at}`;
+  if (isBelow && isFork && summary !== undefined && summary.at !== null)
+    return `from ${summary.at.slice(summary.at.lastIndexOf("/") + 1)}`;
   return workflow === "" ? "journal" : workflow;
 }
 

@@ -37,10 +37,10 @@ export function RunPanel({ run }: { run: RunPage }): JSX.Element {
         ) : "input" in run ? (
           <Value value={run.input ?? null} label="the input" />
         ) : (
-          <p class="soft">That of its parent.</p>
+          <p class="soft">{run.lineage?.parent === null ? "None." : "That of its parent."}</p>
         )}
         <Leftovers run={run} />
-        <p class="faint">
+        <p class="faint after">
           Started {fullTime(run.startedAt)}
           {run.endedAt !== null && `, ended ${fullTime(run.endedAt)}`}. Choose a call to see what it recorded.
         </p>

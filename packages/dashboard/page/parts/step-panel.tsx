@@ -91,7 +91,7 @@ function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.El
         {fullTime(startedAt).slice(0, 19)}{" "}
         {endedAt !== null && <span class="faint">took {duration(endedAt - startedAt)}</span>}
       </dd>
-      {firstAt !== undefined && last !== undefined && (
+      {firstAt !== undefined && last !== undefined && endedAt !== null && (
         <>
           <dt>First token</dt>
           <dd>after {duration(Math.max(0, firstAt - last.startedAt))}</dd>
@@ -101,9 +101,9 @@ function Facts({ row, detail }: { row: Row; detail: StepDetail | null }): JSX.El
         <>
           <dt>Tokens</dt>
           <dd>
-            {count(spend.inputTokens)} in {cached > 0 && <span class="faint">({count(cached)} cached)</span>},{" "}
-            {count(spend.outputTokens)} out{spend.cost === null ? "" : `, ${cost(spend.cost)}`}{" "}
-            <span class="faint">{models}</span>
+            {count(spend.inputTokens)} in
+            {cached > 0 && <span class="faint"> ({count(cached)} cached)</span>}, {count(spend.outputTokens)}{" "}
+            out{spend.cost === null ? "" : `, ${cost(spend.cost)}`} <span class="faint">{models}</span>
           </dd>
         </>
       )}
@@ -145,7 +145,7 @@ function tabsOf(row: Row, detail: StepDetail, messages: readonly ChatMessage[]):
   return [
     ...has("error", "Error", "error" in detail),
     ...has("chat", "Chat", messages.length > 0),
-    ...has("output", row.kind === "suspend" ? "Answer" : "Output", "value" in detail),
+    ...has("output", row.kind === "suspend" ? "Answer" : "Output", "value" in detail && row.endedAt !== null),
     ...has("chunks", `Chunks ${row.chunks ?? ""}`, detail.chunks !== undefined),
     ...has("note", "Asked", "note" in detail),
     ...has("schema", "Schema", "schema" in detail && detail.schema !== null),

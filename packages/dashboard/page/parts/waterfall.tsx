@@ -12,7 +12,7 @@ import { Virtual } from "./virtual.tsx";
 const lineHeight = 28;
 
 export interface WaterfallProps {
-  readonly rows: readonly Row[];
+  readonly rows: readonly ShownRow[];
   readonly now: number;
   readonly fold: boolean;
   readonly chosen: string;
@@ -22,8 +22,36 @@ export interface WaterfallProps {
   readonly onKeyDown?: ((event: KeyboardEvent) => void) | undefined;
 }
 
+/** A row, and what the list calls it. */
+export type ShownRow = Row & { readonly branch?: string };
+
+/** A branch with a single call is one line: the name of the branch, and the call. */
+export function compact(rows: readonly Row[]): ShownRow[] {
+  const below = new Map<string, number>();
+  for (const { parent } of rows) if (parent !== null) below.set(parent, (below.get(parent) ?? 0) + 1);
+  const single = new Map<string, Row>();
+  return rows.flatMap((row, i): ShownRow[] => {
+    const next = rows[i + 1];
+    if (
+      row.kind === "branch" &&
+      below.get(row.key) === 1 &&
+      next?.parent === row.key &&
+      !below.has(next.key)
+    ) {
+      single.set(row.key, row);
+      return [];
+    }
+    const branch = row.parent === null ? undefined : single.get(row.parent);
+    return [
+      branch === undefined
+        ? row
+        : { ...row, branch: branch.name, parent: branch.parent, depth: branch.depth },
+    ];
+  });
+}
+
 /** The rows that are not inside a closed group. */
-export function openRows(rows: readonly Row[], closed: ReadonlySet<string>): Row[] {
+export function openRows(rows: readonly ShownRow[], closed: ReadonlySet<string>): ShownRow[] {
   if (closed.size === 0) return [...rows];
   const hidden = new Set<string>();
   return rows.filter(({ key, parent }) => {
@@ -94,7 +122,7 @@ function AxisLine({ axis, gaps }: { axis: Axis; gaps: ReturnType<typeof gapsOf> 
 }
 
 type LineProps = WaterfallProps & {
-  readonly row: Row;
+  readonly row: ShownRow;
   readonly axis: Axis;
   readonly index: number;
   readonly hasRows: boolean;
@@ -148,9 +176,9 @@ function Line({
 }
 
 /** The number of a repeated name is part of what people look for. */
-function nameOf({ key, name }: Row): string {
+function nameOf({ key, name, branch }: ShownRow): string {
   const number = /#\d+$/.exec(key)?.[0] ?? "";
-  return name + number;
+  return (branch === undefined ? "" : `${branch} / `) + name + number;
 }
 
 function isWork({ kind }: Row): boolean {
@@ -179,7 +207,7 @@ function tookOf({ startedAt, endedAt, kind }: Row, now: number): string {
 }
 
 /** What a screen reader says of a row. */
-function labelOf(row: Row, now: number): string {
+function labelOf(row: ShownRow, now: number): string {
   const { kind, status, attempts, fromJournal, tokens } = row;
   const failed = attempts.filter((attempt) => attempt.failed !== undefined).length;
   return [

@@ -4,11 +4,11 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { InboxItem } from "../../src/api.ts";
-import { getInbox, listen } from "../lib/api.ts";
+import { getInbox, watch } from "../lib/api.ts";
 import { duration, shortId } from "../lib/format.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
 import { queryOf, runPath, setQuery } from "../lib/router.ts";
-import { connection, messageOf, now, session } from "../lib/state.ts";
+import { messageOf, now, session, waiting } from "../lib/state.ts";
 import { AnswerForm } from "../parts/answer-form.tsx";
 import { Empty, Link, Problem } from "../parts/basic.tsx";
 import { Value } from "../parts/value.tsx";
@@ -31,6 +31,7 @@ export function InboxScreen(): JSX.Element {
         if (cursor === null || found.length >= 50) break;
       }
       [items.value, next.value, error.value] = [found, cursor, null];
+      waiting.value = found.length;
     } catch (problem) {
       error.value = messageOf(problem);
     }
@@ -38,11 +39,7 @@ export function InboxScreen(): JSX.Element {
   const reload = useThrottle(() => load(null), 1_000);
   useEffect(() => {
     void load(null);
-    return listen("events", {
-      runs: reload,
-      open: () => (connection.value = "live"),
-      error: () => (connection.value = "lost"),
-    });
+    return watch("events", { runs: reload });
   }, []);
   const all = items.value ?? [];
   const chosen = Math.max(

@@ -2,12 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Row, RunPage } from "../../src/api.ts";
-import { exported, getRun, listen } from "../lib/api.ts";
+import { exported, getRun, watch } from "../lib/api.ts";
 import { useKeys, useLoad, useThrottle } from "../lib/hooks.ts";
 import { go, queryOf, setQuery } from "../lib/router.ts";
-import { connection, now, session, setServerTime } from "../lib/state.ts";
+import { now, session, setServerTime } from "../lib/state.ts";
 import { AnswerForm } from "../parts/answer-form.tsx";
 import { Dialog, Problem, type Tab, Tabs } from "../parts/basic.tsx";
 import { ForkDialog, type How } from "../parts/fork-dialog.tsx";
@@ -18,7 +18,7 @@ import { Split } from "../parts/split.tsx";
 import { StepPanel } from "../parts/step-panel.tsx";
 import { ForkTree } from "../parts/tree.tsx";
 import { Value } from "../parts/value.tsx";
-import { openRows, Waterfall } from "../parts/waterfall.tsx";
+import { compact, openRows, Waterfall } from "../parts/waterfall.tsx";
 
 export function RunScreen({ runId }: { runId: string }): JSX.Element {
   const chapter = queryOf("chapter");
@@ -30,15 +30,7 @@ export function RunScreen({ runId }: { runId: string }): JSX.Element {
   const { value: run, error } = data.value;
   // A run that grows fast is read at most this often.
   const refresh = useThrottle(reload, (run?.rows.length ?? 0) > 2_000 ? 2_000 : 300);
-  useEffect(
-    () =>
-      listen(`events?run=${encodeURIComponent(runId)}`, {
-        run: refresh,
-        open: () => (connection.value = "live"),
-        error: () => (connection.value = "lost"),
-      }),
-    [runId],
-  );
+  useEffect(() => watch(`events?run=${encodeURIComponent(runId)}`, { run: refresh }), [runId]);
   if (run === null)
     return error === null ? (
       <p class="soft pane">Reading the run…</p>
@@ -184,7 +176,8 @@ function FoldToggle(): JSX.Element {
 
 function Timeline({ run, chosen }: { run: RunPage; chosen: string }): JSX.Element {
   const closed = useSignal<ReadonlySet<string>>(new Set());
-  const rows = openRows(run.rows, closed.value);
+  const all = useMemo(() => compact(run.rows), [run.rows]);
+  const rows = openRows(all, closed.value);
   const index = rows.findIndex(({ key }) => key === chosen);
   const choose = (next: number): void => {
     const row = rows[Math.min(rows.length - 1, Math.max(0, next))];
@@ -210,7 +203,7 @@ function Timeline({ run, chosen }: { run: RunPage; chosen: string }): JSX.Elemen
   if (run.rows.length === 0) return <p class="pane soft">Nothing is recorded yet. This page is watching.</p>;
   return (
     <Waterfall
-      rows={run.rows}
+      rows={all}
       now={run.endedAt ?? now.value}
       fold={queryOf("gaps") !== "1"}
       chosen={chosen}

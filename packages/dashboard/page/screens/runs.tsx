@@ -5,14 +5,14 @@ import type { RunStatus } from "@durable/core";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Counts } from "../../src/api.ts";
-import { getCounts, listen } from "../lib/api.ts";
+import { getCounts, watch } from "../lib/api.ts";
 import { plural, statusName } from "../lib/format.ts";
 import { grouped } from "../lib/grouping.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
 import { type Filters, searchOf } from "../lib/query.ts";
 import { RunsStore } from "../lib/runs-store.ts";
 import { go, queryOf, runPath, setQuery } from "../lib/router.ts";
-import { connection, session } from "../lib/state.ts";
+import { session } from "../lib/state.ts";
 import { Empty, Problem } from "../parts/basic.tsx";
 import { RunLine, runsHeader } from "../parts/run-line.tsx";
 import { Virtual } from "../parts/virtual.tsx";
@@ -39,15 +39,7 @@ export function RunsScreen(): JSX.Element {
   useEffect(() => void store.begin(query), [key]);
   useEffect(() => {
     void count();
-    return listen("events", {
-      runs: refresh,
-      open: () => {
-        // What happened while there was no connection is not announced.
-        if (connection.peek() === "lost") refresh();
-        connection.value = "live";
-      },
-      error: () => (connection.value = "lost"),
-    });
+    return watch("events", { runs: refresh });
   }, []);
   return (
     <>

@@ -19,9 +19,9 @@ import { redact } from "./redact.ts";
 
 /** Options of `exportRun`. */
 export interface ExportOptions {
-  readonly storage: Storage;
-  /** An app on this storage that can open its journals; needed if they are encrypted. */
+  /** The app that has the run. Either this or `storage` is required. */
   readonly app?: App | undefined;
+  readonly storage?: Storage | undefined;
   /** False keeps everything. True by default: what looks like a secret or an e-mail address is hidden. */
   readonly redact?: boolean | undefined;
   /** Names of fields whose values are hidden as well. */

@@ -6,6 +6,7 @@
  */
 
 import { DurableError, type ForkOptions, type ResumeResult, type SuspendPoint } from "@durable/core";
+import { wakeRun } from "@durable/core/tools";
 import { viewRun, type RunView } from "@durable/core/view";
 import type { ActionReply, PlanReply } from "../api.ts";
 import { json, Refusal } from "../errors.ts";
@@ -125,10 +126,13 @@ export async function retry(service: Service, { runId }: Call): Promise<Response
   return reply(200, { message: `A fork runs "${failed.key}" again.`, runId: fork.id });
 }
 
-/** Drives a run that is due. A sleep that has not ended goes on. */
+/** Ends the sleeps of a run. Where the code is, the run is driven at once. */
 export async function wake(service: Service, { runId }: Call): Promise<Response> {
-  await assertCode(service, runId);
-  return drive(service, runId, "The run was woken.");
+  const slept = await wakeRun(service.app, runId);
+  if (slept.length === 0) throw new DurableError("conflict", `Run ${runId} does not sleep.`);
+  const message = `The run was woken: ${slept.join(", ")}.`;
+  const { workflow } = viewRun(await service.app.get(runId).entries());
+  return service.code.has(workflow) ? drive(service, runId, message) : reply(200, { message, runId });
 }
 
 async function drive(service: Service, runId: string, message: string): Promise<Response> {

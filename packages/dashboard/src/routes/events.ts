@@ -5,6 +5,7 @@
  * events.2. A page that is closed ends its watch; a comment every few seconds notices one that vanished.
  */
 
+import { storageOf } from "@durable/core/tools";
 import { locatorOf, plain } from "@durable/core/view";
 import { Refusal } from "../errors.ts";
 import type { Call, Service } from "../options.ts";
@@ -41,10 +42,11 @@ async function watchList({ live }: Service, send: Send, signal: AbortSignal): Pr
 }
 
 async function watchRun(
-  { storage }: Service,
+  { app }: Service,
   runId: string,
   { send, signal }: { readonly send: Send; readonly signal: AbortSignal },
 ): Promise<void> {
+  const storage = await storageOf(app);
   const locator = locatorOf(runId);
   let seen = "";
   for (;;) {

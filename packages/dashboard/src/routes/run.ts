@@ -1,6 +1,7 @@
 /** One run: its page, one of its calls, and its journal. Proven in test/server.test.ts. */
 
 import { DurableError, type Entry, type RunHead, spendOf } from "@durable/core";
+import { storageOf } from "@durable/core/tools";
 import { locatorOf, plain, viewRun, type RowView, type RunView } from "@durable/core/view";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import { json, Refusal } from "../errors.ts";
@@ -22,7 +23,8 @@ export async function runPage(service: Service, { runId, url }: Call): Promise<R
 
 /** What the page of a run shows. */
 export async function pageOf(service: Service, runId: string, chapter?: number): Promise<RunPage> {
-  const { app, storage, prices } = service;
+  const { app, prices } = service;
+  const storage = await storageOf(app);
   const now = app.world.now();
   const [entries, { head, blocked }, below] = await Promise.all([
     app.get(runId).entries({ chapter }),
