@@ -6,6 +6,8 @@ export interface Field {
   readonly name: string;
   readonly kind: "boolean" | "choice" | "number" | "text" | "lines" | "group" | "json" | "constant";
   readonly required: boolean;
+  /** What an empty field that is not required stands for. */
+  readonly empty: null | undefined;
   readonly hint: string;
   readonly choices: readonly Plain[];
   readonly fields: readonly Field[];
@@ -30,6 +32,7 @@ export function fieldOf(schema: Plain | undefined, name = "", required = true): 
   return {
     name,
     required: required && inner === schema,
+    empty: required && inner !== schema ? null : undefined,
     ...known,
     hint: String(inner["description"] ?? schema["description"] ?? ""),
     integer: inner["type"] === "integer",
@@ -41,8 +44,11 @@ export function fieldOf(schema: Plain | undefined, name = "", required = true): 
   };
 }
 
-/** `anyOf` with null is an optional field. */
+/** A type or an alternative that may also be null is an optional field. */
 function withoutNull(schema: Schema): Schema {
+  const { type } = schema;
+  if (Array.isArray(type) && type.includes("null") && type.length === 2)
+    return { ...schema, type: (type as readonly Plain[]).find((each) => each !== "null") ?? null };
   const options = schema["anyOf"] ?? schema["oneOf"];
   if (!Array.isArray(options)) return schema;
   const rest = options.filter((option: Plain) => !(isSchema(option) && option["type"] === "null"));
@@ -111,22 +117,19 @@ interface Place {
 function readField(field: Field, typed: Typed, { path, problems }: Place): unknown {
   if (field.kind === "constant") return field.initial;
   if (field.kind === "group") {
+    const isEmpty = !Object.keys(typed).some((name) => name.startsWith(`${path}.`) && typed[name] !== "");
+    if (!field.required && isEmpty) return field.empty;
     const entries = field.fields.map((inner) => {
       const below = `${path}.${inner.name}`;
       return [inner.name, readField(inner, typed, { path: below, problems })] as const;
     });
-    const given = entries.filter(([, value]) => value !== undefined);
-    if (!field.required && given.length === 0) {
-      for (const inner of field.fields) delete problems[`${path}.${inner.name}`];
-      return undefined;
-    }
-    return Object.fromEntries(given);
+    return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
   }
   const text = typed[path] ?? "";
   if (text === "") {
     if (field.required && (field.kind !== "text" || (field.shortest ?? 0) > 0) && field.kind !== "lines")
       problems[path] = "required";
-    if (!field.required) return undefined;
+    if (!field.required) return field.empty;
     return field.kind === "text" ? "" : field.kind === "lines" ? [] : undefined;
   }
   const result = readText(field, text);

@@ -24,16 +24,17 @@ export function Link(props: {
   to: string;
   class?: string;
   label?: string;
+  title?: string;
   children: ComponentChildren;
 }): JSX.Element {
-  const { to, children, label } = props;
+  const { to, children, label, title } = props;
   const onClick = (event: MouseEvent): void => {
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
     event.preventDefault();
     go(to);
   };
   return (
-    <a class={props.class} href={hrefOf(to)} onClick={onClick} aria-label={label}>
+    <a class={props.class} href={hrefOf(to)} onClick={onClick} aria-label={label} title={title}>
       {children}
     </a>
   );
@@ -42,7 +43,7 @@ export function Link(props: {
 export function RunLink({ runId }: { runId: string }): JSX.Element {
   if (isFile) return <span class="id">{shortId(runId)}</span>;
   return (
-    <Link to={runPath(runId)} class="id link" label={`run ${runId}`}>
+    <Link to={runPath(runId)} class="id link" title={runId}>
       {shortId(runId)}
     </Link>
   );

@@ -39,7 +39,7 @@ export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): 
         <Status status={status} sleeping={summary !== undefined && summary.sleepsUntil !== null} />
       </span>
       <span role="gridcell" class="c1" style={{ paddingLeft: `${Math.min(depth, 4) * 22}px` }}>
-        <Link to={runPath(runId)} label={`${workflow || "journal"} ${runId}`}>
+        <Link to={runPath(runId)} title={runId}>
           {isBelow && <i class="elbow" aria-hidden="true" />}
           {nameOf(item, summary, isBelow)} <span class="id">{shortId(runId)}</span>
         </Link>

@@ -82,7 +82,7 @@ function Chips({ counts, order }: { counts: Counts | null; order: string }): JSX
           onClick={() => setQuery({ status: status === name ? null : name })}
         >
           <span class={`st ${style}`} />
-          {statusName(name)}
+          {statusName(name)}{" "}
           {counts !== null && (
             <b>
               {counts[name].count}

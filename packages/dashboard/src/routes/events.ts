@@ -49,7 +49,7 @@ async function watchRun(
   const storage = await storageOf(app);
   const locator = locatorOf(runId);
   let seen = "";
-  for (;;) {
+  while (!signal.aborted) {
     const { length, blocked } = await storage.read(locator, beyondEnd);
     if (signal.aborted) return;
     const now = `${length} ${blocked?.since ?? ""}`;

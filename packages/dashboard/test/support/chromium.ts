@@ -2,7 +2,7 @@
 
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { chromium, type Browser, type Page } from "playwright-core";
 
 const places = [
   process.env["CHROMIUM"] ?? "",
@@ -15,10 +15,17 @@ const places = [
 
 const path = places.find((place) => place !== "" && existsSync(place));
 
-export const hasChromium = path !== undefined;
+/**
+ * Why tests in a browser are left out; `null` when they run. On a machine that checks changes they are never left out.
+ */
+export const skipReason =
+  path !== undefined || process.env["CI"] !== undefined
+    ? null
+    : "packages/dashboard: no Chromium found, so tests in a browser are left out. Install it (apt-get install chromium), or set CHROMIUM to its path.";
 
-export const missing =
-  "examples/chat: no Chromium found, so test/page.test.ts is left out. Install it (apt-get install chromium), or set CHROMIUM to its path.\n";
+if (skipReason !== null)
+  process.stderr.write(`${skipReason}
+`);
 
 /** Generous, because a busy machine takes several times as long as an idle one. */
 const patienceMs = 60_000;
@@ -33,17 +40,6 @@ export function openBrowser(): Promise<Browser> {
     args: flags.split(" "),
     timeout: patienceMs,
   });
-}
-
-/** Tabs that share storage and channels, as those of one user. */
-export async function openUser(browser: Browser): Promise<BrowserContext> {
-  // Without animations, which cost more here than everything else.
-  const context = await browser.newContext({
-    viewport: { width: 900, height: 760 },
-    reducedMotion: "reduce",
-  });
-  context.setDefaultTimeout(patienceMs);
-  return context;
 }
 
 /** For people who look: `SCREENSHOTS=<folder>` keeps pictures of what the tests saw. */
