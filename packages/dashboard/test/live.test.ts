@@ -23,7 +23,7 @@ class Reader {
 
   static async open(site: Site, path: string): Promise<Reader> {
     const response = await site.fetch(`/api/${path}`);
-    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    if (response.headers.get("content-type") !== "text/event-stream") throw new Error(await response.text());
     return new Reader(response.body!);
   }
 

@@ -68,6 +68,6 @@ test("closes while pages are open", async () => {
   expect(live.status).toBe(200);
   await server.close();
   open.splice(0);
-  await expect(fetch(server.origin)).rejects.toThrow();
+  await expect(fetch(server.origin)).rejects.toThrow("fetch failed");
   await live.body?.cancel().catch(() => {});
 });

@@ -36,7 +36,7 @@ export function ticksOf(axis: Axis): Tick[] {
   };
   for (const [i, { startedAt, endedAt }] of shown.entries()) {
     if (i > 0) add(startedAt);
-    else for (let time = startedAt; time <= endedAt && step > 0; time += step) add(time);
+    else for (let time = startedAt; time <= endedAt; time += step) add(time);
   }
   return ticks;
 }

@@ -19,6 +19,8 @@ export interface ChatMessage {
 
 type Fields = Readonly<Record<string, Plain>>;
 
+const textIn = (value: Plain | undefined): string => (typeof value === "string" ? value : "");
+
 /** The messages of a value; empty when it has none. */
 export function chatOf(value: Plain | undefined): ChatMessage[] {
   if (isMessages(value)) return value.map(messageOf);
@@ -40,9 +42,13 @@ function isFields(value: Plain | undefined): value is Fields {
 }
 
 function isMessages(value: Plain | undefined): value is readonly Fields[] {
-  const has = (message: Plain): boolean =>
-    isFields(message) && typeof message["role"] === "string" && ("content" in message || "parts" in message);
-  return isList(value) && value.length > 0 && value.every(has);
+  return isList(value) && value.length > 0 && value.every(isMessage);
+}
+
+function isMessage(message: Plain): boolean {
+  return (
+    isFields(message) && typeof message["role"] === "string" && ("content" in message || "parts" in message)
+  );
 }
 
 function isPart(part: Plain): boolean {
@@ -51,7 +57,7 @@ function isPart(part: Plain): boolean {
 
 function messageOf(message: Fields): ChatMessage {
   const content = message["parts"] ?? message["content"] ?? "";
-  const role = String(message["role"]);
+  const role = textIn(message["role"]);
   return {
     role,
     parts: typeof content === "string" ? [text(content)] : partsOf(isList(content) ? content : [content]),
@@ -67,10 +73,10 @@ function text(content: string): ChatPart {
 }
 
 function partOf(part: Fields): ChatPart {
-  const type = String(part["type"] ?? "");
-  const name = String(part["toolName"] ?? "");
-  if (type === "text") return text(String(part["text"] ?? ""));
-  if (type === "reasoning") return { type, name: "", text: String(part["text"] ?? "") };
+  const type = textIn(part["type"]);
+  const name = textIn(part["toolName"]);
+  if (type === "text") return text(textIn(part["text"]));
+  if (type === "reasoning") return { type, name: "", text: textIn(part["text"]) };
   if (type === "tool-call") return { type: "call", name, text: shown(part["input"] ?? part["args"]) };
   if (type === "tool-result")
     return { type: "result", name, text: shown(outputOf(part["output"] ?? part["result"])) };
@@ -99,12 +105,12 @@ export function chatOfChunks(chunks: readonly Plain[]): ChatMessage[] {
   for (const chunk of chunks) {
     if (typeof chunk === "string") add("text", "", chunk);
     if (!isFields(chunk)) continue;
-    const id = String(chunk["id"] ?? "");
-    const more = String(chunk["delta"] ?? chunk["text"] ?? chunk["textDelta"] ?? "");
+    const id = textIn(chunk["id"]);
+    const more = textIn(chunk["delta"] ?? chunk["text"] ?? chunk["textDelta"]);
     if (chunk["type"] === "text-delta") add("text", id, more);
     if (chunk["type"] === "reasoning-delta") add("reasoning", id, more);
     if (chunk["type"] === "tool-call" || chunk["type"] === "tool-result")
-      parts.push({ ...partOf(chunk), id: String(chunk["toolCallId"] ?? "") });
+      parts.push({ ...partOf(chunk), id: textIn(chunk["toolCallId"]) });
   }
   return parts.length === 0 ? [] : [{ role: "assistant", parts }];
 }

@@ -34,7 +34,7 @@ export function fieldOf(schema: Plain | undefined, name = "", required = true): 
     required: required && inner === schema,
     empty: required && inner !== schema ? null : undefined,
     ...known,
-    hint: String(inner["description"] ?? schema["description"] ?? ""),
+    hint: textOr(inner["description"] ?? schema["description"]),
     integer: inner["type"] === "integer",
     min: numberOr(inner["minimum"] ?? inner["exclusiveMinimum"]),
     max: numberOr(inner["maximum"] ?? inner["exclusiveMaximum"]),
@@ -91,6 +91,10 @@ function groupOf(schema: Schema): Pick<Field, "kind" | "choices" | "fields"> {
   return fields.includes(null) || fields.length === 0
     ? { kind: "json", choices: [], fields: [] }
     : { kind: "group", choices: [], fields: fields as Field[] };
+}
+
+function textOr(value: Plain | undefined): string {
+  return typeof value === "string" ? value : "";
 }
 
 function numberOr(value: Plain | undefined): number | null {

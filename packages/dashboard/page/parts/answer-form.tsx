@@ -21,12 +21,18 @@ export interface AnswerFormProps {
   readonly onDone: () => void;
 }
 
-export function AnswerForm({ runId, wait, canFork, onDone }: AnswerFormProps): JSX.Element {
+interface Answering extends FormState {
+  readonly field: Field | null;
+  readonly asJson: Signal<boolean>;
+  readonly text: Signal<string>;
+  readonly busy: Signal<boolean>;
+  readonly submit: (inFork: boolean) => Promise<void>;
+}
+
+function useAnswer({ runId, wait, onDone }: AnswerFormProps): Answering {
   const field = useMemo(() => fieldOf(wait.schema), [wait.schema]);
   const state: FormState = { typed: useSignal(initialOf(field)), problems: useSignal({}) };
-  const asJson = useSignal(field === null);
-  const text = useSignal("");
-  const busy = useSignal(false);
+  const [asJson, text, busy] = [useSignal(field === null), useSignal(""), useSignal(false)];
   const read = (): { value: unknown } | null => {
     const result = asJson.value || field === null ? readJson(text.value) : readForm(field, state.typed.value);
     state.problems.value =
@@ -49,12 +55,21 @@ export function AnswerForm({ runId, wait, canFork, onDone }: AnswerFormProps): J
     }
     busy.value = false;
   };
-  const switchToJson = (): void => {
-    const result = field === null ? null : readForm(field, state.typed.value);
-    if (!asJson.value && result !== null)
-      text.value = JSON.stringify("value" in result ? result.value : {}, null, 2);
-    asJson.value = !asJson.value;
-  };
+  return { ...state, field, asJson, text, busy, submit };
+}
+
+/** What was typed into the form so far stays when it is shown as JSON. */
+function switchForm({ field, typed, asJson, text }: Answering): void {
+  const result = field === null ? null : readForm(field, typed.value);
+  if (!asJson.value && result !== null)
+    text.value = JSON.stringify("value" in result ? result.value : {}, null, 2);
+  asJson.value = !asJson.value;
+}
+
+export function AnswerForm(props: AnswerFormProps): JSX.Element {
+  const { runId, wait, canFork } = props;
+  const state = useAnswer(props);
+  const { field, asJson, text, busy, submit } = state;
   const problem = state.problems.value[""];
   return (
     <form
@@ -85,7 +100,7 @@ export function AnswerForm({ runId, wait, canFork, onDone }: AnswerFormProps): J
           </button>
         )}
         {field !== null && (
-          <button type="button" class="quiet" onClick={switchToJson}>
+          <button type="button" class="quiet" onClick={() => switchForm(state)}>
             {asJson.value ? "as a form" : "as JSON"}
           </button>
         )}

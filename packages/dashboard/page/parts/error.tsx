@@ -17,10 +17,10 @@ export function ErrorView({ error, depth = 0 }: { error: Plain; depth?: number }
   return (
     <div class="error">
       <p>
-        <b>{String(name ?? "Error")}</b>
-        {code !== undefined && <span class="tag">{String(code)}</span>}
+        <b>{shown(name ?? "Error")}</b>
+        {code !== undefined && <span class="tag">{shown(code)}</span>}
       </p>
-      <p class="text">{String(message)}</p>
+      <p class="text">{shown(message ?? null)}</p>
       {details !== undefined && <Value value={details} label="details" />}
       {frames !== "" && (
         <details>
@@ -37,6 +37,11 @@ export function ErrorView({ error, depth = 0 }: { error: Plain; depth?: number }
         ))}
     </div>
   );
+}
+
+/** These fields are texts, unless the journal is hostile. */
+function shown(value: Plain): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** The message is shown already. */

@@ -26,13 +26,21 @@ const names: Readonly<Record<How, string>> = {
   edit: "Replace its output",
 };
 
-export function ForkDialog({ run, stepKey, how: first, onClose }: ForkDialogProps): JSX.Element {
+interface Forking {
+  readonly how: Signal<How>;
+  readonly label: Signal<string>;
+  readonly text: Signal<string>;
+  readonly lossy: Signal<boolean>;
+  readonly plan: Signal<PlanReply | string | null>;
+  readonly busy: Signal<boolean>;
+  readonly create: () => Promise<void>;
+}
+
+function useFork({ run, stepKey, how: first, onClose }: ForkDialogProps): Forking {
   const how = useSignal<How>(first);
-  const label = useSignal("");
-  const text = useSignal("");
-  const lossy = useSignal(false);
+  const [label, text] = [useSignal(""), useSignal("")];
+  const [lossy, busy] = [useSignal(false), useSignal(false)];
   const plan = useSignal<PlanReply | string | null>(null);
-  const busy = useSignal(false);
   useEffect(() => {
     void getStep(run.runId, stepKey, "").then(
       (detail) => {
@@ -59,6 +67,12 @@ export function ForkDialog({ run, stepKey, how: first, onClose }: ForkDialogProp
     }
     busy.value = false;
   };
+  return { how, label, text, lossy, plan, busy, create };
+}
+
+export function ForkDialog(props: ForkDialogProps): JSX.Element {
+  const { run, stepKey, onClose } = props;
+  const { how, label, text, lossy, plan, busy, create } = useFork(props);
   return (
     <Dialog title={`Fork from ${stepKey}`} onClose={onClose} wide>
       <form

@@ -79,13 +79,11 @@ function EntryLine({
   entry: JournalEntry | undefined;
   chosen: boolean;
 }): JSX.Element {
-  const label = entry === undefined ? "loading" : `${entry.seq} ${entry.kind} ${entry.key}`;
   return (
     <div
       id={`entry-${index}`}
       role="option"
       aria-selected={chosen}
-      aria-label={label}
       class={`entry ${chosen ? "sel" : ""} ${entry?.inherited === true ? "inherited" : ""}`}
       onClick={() => setQuery({ entry: chosen ? null : String(index) })}
     >

@@ -17,21 +17,8 @@ export interface RunHeadProps {
   readonly onChange: () => void;
 }
 
-export function RunHead({ run, canAct, onAnswer, onFork, onChange }: RunHeadProps): JSX.Element {
-  const cancelling = useSignal(false);
-  const act = async (action: "retry" | "wake"): Promise<void> => {
-    try {
-      const { message, runId } = await postAction(run.runId, action);
-      say(message);
-      onChange();
-      if (runId !== run.runId) go(runPath(runId));
-    } catch (error) {
-      say(messageOf(error), true);
-    }
-  };
-  const isOver = run.endedAt !== null;
-  const isAsleep = run.rows.some(({ kind, status }) => kind === "sleep" && status === "open");
-  const waits = run.waits.filter(({ answered }) => !answered).length;
+export function RunHead(props: RunHeadProps): JSX.Element {
+  const { run, canAct } = props;
   return (
     <div class="head">
       <Status status={run.status} sleeping={run.sleeping} />
@@ -47,36 +34,57 @@ export function RunHead({ run, canAct, onAnswer, onFork, onChange }: RunHeadProp
       {run.version !== null && <span class="tag">version {run.version}</span>}
       {run.chapter > 1 && <span class="tag">chapter {run.chapter}</span>}
       <span class="sp" />
-      {canAct && waits > 0 && (
-        <button type="button" class="btn p" onClick={onAnswer}>
-          Answer
-        </button>
-      )}
-      {canAct && run.hasCode && (run.status === "failed" || run.status === "blocked") && (
-        <button type="button" class="btn p" onClick={() => void act("retry")}>
-          Retry
-        </button>
-      )}
-      {canAct && isAsleep && (
-        <button type="button" class="btn" onClick={() => void act("wake")}>
-          Wake
-        </button>
-      )}
-      {canAct && run.hasCode && run.rows.length > 0 && (
-        <button type="button" class="btn" onClick={onFork}>
-          Fork
-        </button>
-      )}
-      {canAct && !isOver && run.workflow !== "" && (
-        <button type="button" class="btn" onClick={() => (cancelling.value = true)}>
-          Cancel
-        </button>
-      )}
+      {canAct && <Actions {...props} />}
       {exported === null && <Share run={run} />}
+    </div>
+  );
+}
+
+function Action({
+  name,
+  main = false,
+  onClick,
+}: {
+  name: string;
+  main?: boolean;
+  onClick: () => void;
+}): JSX.Element {
+  return (
+    <button type="button" class={main ? "btn p" : "btn"} onClick={onClick}>
+      {name}
+    </button>
+  );
+}
+
+/** Only what is possible now. */
+function Actions({ run, onAnswer, onFork, onChange }: RunHeadProps): JSX.Element {
+  const cancelling = useSignal(false);
+  const act = async (action: "retry" | "wake"): Promise<void> => {
+    try {
+      const { message, runId } = await postAction(run.runId, action);
+      say(message);
+      onChange();
+      if (runId !== run.runId) go(runPath(runId));
+    } catch (error) {
+      say(messageOf(error), true);
+    }
+  };
+  const waits = run.waits.some(({ answered }) => !answered);
+  const isStuck = run.status === "failed" || run.status === "blocked";
+  const isAsleep = run.rows.some(({ kind, status }) => kind === "sleep" && status === "open");
+  return (
+    <>
+      {waits && <Action name="Answer" main onClick={onAnswer} />}
+      {isStuck && run.hasCode && <Action name="Retry" main onClick={() => void act("retry")} />}
+      {isAsleep && <Action name="Wake" onClick={() => void act("wake")} />}
+      {run.hasCode && run.rows.length > 0 && <Action name="Fork" onClick={onFork} />}
+      {run.endedAt === null && run.workflow !== "" && (
+        <Action name="Cancel" onClick={() => (cancelling.value = true)} />
+      )}
       {cancelling.value && (
         <CancelDialog run={run} onClose={() => (cancelling.value = false)} onChange={onChange} />
       )}
-    </div>
+    </>
   );
 }
 

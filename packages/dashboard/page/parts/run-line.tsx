@@ -26,7 +26,7 @@ interface RunLineProps {
 }
 
 export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): JSX.Element {
-  const { runId, workflow, status, label, createdAt } = item;
+  const { runId, status, label, createdAt } = item;
   const isBelow = depth > 0;
   return (
     <div

@@ -139,8 +139,9 @@ function Body(props: BodyProps): JSX.Element {
   );
 }
 
+const has = (id: string, name: string, isThere: boolean): Tab[] => (isThere ? [{ id, name }] : []);
+
 function tabsOf(row: Row, detail: StepDetail, messages: readonly ChatMessage[]): Tab[] {
-  const has = (id: string, name: string, isThere: boolean): Tab[] => (isThere ? [{ id, name }] : []);
   const isWork = row.kind === "step" || row.kind === "stream";
   return [
     ...has("error", "Error", "error" in detail),

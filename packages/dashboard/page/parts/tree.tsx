@@ -5,7 +5,7 @@ import type { Tree, TreeNode } from "../../src/api.ts";
 import { getTree } from "../lib/api.ts";
 import { cost, count, shortId, statusName } from "../lib/format.ts";
 import { useLoad } from "../lib/hooks.ts";
-import { diffPath, hrefOf, runPath } from "../lib/router.ts";
+import { diffPath, go, hrefOf, runPath } from "../lib/router.ts";
 import { Empty, Link, Problem, Status } from "./basic.tsx";
 
 const stepWidth = 74;
@@ -57,13 +57,8 @@ function Rails({ lines, runId }: { lines: readonly TreeNode[]; runId: string }):
   const y = (index: number): number => 26 + index * lineHeight;
   const rowOf = new Map(lines.map((node, i) => [node.runId, i]));
   return (
-    <div class="tree" tabIndex={0} role="group" aria-label="Tree of forks">
-      <svg
-        width={width}
-        height={lines.length * lineHeight + 10}
-        role="img"
-        aria-label={`${lines.length} runs and where they fork`}
-      >
+    <div class="tree" tabIndex={0} role="group" aria-label={`Tree of forks, ${lines.length} runs`}>
+      <svg width={width} height={lines.length * lineHeight + 10}>
         {lines.map((node, i) => (
           <Rail
             key={node.runId}
@@ -106,7 +101,14 @@ function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boole
           </text>
         </g>
       ))}
-      <a href={hrefOf(runPath(node.runId))} class={isHere ? "here" : ""}>
+      <a
+        href={hrefOf(runPath(node.runId))}
+        class={isHere ? "here" : ""}
+        onClick={(event) => {
+          event.preventDefault();
+          go(runPath(node.runId));
+        }}
+      >
         <text x={end + 30} y={y + 4}>
           {[shortId(node.runId), ...about].filter((part) => part !== "").join(", ")}
         </text>

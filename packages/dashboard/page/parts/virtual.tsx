@@ -18,6 +18,8 @@ export interface VirtualProps {
   readonly shown?: number;
   /** Called with the lines in view. */
   readonly onView?: (first: number, last: number) => void;
+  /** When it changes, the lines in view are reported again. */
+  readonly version?: unknown;
   readonly active?: string | undefined;
   readonly onKeyDown?: ((event: KeyboardEvent) => void) | undefined;
   /** Drawn behind the lines, over the whole height. */
@@ -46,7 +48,7 @@ export function Virtual(props: VirtualProps): JSX.Element {
     if (scroller.current !== null) observer.observe(scroller.current);
     return () => observer.disconnect();
   }, []);
-  useEffect(() => onView?.(first, last), [first, last, count]);
+  useEffect(() => onView?.(first, last), [first, last, count, props.version]);
   useEffect(() => reveal(scroller.current, shown ?? -1, height), [shown]);
   return (
     <div

@@ -146,7 +146,6 @@ function Line({
       id={`row-${index}`}
       role="option"
       aria-selected={key === chosen}
-      aria-label={labelOf(row, now)}
       class={`row ${key === chosen ? "sel" : ""}`}
       onClick={() => onChoose(key)}
     >
@@ -154,6 +153,7 @@ function Line({
         {hasRows && (
           <span
             class="arrow"
+            aria-hidden="true"
             onClick={(event) => {
               event.stopPropagation();
               onToggle(key);
@@ -163,7 +163,9 @@ function Line({
           </span>
         )}
         <span class={isWork(row) ? "" : "soft"} title={key}>
+          <span class="vh">{row.kind} </span>
           {nameOf(row)}
+          <span class="vh">{aboutRow(row)}</span>
         </span>
         <Tags row={row} />
       </span>
@@ -206,20 +208,16 @@ function tookOf({ startedAt, endedAt, kind }: Row, now: number): string {
   return kind === "branch" ? "" : duration(endedAt - startedAt);
 }
 
-/** What a screen reader says of a row. */
-function labelOf(row: ShownRow, now: number): string {
-  const { kind, status, attempts, fromJournal, tokens } = row;
+/** What a screen reader says of a row, besides what is visible. */
+function aboutRow({ status, attempts, fromJournal, tokens }: Row): string {
   const failed = attempts.filter((attempt) => attempt.failed !== undefined).length;
-  return [
-    `${kind} ${nameOf(row)}`,
+  const parts = [
     status,
-    tookOf(row, now),
-    fromJournal ? "from the journal" : "",
-    failed > 0 ? `${plural(failed, "failed attempt")}` : "",
+    fromJournal === true ? "from the journal" : "",
+    failed > 0 ? plural(failed, "failed attempt") : "",
     tokens === undefined ? "" : `${tokens} tokens`,
-  ]
-    .filter((part) => part !== "")
-    .join(", ");
+  ];
+  return parts.map((part) => (part === "" ? "" : `, ${part}`)).join("") + " ";
 }
 
 function Bars({ row, axis, now }: { row: Row; axis: Axis; now: number }): JSX.Element {
@@ -261,10 +259,11 @@ function titleOf({ key, tokens, startedAt, endedAt }: Row): string {
   return `${key}${took}${tokens === undefined ? "" : `, ${count(tokens)} tokens`}`;
 }
 
+const ran = ({ attempts }: Row): boolean => attempts.length > 0;
+
 /** Only what the picture contains. */
 function Legend({ rows }: { rows: readonly Row[] }): JSX.Element {
   const has = (fits: (row: Row) => boolean): boolean => rows.some(fits);
-  const ran = (row: Row): boolean => row.attempts.length > 0;
   return (
     <div class="legend" aria-hidden="true">
       {has((row) => ran(row) && row.fromJournal !== true) && (

@@ -1,6 +1,6 @@
 /** Waits for people, over all runs. */
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { InboxItem } from "../../src/api.ts";
@@ -16,7 +16,14 @@ import { Value } from "../parts/value.tsx";
 /** How many pages are read for the first screen, if those before contain only sleeps. */
 const mostPages = 5;
 
-export function InboxScreen(): JSX.Element {
+interface InboxState {
+  readonly items: Signal<readonly InboxItem[] | null>;
+  readonly next: Signal<string | null>;
+  readonly error: Signal<string | null>;
+  readonly load: (from: string | null) => Promise<void>;
+}
+
+function useInbox(): InboxState {
   const items = useSignal<readonly InboxItem[] | null>(null);
   const next = useSignal<string | null>(null);
   const error = useSignal<string | null>(null);
@@ -41,6 +48,11 @@ export function InboxScreen(): JSX.Element {
     void load(null);
     return watch("events", { runs: reload });
   }, []);
+  return { items, next, error, load };
+}
+
+export function InboxScreen(): JSX.Element {
+  const { items, next, error, load } = useInbox();
   const all = items.value ?? [];
   const chosen = Math.max(
     0,
@@ -108,7 +120,7 @@ function Line({
       aria-selected={chosen}
       class={`line ${chosen ? "sel" : ""}`}
       onClick={onChoose}
-      aria-label={`${wait.key} of ${workflow} ${runId}`}
+      title={wait.key}
     >
       <span class="st waits">{wait.name}</span>
       <span>

@@ -1,9 +1,9 @@
 /** One run: where it is, what it did, and what can be done with it. */
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import type { Row, RunPage } from "../../src/api.ts";
+import type { Row, RunPage, Wait } from "../../src/api.ts";
 import { exported, getRun, watch } from "../lib/api.ts";
 import { useKeys, useLoad, useThrottle } from "../lib/hooks.ts";
 import { go, queryOf, setQuery } from "../lib/router.ts";
@@ -45,8 +45,19 @@ interface RunViewProps {
   readonly onChange: () => void;
 }
 
-function RunView({ run, onChange }: RunViewProps): JSX.Element {
-  const fork = useSignal<{ key: string; how: How } | null>(null);
+interface RunState {
+  readonly chosen: Row | undefined;
+  readonly canAct: boolean;
+  readonly canFork: boolean;
+  readonly fork: Signal<{ readonly key: string; readonly how: How } | null>;
+  /** The key of the wait that is being answered. */
+  readonly answer: Signal<string | null>;
+  readonly openFork: (how: How) => void;
+  readonly openAnswer: (key?: string) => void;
+}
+
+function useRun(run: RunPage): RunState {
+  const fork = useSignal<{ readonly key: string; readonly how: How } | null>(null);
   const answer = useSignal<string | null>(null);
   const chosen = run.rows.find(({ key }) => key === queryOf("step"));
   const canAct = exported === null && session.value?.readOnly === false;
@@ -55,7 +66,6 @@ function RunView({ run, onChange }: RunViewProps): JSX.Element {
     const key = chosen?.key ?? defaultCall(run)?.key;
     if (canFork && key !== undefined) fork.value = { key, how };
   };
-  const wait = run.waits.find(({ key, answered }) => key === answer.value && !answered);
   const openAnswer = (key?: string): void => {
     answer.value = key ?? run.waits.find(({ answered }) => !answered)?.key ?? null;
   };
@@ -66,6 +76,12 @@ function RunView({ run, onChange }: RunViewProps): JSX.Element {
     u: () => go("/"),
     g: () => setQuery({ gaps: queryOf("gaps") === "1" ? null : "1" }),
   });
+  return { chosen, canAct, canFork, fork, answer, openFork, openAnswer };
+}
+
+function RunView({ run, onChange }: RunViewProps): JSX.Element {
+  const { chosen, canAct, canFork, fork, answer, openFork, openAnswer } = useRun(run);
+  const wait = run.waits.find(({ key, answered }) => key === answer.value && !answered);
   return (
     <div class="card run">
       <RunHead
@@ -103,24 +119,42 @@ function RunView({ run, onChange }: RunViewProps): JSX.Element {
         />
       )}
       {wait !== undefined && (
-        <Dialog title={`Answer ${wait.name}`} onClose={() => (answer.value = null)} wide>
-          {wait.note !== null && (
-            <div class="pane note">
-              <Value value={wait.note} label="the note" />
-            </div>
-          )}
-          <AnswerForm
-            runId={run.runId}
-            wait={wait}
-            canFork={canFork}
-            onDone={() => {
-              answer.value = null;
-              onChange();
-            }}
-          />
-        </Dialog>
+        <AnswerDialog
+          run={run}
+          wait={wait}
+          canFork={canFork}
+          onClose={() => (answer.value = null)}
+          onChange={onChange}
+        />
       )}
     </div>
+  );
+}
+
+interface AnswerDialogProps extends RunViewProps {
+  readonly wait: Wait;
+  readonly canFork: boolean;
+  readonly onClose: () => void;
+}
+
+function AnswerDialog({ run, wait, canFork, onClose, onChange }: AnswerDialogProps): JSX.Element {
+  return (
+    <Dialog title={`Answer ${wait.name}`} onClose={onClose} wide>
+      {wait.note !== null && (
+        <div class="pane note">
+          <Value value={wait.note} label="the note" />
+        </div>
+      )}
+      <AnswerForm
+        runId={run.runId}
+        wait={wait}
+        canFork={canFork}
+        onDone={() => {
+          onClose();
+          onChange();
+        }}
+      />
+    </Dialog>
   );
 }
 
@@ -132,6 +166,11 @@ function defaultCall({ rows }: RunPage): Row | undefined {
 
 const tabNames = ["timeline", "journal", "forks"] as const;
 
+function openTab(index: number): void {
+  const name = tabNames[index];
+  if (name !== undefined) setQuery({ tab: name === "timeline" ? null : name });
+}
+
 function Left({ run, chosen }: { run: RunPage; chosen: string }): JSX.Element {
   const forks = run.below.length;
   const tabs: Tab[] = [
@@ -141,11 +180,7 @@ function Left({ run, chosen }: { run: RunPage; chosen: string }): JSX.Element {
   ];
   const asked = queryOf("tab");
   const tab = tabs.some(({ id }) => id === asked) ? asked : "timeline";
-  const open = (index: number): void => {
-    const name = tabNames[index];
-    if (name !== undefined) setQuery({ tab: name === "timeline" ? null : name });
-  };
-  useKeys({ 1: () => open(0), 2: () => open(1), 3: () => exported === null && open(2) });
+  useKeys({ 1: () => openTab(0), 2: () => openTab(1), 3: () => exported === null && openTab(2) });
   return (
     <>
       <div class="tab-line">

@@ -7,7 +7,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { Counts } from "../../src/api.ts";
 import { getCounts, watch } from "../lib/api.ts";
 import { plural, statusName } from "../lib/format.ts";
-import { grouped } from "../lib/grouping.ts";
+import { grouped, type ListLine } from "../lib/grouping.ts";
 import { useKeys, useThrottle } from "../lib/hooks.ts";
 import { type Filters, searchOf } from "../lib/query.ts";
 import { RunsStore } from "../lib/runs-store.ts";
@@ -112,7 +112,14 @@ function Chips({ counts, order }: { counts: Counts | null; order: string }): JSX
   );
 }
 
-function RunsList({ store }: { store: RunsStore }): JSX.Element {
+interface Lines {
+  readonly lines: readonly ListLine[];
+  readonly chosen: number;
+  readonly choose: (index: number) => void;
+}
+
+/** The lines of the list, and the one that is chosen by keys. */
+function useLines(store: RunsStore): Lines {
   const items = store.items.value;
   const isGrouped = queryOf("group") !== "0";
   const lines = useMemo(
@@ -129,6 +136,11 @@ function RunsList({ store }: { store: RunsStore }): JSX.Element {
     if (line !== undefined) go(runPath(line.item.runId));
   };
   useKeys({ j: () => choose(chosen + 1), k: () => choose(chosen - 1), Enter: open, o: open });
+  return { lines, chosen, choose };
+}
+
+function RunsList({ store }: { store: RunsStore }): JSX.Element {
+  const { lines, chosen, choose } = useLines(store);
   const { error, state, hidden } = store;
   if (error.value !== null && lines.length === 0)
     return <Problem text={error.value} onRetry={() => void store.again()} />;
@@ -149,6 +161,7 @@ function RunsList({ store }: { store: RunsStore }): JSX.Element {
         count={lines.length}
         height={lineHeight}
         shown={chosen}
+        version={lines}
         onKeyDown={(event) => {
           const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
           if (step === 0) return;

@@ -46,9 +46,7 @@ export function redact<T extends Plain>(value: T, extra: readonly string[] = [])
     if (typeof part === "string") return redactText(part);
     if (Array.isArray(part)) return part.map((item: Plain) => visit(item, ""));
     if (typeof part !== "object" || part === null) return part;
-    return Object.fromEntries(
-      Object.entries(part).map(([key, item]) => [redactText(key), visit(item as Plain, key)]),
-    );
+    return Object.fromEntries(Object.entries(part).map(([key, item]) => [redactText(key), visit(item, key)]));
   };
   return visit(value, "") as T;
 }

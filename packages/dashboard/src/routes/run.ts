@@ -2,7 +2,7 @@
 
 import { DurableError, type Entry, type RunHead, spendOf } from "@durable/core";
 import { storageOf } from "@durable/core/tools";
-import { locatorOf, plain, viewRun, type RowView, type RunView } from "@durable/core/view";
+import { locatorOf, plain, type Plain, viewRun, type RowView, type RunView } from "@durable/core/view";
 import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
 import { json, Refusal } from "../errors.ts";
 import type { Call, Service } from "../options.ts";
@@ -93,12 +93,13 @@ export async function stepDetail(service: Service, { runId, url }: Call): Promis
   return json(200, detailOf(row, entries, service));
 }
 
+const show = (value: unknown): Plain => plain(value, { textLength });
+
 export function detailOf(
   row: RowView,
   entries: readonly Entry[],
   { prices }: Pick<Service, "prices">,
 ): StepDetail {
-  const show = (value: unknown) => plain(value, { textLength });
   return {
     key: row.key,
     lossy: "value" in row && !isJson(row.value),

@@ -57,11 +57,12 @@ export async function listRuns({ app }: Service, { url }: Call): Promise<Respons
   return json(200, { runs: found.map(itemOf), next } satisfies RunList);
 }
 
+const none = (): boolean => false;
+
 function segmentsOf(url: URL): Segment[] {
   const asked = listIn(url, "status");
   const unknown = asked.find((status) => !statuses.includes(status as RunStatus));
   if (unknown !== undefined) throw new Refusal("invalid-query", `There is no status "${unknown}".`);
-  const none = (): boolean => false;
   if (url.searchParams.get("order") === "newest" && asked.length !== 1) {
     const leaves = asked.length === 0 ? none : (head: RunHead) => !asked.includes(head.status);
     return [{ status: undefined, leaves }];
@@ -88,10 +89,8 @@ function matches({ runId, label, workflow }: RunHead, text: string): boolean {
 export function itemOf(head: RunHead): RunItem {
   const { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } = head;
   const isFork = parent !== null && head.ancestors.length > 0;
-  return {
-    ...{ runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, isFork },
-    ...(blocked === undefined ? {} : { blocked }),
-  };
+  const item = { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, isFork };
+  return blocked === undefined ? item : { ...item, blocked };
 }
 
 /** More than this many runs of a status are not counted. */
@@ -105,5 +104,5 @@ export async function countRuns({ app }: Service): Promise<Response> {
       return [status, { count: runs.length, more: next !== null }] as const;
     }),
   );
-  return json(200, Object.fromEntries(counts) as Counts);
+  return json(200, Object.fromEntries(counts) satisfies Partial<Counts>);
 }

@@ -5,6 +5,11 @@ import { createDashboard, type Dashboard, type DashboardOptions } from "../../sr
 export const token = "token-for-tests-0123456789-0123456789";
 export const origin = "http://localhost:4777";
 
+export interface Posted<T> {
+  readonly status: number;
+  readonly body: T;
+}
+
 export class Site {
   readonly handler: Dashboard;
 
@@ -24,7 +29,7 @@ export class Site {
     return (await response.json()) as T;
   }
 
-  async post<T>(path: string, body: unknown = {}): Promise<{ status: number; body: T }> {
+  async post<T>(path: string, body: unknown = {}): Promise<Posted<T>> {
     const response = await this.fetch(`/api/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json" },

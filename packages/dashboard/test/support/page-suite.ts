@@ -185,6 +185,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       await one.button("Cancel the run").click();
       await one.status("Cancelled");
       await one.says("the applicant withdrew");
+      expect((await journals.app.get("loan-8").outcome()).status).toBe("cancelled");
       await one.close();
     });
 
@@ -197,6 +198,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
       journals.finishStory();
       await one.says("and nobody asked why.");
       await one.status("Completed");
+      expect(await one.page.getByText("writing").count()).toBe(0);
       await one.close();
     });
 

@@ -48,13 +48,15 @@ const wrappers: readonly ((text: string) => string)[] = [
   (text) => `javascript:/*${text}*/${call}`,
   (text) => `data:text/html,${text}`,
   (text) => `\u0000${text}`,
-  (text) => `${text}`.repeat(3),
+  (text) => text.repeat(3),
   (text) => `<plaintext>${text}`,
   (text) => `__proto__${text}`,
 ];
 
-/** 500 texts. */
-export const payloads: readonly string[] = tags.flatMap((tag) => wrappers.map((wrap) => wrap(tag)));
+/** 500 texts, each with a number. */
+export const payloads: readonly string[] = tags
+  .flatMap((tag) => wrappers.map((wrap) => wrap(tag)))
+  .map((text, i) => `${text}${i}`);
 
 /** The same as names: what a name may not contain is left out. */
 export const names: readonly string[] = payloads.map((text) =>

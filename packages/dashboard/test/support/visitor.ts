@@ -1,7 +1,6 @@
 /** A person in front of the page: one tab, and everything it asked the network for. */
 
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
-import { expect } from "vitest";
 
 export interface Look {
   readonly theme?: "light" | "dark";
@@ -100,9 +99,10 @@ export class Visitor {
     return this.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
   }
 
+  /** Throws if the page asked another host for something, or reported an error. */
   async close(): Promise<void> {
-    expect(this.outside).toEqual([]);
-    expect(this.errors).toEqual([]);
     await this.context.close();
+    const problems = [...this.outside.map((url) => `asked ${url}`), ...this.errors];
+    if (problems.length > 0) throw new Error(`The page should be quiet: ${problems.join("; ")}`);
   }
 }
