@@ -2,8 +2,9 @@
  * Builds every package into its `dist`, dependencies first: declarations by tsc, one file of JavaScript per public entry
  * by esbuild. Code that entries share is in chunks. Each file that Node opens costs about a millisecond of an import.
  */
-import { globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { bundleEntries } from "./lib/bundle.ts";
 import { buildOrder, listPackages, type Package, run } from "./lib/workspace.ts";
 
@@ -19,8 +20,17 @@ async function build(entry: Package): Promise<boolean> {
   rmSync(dist, { recursive: true, force: true });
   if (!run("tsc", ["-p", join(entry.dir, "tsconfig.build.json")])) return false;
   pointDeclarationsAtJs(dist);
-  await bundleEntries(entry, dist);
+  await bundleEntries(entry, dist, await pageOf(entry));
   return true;
+}
+
+/** A package with a page gets its files as constants, minified: nothing is bundled or fetched when it is used. */
+async function pageOf({ dir }: Package): Promise<Record<string, string>> {
+  const bundler = join(dir, "page", "bundle.ts");
+  if (!existsSync(bundler)) return {};
+  const { bundle } = (await import(pathToFileURL(bundler).href)) as typeof import("../packages/dashboard/page/bundle.ts");
+  const { script, style } = await bundle({ sources: false });
+  return { DASHBOARD_SCRIPT: JSON.stringify(script), DASHBOARD_STYLE: JSON.stringify(style) };
 }
 
 /** tsc rewrites ".ts" specifiers in JavaScript only; older compilers refuse them in declarations. */
