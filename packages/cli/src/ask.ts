@@ -21,7 +21,10 @@ export class Asker {
     const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
     const lines = createInterface({ input: this.#streams.stdin, output: silent, terminal: false });
     try {
-      return await lines.question("", { ...(this.#streams.signal ? { signal: this.#streams.signal } : {}) });
+      return await lines.question(
+        "",
+        this.#streams.signal === undefined ? {} : { signal: this.#streams.signal },
+      );
     } catch (error) {
       throw new CliError("Nothing was changed.", {
         exit: exit.interrupted,
@@ -60,7 +63,7 @@ export class Asker {
       return Object.fromEntries(fields);
     }
     if (Array.isArray(choices)) return choices[await this.choose(name || "answer", choices.map(String))];
-    return this.#field({ ...(type === undefined ? {} : { type }) }, name || "answer", true);
+    return this.#field(type === undefined ? {} : { type }, name || "answer", true);
   }
 
   async #field(schema: Schema, name: string, needed: boolean): Promise<unknown> {

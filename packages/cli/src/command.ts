@@ -64,11 +64,11 @@ export interface CommandContext {
   readonly term: Terminal;
   readonly streams: CliStreams;
   readonly json: boolean;
-  now(): number;
+  readonly now: () => number;
   /** All commands by name: for completion. */
-  commands(): Promise<readonly (readonly [string, Command])[]>;
+  readonly commands: () => Promise<readonly (readonly [string, Command])[]>;
   /** Opens what the command works on; closed when the command has ended. */
-  session(needs?: "code"): Promise<Session>;
+  readonly session: (needs?: "code") => Promise<Session>;
   /** Writes the answer in the form that was asked for. */
-  answer(answer: Answer): void;
+  readonly answer: (answer: Answer) => void;
 }

@@ -64,10 +64,10 @@ export class CliError extends Error {
   /** For scripts; the codes of the library are used where one fits. */
   readonly code: string;
 
-  constructor(message: string, { exit: status = exit.usage as number, code = "usage" } = {}) {
+  constructor(message: string, options: { readonly exit?: number; readonly code?: string } = {}) {
     super(message);
     this.name = "CliError";
-    this.exit = status;
-    this.code = code;
+    this.exit = options.exit ?? exit.usage;
+    this.code = options.code ?? "usage";
   }
 }

@@ -60,7 +60,6 @@ function zsh(all: Named): string {
 }
 
 function fish(all: Named): string {
-  const quote = (text: string): string => `'${text.replaceAll("'", "\\'")}'`;
   return [
     "complete -c durable -f",
     ...all.map(
@@ -74,4 +73,8 @@ function fish(all: Named): string {
     ),
     "",
   ].join("\n");
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "\\'")}'`;
 }

@@ -63,10 +63,11 @@ function appFinding(file: string | null): Finding[] {
 }
 
 function jsonOf(
-  { repair: _, ...finding }: Finding,
+  { level, check, text, fix, runs }: Finding,
   fixed: readonly Finding[],
 ): Readonly<Record<string, unknown>> {
-  return { ...finding, fixed: fixed.some(({ check }) => check === finding.check && finding.level !== "ok") };
+  const put = level !== "ok" && fixed.some((each) => each.check === check);
+  return { level, check, text, fix: fix ?? null, runs: runs ?? [], fixed: put };
 }
 
 function lines({ level, text, fix }: Finding, fixed: boolean, term: Terminal): string[] {

@@ -1,6 +1,6 @@
 /** `durable fork`: a new run that keeps recorded work of another. The old run stays as it is. */
 
-import type { App, ForkOptions, ForkPlan, Outcome, PlannedCall } from "@durable/core";
+import type { App, ForkOptions, ForkPlan, Outcome, PlannedCall, Spend } from "@durable/core";
 import type { RunView } from "@durable/core/view";
 import type { Command, CommandContext } from "../command.ts";
 import { untilStop } from "../drive.ts";
@@ -157,13 +157,9 @@ function planLines(plan: ForkPlan, term: Terminal): string[] {
 
 function summaryLines({ calls, saved, atStake, blocked }: ForkPlan, term: Terminal): string[] {
   const amount = (what: PlannedCall["what"]): number => calls.filter((call) => call.what === what).length;
-  const cost = (spend: ForkPlan["saved"]): string => {
-    const parts = [money(spend.cost), tokens(spend) && `${tokens(spend)} tokens`].filter(Boolean);
-    return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
-  };
   const kept = amount("reused") + amount("edited");
   return [
-    `${term.glyph("↺", "<")} ${plural(kept, "call")} from the journal${cost(saved)}, ${plural(amount("runs"), "call")} to run${cost(atStake)}`,
+    `${term.glyph("↺", "<")} ${plural(kept, "call")} from the journal${costOf(saved)}, ${plural(amount("runs"), "call")} to run${costOf(atStake)}`,
     ...(blocked === null ? [] : [styled("red", `${blocked.code}: ${blocked.message}`)]),
   ];
 }
@@ -182,4 +178,9 @@ export async function forkRun(
   const made = await app.get(runId).fork(options);
   const { status } = await untilStop(made);
   return { runId: made.id, status };
+}
+
+function costOf(spend: Spend): string {
+  const parts = [money(spend.cost), tokens(spend) && `${tokens(spend)} tokens`].filter(Boolean);
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
 }

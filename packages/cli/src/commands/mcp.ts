@@ -3,7 +3,8 @@
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { serveTools } from "../mcp/protocol.ts";
-import { actions, toolsOf, type Action } from "../mcp/tools.ts";
+import { toolsOf } from "../mcp/tools.ts";
+import { actions, type Action } from "../mcp/writers.ts";
 
 export const mcp: Command = {
   usage: "[--allow resume,fork,wake,cancel]",

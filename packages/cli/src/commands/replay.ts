@@ -95,7 +95,6 @@ function lines(
       diverged: ["✗", "x", "red"],
     } as const
   )[verdict];
-  const detail = (text: string): string => `    ${text}`;
   return [
     `${styled(style, `${term.glyph(fancy, ascii)} ${verdict}`)}  ${shortId(runId)}  ${styled("dim", `${plural(delivered, "recorded outcome")} used`)}`,
     ...(error === null ? [] : [styled("red", detail(error.message))]),
@@ -108,4 +107,8 @@ function lines(
       ? []
       : [detail(end === null ? "does not end where the run ended" : "ends with another output or error")]),
   ];
+}
+
+function detail(text: string): string {
+  return `    ${text}`;
 }

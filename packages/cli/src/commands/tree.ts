@@ -28,7 +28,7 @@ export const tree: Command = {
     const root = await nodeOf(app, await firstOf(app, runId), { prices, left: { runs: mostRuns } });
     answer({
       json: { tree: jsonOf(root) },
-      text: draw(root, runId, term),
+      text: draw(root, { chosen: runId, term }),
       next: [`durable diff ${shortId(runId)} <other run>`],
     });
     return exit.ok;
@@ -75,7 +75,7 @@ async function nodeOf(
     if (options.left.runs <= 0) break;
     below.push(await nodeOf(app, head.runId, options));
   }
-  const kind = view.lineage?.parent != null ? "fork" : view.childOf === null ? "run" : "child";
+  const kind = (view.lineage?.parent ?? null) !== null ? "fork" : view.childOf === null ? "run" : "child";
   return { view, kind, below: below.toReversed() };
 }
 
@@ -88,7 +88,13 @@ async function* headsBelow(app: App, parent: string): AsyncGenerator<RunHead, vo
   }
 }
 
-function draw(node: Node, chosen: string, term: Terminal, prefix = "", rail = ""): string[] {
+interface Drawing {
+  readonly chosen: string;
+  readonly term: Terminal;
+}
+
+function draw(node: Node, drawing: Drawing, prefix = "", rail = ""): string[] {
+  const { chosen, term } = drawing;
   const { view, kind, below } = node;
   const name = view.runId === chosen ? styled("bold", shortId(view.runId)) : shortId(view.runId);
   const spent = [money(view.totals.spent.cost), tokens(view.totals.spent)].filter(Boolean).join(" ");
@@ -107,8 +113,7 @@ function draw(node: Node, chosen: string, term: Terminal, prefix = "", rail = ""
           : styled("dim", term.glyph("◦ ", "child "));
       return draw(
         child,
-        chosen,
-        term,
+        drawing,
         `${rail}${turn}${mark}`,
         `${rail}${last ? "   " : term.glyph("│  ", "|  ")}`,
       );

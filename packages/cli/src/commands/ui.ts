@@ -7,13 +7,13 @@ import { CliError, exit } from "../exit.ts";
 import { load } from "../store.ts";
 
 interface DashboardModule {
-  serveDashboard(options: {
+  readonly serveDashboard: (options: {
     app: App;
     port?: number;
     readOnly: boolean;
     prices?: Prices;
     title: string;
-  }): Promise<{ readonly url: string; readonly origin: string; close(): Promise<void> }>;
+  }) => Promise<{ readonly url: string; readonly origin: string; close(): Promise<void> }>;
 }
 
 export const ui: Command = {

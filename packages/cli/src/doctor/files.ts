@@ -64,76 +64,79 @@ export async function checkFile(place: StorePlace, streams: CliStreams): Promise
         fix: "run a workflow, or name a journal with --store",
       },
     ];
-  return [...(await checkSchema(path, label)), ...checkModes(path), ...checkGit(path, streams.cwd)];
+  return [await checkSchema(path, label), ...checkModes(path), ...checkGit(path, streams.cwd)];
 }
 
-async function checkSchema(path: string, label: string): Promise<Finding[]> {
+interface Schema {
+  readonly version: number;
+  readonly names: readonly string[];
+  readonly sound: string;
+}
+
+async function readSchema(file: string): Promise<Schema> {
   const { DatabaseSync } = await import("node:sqlite");
+  const database = new DatabaseSync(file, { readOnly: true });
+  try {
+    const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
+    const names = database.prepare("SELECT name FROM sqlite_schema ORDER BY name").all();
+    const sound = String(database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
+    return { version, names: names.map(({ name }) => String(name)), sound };
+  } finally {
+    database.close();
+  }
+}
+
+/** What this version would make: there is no second list of tables to keep right. */
+async function newestSchema(): Promise<Schema> {
   const { SqliteStorage } = await import("@durable/core/sqlite");
-  const read = (file: string): { version: number; names: string[]; sound: string } => {
-    const database = new DatabaseSync(file, { readOnly: true });
-    try {
-      const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
-      const names = database.prepare("SELECT name FROM sqlite_schema ORDER BY name").all();
-      const sound = String(database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"]);
-      return { version, names: names.map(({ name }) => String(name)), sound };
-    } finally {
-      database.close();
-    }
-  };
-  // What this version would make: there is no second list of tables to keep right.
   const folder = mkdtempSync(join(tmpdir(), "durable-doctor-"));
   try {
     const fresh = join(folder, "journal.db");
     await new SqliteStorage(fresh).close();
-    const [wanted, found] = [read(fresh), read(path)];
-    if (found.sound !== "ok")
-      return [
-        {
-          level: "fail",
-          check: "journal",
-          text: `${label} is damaged: ${found.sound}`,
-          fix: "restore it from a backup",
-        },
-      ];
-    if (found.version > wanted.version)
-      return [
-        {
-          level: "fail",
-          check: "schema",
-          text: `${label} has schema ${found.version}, which is newer than this version knows`,
-          fix: "npm i @durable/core@latest @durable/cli@latest",
-        },
-      ];
-    const old = found.version < wanted.version || wanted.names.some((name) => !found.names.includes(name));
-    if (old)
-      return [
-        {
-          level: "warn",
-          check: "schema",
-          text: `${label} has an old schema (${found.version}); the next program that opens it migrates it`,
-          fix: "back it up, stop older programs, then: durable ls",
-        },
-      ];
-    const { size } = statSync(path);
-    return [
-      {
-        level: "ok",
-        check: "journal",
-        text: `${label}: ${(size / 1_048_576).toFixed(1)} MB, schema ${found.version}, sound`,
-      },
-    ];
-  } catch (error) {
-    return [
-      {
-        level: "fail",
-        check: "journal",
-        text: `${label} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
-        fix: "check the file and its permissions",
-      },
-    ];
+    return await readSchema(fresh);
   } finally {
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function checkSchema(path: string, label: string): Promise<Finding> {
+  const finding = (
+    level: Finding["level"],
+    check: "journal" | "schema",
+    text: string,
+    fix?: string,
+  ): Finding => ({
+    level,
+    check,
+    text: `${label} ${text}`,
+    ...(fix === undefined ? {} : { fix }),
+  });
+  try {
+    const [wanted, found] = [await newestSchema(), await readSchema(path)];
+    if (found.sound !== "ok")
+      return finding("fail", "journal", `is damaged: ${found.sound}`, "restore it from a backup");
+    if (found.version > wanted.version)
+      return finding(
+        "fail",
+        "schema",
+        `has schema ${found.version}, which is newer than this version knows`,
+        "npm i @durable/core@latest @durable/cli@latest",
+      );
+    if (found.version < wanted.version || wanted.names.some((name) => !found.names.includes(name)))
+      return finding(
+        "warn",
+        "schema",
+        `has an old schema (${found.version}); the next program that opens it migrates it`,
+        "back it up, stop older programs, then: durable ls",
+      );
+    return finding(
+      "ok",
+      "journal",
+      `has ${(statSync(path).size / 1_048_576).toFixed(1)} MB, schema ${found.version}, and is sound`,
+    );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return finding("fail", "journal", `cannot be read: ${reason}`, "check the file and its permissions");
   }
 }
 

@@ -18,7 +18,7 @@ export interface Tool {
   };
   /** True when it changes nothing. */
   readonly readOnly: boolean;
-  call(args: Readonly<Record<string, unknown>>): Promise<Plain>;
+  readonly call: (args: Readonly<Record<string, unknown>>) => Promise<Plain>;
 }
 
 interface Message {
@@ -35,7 +35,7 @@ const parseError = -32_700;
 
 export interface Wires {
   readonly input: NodeJS.ReadableStream;
-  write(line: string): void;
+  readonly write: (line: string) => void;
   readonly instructions: string;
 }
 

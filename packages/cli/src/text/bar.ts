@@ -31,7 +31,7 @@ export function barOf(
 interface Drawing {
   readonly columns: Columns;
   readonly cells: (Cell | undefined)[];
-  draw(from: number, to: number, character: string, style: Style | null): void;
+  readonly draw: (from: number, to: number, character: string, style: Style | null) => void;
   readonly term: Terminal;
   readonly now: number;
 }
