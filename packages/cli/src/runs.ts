@@ -127,7 +127,8 @@ export async function* allRuns(app: App, filter: Filter = {}): AsyncGenerator<Ru
   }
 }
 
-/** Shortest end of an id that is still easy to read, for lists: the beginning of most ids is a word of the user. */
+/** An id for screens: of a random part only the beginning. `findRun` accepts it. */
 export function shortId(runId: string): string {
-  return /^[a-z2-7]{26}$/.test(runId) ? runId.slice(0, 8) : runId;
+  const random = /[a-z2-7]{20,}$/.exec(runId);
+  return random === null ? runId : runId.slice(0, random.index + 8);
 }

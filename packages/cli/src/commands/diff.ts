@@ -35,7 +35,7 @@ export const diffCommand: Command = {
         )
           .map(([what, amount]) => `${amount} ${what}`)
           .join(term.glyph(" · ", ", "))}`,
-        "",
+        ...(shown.length > 0 ? [""] : []),
         ...shown.flatMap((call) => callLines(call, views, term)),
         ...endLines(found.end, term),
         ...costLines(views),
@@ -71,10 +71,15 @@ function callLines(call: CallDiff, views: readonly [RunView, RunView], term: Ter
   const lines = [
     ` ${styled(style, term.glyph(fancy, ascii))} ${padEnd(key, 28)} ${styled("dim", `${change}${same}${times}`)}`,
   ];
-  if (equal) return lines;
+  if (equal || [before, after].every(isNothing)) return lines;
   if (before !== null) lines.push(styled("red", `     - ${fit(givenText(before), term.width - 8)}`));
   if (after !== null) lines.push(styled("green", `     + ${fit(givenText(after), term.width - 8)}`));
   return lines;
+}
+
+/** A sleep gives no value. */
+function isNothing(given: Given | null): boolean {
+  return given === null || ("value" in given && given.value === undefined);
 }
 
 function givenText(given: Given): string {

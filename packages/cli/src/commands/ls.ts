@@ -54,7 +54,7 @@ async function openOrNull(context: CommandContext): Promise<Session | null> {
   }
 }
 
-function empty({ answer, term }: CommandContext, filter: Filter, label: string | null): number {
+function empty({ answer, term, json }: CommandContext, filter: Filter, label: string | null): number {
   const filtered = !isEmpty(filter);
   const text = filtered
     ? ["No run fits this filter."]
@@ -69,7 +69,7 @@ function empty({ answer, term }: CommandContext, filter: Filter, label: string |
     json: { store: label, runs: [], more: false },
     text: text.map((line) => (line.startsWith(" ") ? styled("dim", line) : line)),
   });
-  if (filtered) term.say(styled("dim", "  all runs: durable ls"));
+  if (filtered && !json) term.say(styled("dim", "  all runs: durable ls"));
   return exit.ok;
 }
 

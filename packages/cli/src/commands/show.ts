@@ -121,9 +121,11 @@ export function header(view: RunView, { term, now }: ShowOptions): string[] {
       ...lineage.after.map((key) => `after ${key}`),
       ...lineage.edited.map((key) => `edited ${key}`),
     ];
-    const saved = [money(totals.reused.cost), duration(totals.reusedMs), tokens(totals.reused)].filter(
-      Boolean,
-    );
+    const saved = [
+      money(totals.reused.cost),
+      totals.reusedMs > 0 ? duration(totals.reusedMs) : "",
+      tokens(totals.reused),
+    ].filter(Boolean);
     lines.push(
       styled(
         "magenta",
@@ -141,7 +143,11 @@ export function header(view: RunView, { term, now }: ShowOptions): string[] {
 }
 
 function statusLine(view: RunView, term: Terminal, now: number): string {
-  if (view.sleeping) return statusText(term, "sleeping", `sleeping until ${when(view.wakeAt ?? now, now)}`);
+  if (view.sleeping) {
+    const wakeAt = view.wakeAt ?? now;
+    const text = `sleeping, ${wakeAt > now ? "until" : "due since"} ${when(wakeAt, now)}`;
+    return statusText(term, "sleeping", text);
+  }
   const waits = view.waits.map(({ key }) => key);
   const at =
     view.status === "suspended" && waits.length > 0 ? `suspended at ${waits.join(", ")}` : view.status;

@@ -100,10 +100,10 @@ function draw(node: Node, drawing: Drawing, prefix = "", rail = ""): string[] {
   const spent = [money(view.totals.spent.cost), tokens(view.totals.spent)].filter(Boolean).join(" ");
   const took = view.endedAt === null ? "" : duration(view.endedAt - view.startedAt);
   const facts = [took, spent].filter(Boolean).join(", ");
-  const line =
-    `${prefix}${statusText(term, view.sleeping ? "sleeping" : view.status, name)}  ${styled("dim", aboutOf(node))}  ${facts}`.trimEnd();
+  const about = styled("dim", kind === "run" ? view.workflow : aboutOf(node));
+  const status = statusText(term, view.sleeping ? "sleeping" : view.status, name);
   return [
-    kind === "run" ? `${line}  ${view.workflow}` : line,
+    prefix + [status, about, facts].filter(Boolean).join("  "),
     ...below.flatMap((child, i) => {
       const last = i === below.length - 1;
       const turn = term.glyph(last ? "└─" : "├─", last ? "\\-" : "+-");

@@ -29,8 +29,14 @@ export function layAxis(
   // Too many gaps for the labels: all of them are to the same small size.
   const crowded = gaps > width / 2;
   const folded = axis.parts.filter((part) => part.folded).length;
+  // A run that only waits: the whole axis is folded.
+  const idle = axis.parts.every((part) => part.folded || part.endedAt === part.startedAt);
   const gap = (i: number): number =>
-    crowded ? Math.max(1, Math.floor(width / 2 / folded)) : (labels[i] ?? 0);
+    idle
+      ? Math.max(1, width / folded - 1)
+      : crowded
+        ? Math.max(1, Math.floor(width / 2 / folded))
+        : (labels[i] ?? 0);
   const used = axis.parts.reduce((sum, part, i) => sum + (part.folded ? gap(i) : 0), 0);
   const shown = axis.parts.reduce((sum, part) => sum + (part.folded ? 0 : part.endedAt - part.startedAt), 0);
   let at = 0;

@@ -25,7 +25,7 @@ export function table(
     ]),
   );
   const total = (): number => [...widths.values()].reduce((sum, each) => sum + each + 2, -2);
-  for (const { column, i } of used) {
+  for (const { column, i } of used.toReversed()) {
     const over = total() - width;
     if (over > 0 && column.least !== undefined)
       widths.set(i, Math.max(column.least, (widths.get(i) ?? 0) - over));

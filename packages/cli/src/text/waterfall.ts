@@ -5,7 +5,7 @@ import type { RowView, RunView } from "@durable/core/view";
 import { styled, type Terminal } from "../terminal.ts";
 import { axisLine, layAxis } from "./axis.ts";
 import { barOf } from "./bar.ts";
-import { duration, money, tokens, when } from "./format.ts";
+import { duration, money, tokens } from "./format.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
 
 export interface WaterfallOptions {
@@ -69,13 +69,16 @@ function numbersOf(
   const spend = spendOf(row.usage, prices);
   const took = duration((row.endedAt ?? now) - row.startedAt);
   if (row.kind === "branch" || row.kind === "parallel" || row.kind === "race") return ["", "", ""];
-  const open =
-    row.kind === "sleep" && row.endedAt === null ? `until ${when(row.until ?? now, now)}` : `${took}…`;
+  const open = row.kind === "sleep" && row.endedAt === null ? leftOf(row, now) : `${took}…`;
   return [
     row.endedAt === null ? open : took,
     tokens(spend),
     spend.inputTokens + spend.outputTokens > 0 ? money(spend.cost) : "",
   ];
+}
+
+function leftOf({ until = 0 }: RowView, now: number): string {
+  return until > now ? `${duration(until - now)} left` : "due";
 }
 
 const glyphs: Record<RowView["status"], readonly [string, string]> = {
