@@ -1,6 +1,6 @@
 /** A project folder with a journal of real runs, made in virtual time, and the command line in this process. */
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -83,6 +83,15 @@ export interface CliOptions {
   readonly signal?: AbortSignal;
 }
 
+let made: Promise<string> | null = null;
+
+async function makeOnce(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), "durable-cli-made-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  await makeJournal(folder);
+  return folder;
+}
+
 export class Project {
   readonly folder: string;
 
@@ -92,7 +101,9 @@ export class Project {
 
   static async withRuns(): Promise<Project> {
     const project = new Project();
-    await makeJournal(project.folder);
+    // Made once per process, and copied.
+    made ??= makeOnce();
+    cpSync(await made, project.folder, { recursive: true });
     writeFileSync(join(project.folder, "prices.json"), JSON.stringify(prices));
     return project;
   }
