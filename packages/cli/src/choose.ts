@@ -1,6 +1,6 @@
 /** Commands on many runs: which ones, and a confirmation that names their number. */
 
-import type { App, RunHead } from "@durable/core";
+import type { App, Entry, RunHead } from "@durable/core";
 import { Asker } from "./ask.ts";
 import type { CommandContext } from "./command.ts";
 import { CliError, exit } from "./exit.ts";
@@ -23,9 +23,17 @@ export async function chosenRuns({ args, flags, now }: CommandContext, app: App)
   return found;
 }
 
-/** The head of one run, from its journal. */
-export async function headOf(app: App, runId: string): Promise<RunHead> {
-  const view = viewRun(await app.get(runId).entries());
+/** The head of one run, from its journal. A journal that cannot be read, such as a sealed one, has a head in the list. */
+async function headOf(app: App, runId: string): Promise<RunHead> {
+  const entries = await app
+    .get(runId)
+    .entries()
+    .catch((error: unknown) => error);
+  if (!Array.isArray(entries)) {
+    for await (const head of allRuns(app)) if (head.runId === runId) return head;
+    throw entries;
+  }
+  const view = viewRun(entries as Entry[]);
   const { workflow, status, wakeAt, startedAt: createdAt, updatedAt, lineage, childOf } = view;
   const parent = lineage?.parent ?? childOf?.runId ?? null;
   const about = { runId, workflow, status, wakeAt, createdAt, updatedAt, parent, steps: view.totals.settled };

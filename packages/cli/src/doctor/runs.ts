@@ -110,23 +110,22 @@ async function diverged({ app }: Session, heads: readonly RunHead[]): Promise<Fi
     ({ status, workflow }) => status === "suspended" && app.workflows.includes(workflow),
   );
   for (const { runId } of waiting.slice(0, replayed)) {
-    const { verdict, error } = await replayRun(app, runId);
-    if (verdict !== "diverged" || error === null) continue;
-    const id = shortId(runId);
-    found.push({
-      level: "fail",
-      check: error.code === "no-secret" ? "secret" : "diverged",
-      text: `${id}: ${error.message}`,
-      fix: `durable replay ${id}`,
-      runs: [runId],
-    });
+    const { error, unreached, next } = await replayRun(app, runId);
+    const about = { fix: `durable replay ${shortId(runId)}`, runs: [runId] };
+    if (error !== null) {
+      const check = error.code === "no-secret" ? "secret" : "diverged";
+      found.push({ level: "fail", check, text: `${shortId(runId)}: ${error.message}`, ...about });
+    } else if (unreached.length > 0) {
+      const work = next.map(({ key }) => key).join(", ") || "other waits";
+      const text = `${shortId(runId)} waits at ${unreached.join(", ")}, and the code on disk goes on with ${work} instead`;
+      found.push({ level: "warn", check: "diverged", text, ...about });
+    }
   }
   const checked = Math.min(replayed, waiting.length);
-  if (found.length === 0 && checked > 0)
-    return [
-      { level: "ok", check: "diverged", text: `${plural(checked, "waiting run")} fit the code on disk` },
-    ];
-  return found;
+  if (found.length > 0 || checked === 0) return found;
+  return [
+    { level: "ok", check: "diverged", text: `the code on disk fits ${plural(checked, "waiting run")}` },
+  ];
 }
 
 function twoApps(heads: readonly RunHead[]): Finding[] {
@@ -145,8 +144,8 @@ function twoApps(heads: readonly RunHead[]): Finding[] {
 
 /** Tokens need a secret. A storage that keeps one makes it at first use, so it is not asked here. */
 export async function checkSecret({ app, storage }: Session, fileThere: boolean | null): Promise<Finding[]> {
-  const [waiting] = (await app.list({ status: "suspended", limit: 1 })).runs;
-  if (fileThere === true || waiting === undefined) return [];
+  const { runs: waiting } = await app.list({ status: "suspended", limit: named * 4 });
+  if (fileThere === true || waiting.length === 0) return [];
   if (fileThere === false)
     return [
       {
@@ -157,18 +156,20 @@ export async function checkSecret({ app, storage }: Session, fileThere: boolean 
       },
     ];
   if (storage.secret !== undefined) return [];
-  try {
-    await app.get(waiting.runId).outcome();
-    return [];
-  } catch (error) {
-    if (!DurableError.is(error, "no-secret")) return [];
-    return [
-      {
-        level: "fail",
-        check: "secret",
-        text: "runs wait for answers, and there is no secret to sign their tokens",
-        fix: "set DURABLE_SECRET, or pass { secret } to createApp",
-      },
-    ];
+  for (const { runId } of waiting) {
+    const error: unknown = await app
+      .get(runId)
+      .outcome()
+      .catch((reason: unknown) => reason);
+    if (DurableError.is(error, "no-secret"))
+      return [
+        {
+          level: "fail",
+          check: "secret",
+          text: "runs wait for answers, and there is no secret to sign their tokens",
+          fix: "set DURABLE_SECRET, or pass { secret } to createApp",
+        },
+      ];
   }
+  return [];
 }
