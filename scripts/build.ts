@@ -2,11 +2,11 @@
  * Builds every package into its `dist`, dependencies first: declarations by tsc, one file of JavaScript per public entry
  * by esbuild. Code that entries share is in chunks. Each file that Node opens costs about a millisecond of an import.
  */
-import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { bundleEntries } from "./lib/bundle.ts";
-import { buildOrder, listPackages, type Package, run } from "./lib/workspace.ts";
+import { buildOrder, listPackages, type Package, root, run } from "./lib/workspace.ts";
 
 const packages = buildOrder(listPackages());
 let failed: Package | undefined;
@@ -21,6 +21,9 @@ async function build(entry: Package): Promise<boolean> {
   if (!run("tsc", ["-p", join(entry.dir, "tsconfig.build.json")])) return false;
   pointDeclarationsAtJs(dist);
   await bundleEntries(entry, dist, await pageOf(entry));
+  // `durable explain` reads the table of errors without a network.
+  if (entry.manifest.name === "@durable/cli")
+    copyFileSync(join(root, "docs", "errors.md"), join(dist, "errors.md"));
   return true;
 }
 

@@ -139,7 +139,6 @@ type Seen = Pick<Replayed, "delivered" | "unused" | "next" | "unreached">;
 
 function seenAt({ journal, calls, replay: records }: ReplayEnd): Seen {
   const all = [...calls.all()];
-  const isGroup = (kind: string): boolean => kind === "parallel" || kind === "race";
   const unsettled = all.filter(
     ({ key, kind, scope }) => !scope.closed && !isGroup(kind) && records.record(key)?.settled !== true,
   );
@@ -152,6 +151,10 @@ function seenAt({ journal, calls, replay: records }: ReplayEnd): Seen {
     next: unknown.filter(({ key }) => !open.has(key)).map(({ key, kind }) => ({ key, kind })),
     unreached: [...open].filter(missed),
   };
+}
+
+function isGroup(kind: string): boolean {
+  return kind === "parallel" || kind === "race";
 }
 
 type Ended = Parameters<typeof decodeEntry>[0];

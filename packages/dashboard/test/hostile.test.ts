@@ -151,7 +151,7 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
   test("and none in an exported file", async () => {
     for (const runId of ["h1", "failed"]) {
       const path = join(folder, `${runId}.html`);
-      writeFileSync(path, await exportRun(runId, { app, redact: false }));
+      writeFileSync(path, await exportRun(app, runId, { redact: false }));
       const one = await Visitor.open(browser, `file://${path}`, { bypassCSP: true });
       await one.page.locator("main .card").first().waitFor();
       expect(await strangers(one)).toEqual([]);

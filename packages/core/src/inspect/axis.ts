@@ -24,7 +24,7 @@ export interface Axis {
 export interface FoldOptions {
   /** Where the axis ends for rows that are open; the end of the last row by default. */
   readonly now?: number | undefined;
-  /** Idle time longer than this is folded, in milliseconds; a fifth of all work by default, and at least 500. */
+  /** Idle time longer than this is folded, in milliseconds; half of all work by default, and at least 1,000. */
   readonly above?: number | undefined;
   /** False draws all time at the same scale. */
   readonly fold?: boolean | undefined;
@@ -47,7 +47,7 @@ export function foldGaps(rows: readonly RowView[], options: FoldOptions = {}): A
   if (start === Infinity) [start, end] = [options.now ?? 0, options.now ?? 0];
   const busy = merge(rows.flatMap((row) => workOf(row, options.now)));
   const worked = busy.reduce((sum, [from, to]) => sum + to - from, 0);
-  const above = options.fold === false ? Infinity : (options.above ?? Math.max(500, worked / 5));
+  const above = options.fold === false ? Infinity : (options.above ?? Math.max(1_000, worked / 2));
   return { startedAt: start, endedAt: end, parts: scale(cut({ start, end, busy, above })) };
 }
 

@@ -9,7 +9,7 @@
  */
 
 import { page } from "#page";
-import { type App, DurableError, type Prices, type Storage } from "@durable/core";
+import { type App, DurableError, type Prices } from "@durable/core";
 import { type Plain, viewRun } from "@durable/core/view";
 import type { JournalEntry, RunPage, StepDetail } from "../api.ts";
 import { Refusal } from "../errors.ts";
@@ -19,9 +19,6 @@ import { redact } from "./redact.ts";
 
 /** Options of `exportRun`. */
 export interface ExportOptions {
-  /** The app that has the run. Either this or `storage` is required. */
-  readonly app?: App | undefined;
-  readonly storage?: Storage | undefined;
   /** False keeps everything. True by default: what looks like a secret or an e-mail address is hidden. */
   readonly redact?: boolean | undefined;
   /** Names of fields whose values are hidden as well. */
@@ -41,10 +38,9 @@ export interface Exported {
 /** A larger journal is better shared as JSON. */
 const mostEntries = 20_000;
 
-/** A run as the text of one HTML file, which opens offline. */
-export async function exportRun(runId: string, options: ExportOptions): Promise<string> {
-  const { storage, app, prices } = options;
-  const service = serviceOf({ storage, app, prices, authorize: () => false });
+/** A run of an app as the text of one HTML file, which opens offline. The code of its workflow is not needed. */
+export async function exportRun(app: App, runId: string, options: ExportOptions = {}): Promise<string> {
+  const service = serviceOf({ app, prices: options.prices, authorize: () => false });
   return fileOf(service, runId, { redact: options.redact !== false, hide: options.hide ?? [] });
 }
 
