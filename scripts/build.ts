@@ -31,7 +31,9 @@ async function build(entry: Package): Promise<boolean> {
 async function pageOf({ dir }: Package): Promise<Record<string, string>> {
   const bundler = join(dir, "page", "bundle.ts");
   if (!existsSync(bundler)) return {};
-  const { bundle } = (await import(pathToFileURL(bundler).href)) as typeof import("../packages/dashboard/page/bundle.ts");
+  const { bundle } = (await import(
+    pathToFileURL(bundler).href
+  )) as typeof import("../packages/dashboard/page/bundle.ts");
   const { script, style } = await bundle({ sources: false });
   return { DASHBOARD_SCRIPT: JSON.stringify(script), DASHBOARD_STYLE: JSON.stringify(style) };
 }

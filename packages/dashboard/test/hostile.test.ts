@@ -135,11 +135,11 @@ describe.skipIf(skipReason !== null)("hostile text", () => {
     });
     for (const view of views) {
       await one.go(view);
-      await one.page.locator("main .card, main .empty").first().waitFor();
-      await expect.poll(() => one.page.getByText(/^(?:Reading|Comparing)/).count()).toBe(0);
+      await one.settled();
       await openAll(one);
       // What the view is about is there, as text.
-      if (!view.startsWith("/?")) expect(await one.page.locator("#app").textContent(), view).toContain("__hit");
+      if (!view.startsWith("/?"))
+        expect(await one.page.locator("#app").textContent(), view).toContain("__hit");
       expect(await strangers(one), view).toEqual([]);
       expect(await one.page.evaluate("window.__hits"), view).toBe(0);
       expect(new URL(one.page.url()).origin, view).toBe(site.origin);

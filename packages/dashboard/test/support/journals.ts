@@ -11,6 +11,7 @@ import {
   durable,
   DurableError,
   type Prices,
+  type Run,
   type Storage,
 } from "@durable/core";
 import { scriptedModel } from "example-llm";
@@ -144,6 +145,7 @@ export async function createJournals(
 ): Promise<Journals> {
   const folder = mkdtempSync(join(tmpdir(), "dashboard-"));
   const office = await openHarbourOffice(300 * pace);
+  let story: Run | undefined;
   let finishStory = (): void => {};
   const gate = new Promise<void>((resolve) => (finishStory = resolve));
   const small = smallWorkflows(pace, gate);
@@ -186,8 +188,12 @@ export async function createJournals(
   return {
     app,
     finishStory,
-    startStory: async () => void (await app.start("story", null, { id: "story-1" })),
+    startStory: async () => {
+      story = await app.start("story", null, { id: "story-1" });
+    },
     close: async () => {
+      finishStory();
+      await story?.result();
       office.close();
       rmSync(folder, { recursive: true, force: true });
     },

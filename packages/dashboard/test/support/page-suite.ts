@@ -8,28 +8,8 @@ import { type DashboardServer, serveDashboard } from "../../src/node/index.ts";
 import { axeProblems } from "./axe.ts";
 import { openBrowser, picture, skipReason } from "./chromium.ts";
 import { createJournals, type Journals, prices } from "./journals.ts";
+import { screens } from "./screens.ts";
 import { Visitor } from "./visitor.ts";
-
-/** What the pictures show, and what axe looks at. */
-export const screens: Readonly<Record<string, string>> = {
-  runs: "/",
-  "runs-filtered": "/?status=failed",
-  "runs-none": "/?text=nothing",
-  inbox: "/inbox",
-  run: "/runs/loan-7",
-  "run-step": "/runs/loan-7?step=parallel%5Bcredit%5D%2Fassess",
-  "run-waiting": "/runs/brief-1?step=approve",
-  "run-chat": "/runs/brief-1?step=draft",
-  "run-failed": "/runs/ingest-1?step=embed",
-  "run-blocked": "/runs/deploy-42",
-  "run-sleeping": "/runs/letter-46",
-  "run-tools": "/runs/tides?step=think%232",
-  "run-child": "/runs/publish-1?step=child",
-  fork: "/runs/loan-7-cautious",
-  forks: "/runs/loan-7?tab=forks",
-  journal: "/runs/loan-7?tab=journal&entry=5",
-  diff: "/diff/loan-7/loan-7-cautious",
-};
 
 export function pageSuite(name: string, open: () => Promise<Storage>): void {
   describe.skipIf(skipReason !== null)(`the page on ${name}`, () => {
@@ -237,8 +217,7 @@ export function pageSuite(name: string, open: () => Promise<Storage>): void {
         for (const [i, [screen, path]] of Object.entries(screens).entries()) {
           if (!inject("full") && i % 2 !== turn) continue;
           await one.go(path);
-          await one.page.locator("main .card").first().waitFor();
-          await expect.poll(() => one.page.getByText(/^(?:Reading|Comparing)/).count()).toBe(0);
+          await one.settled();
           expect(await one.fits(), `${screen} at ${width}`).toBe(true);
           expect(await axeProblems(one.page), `${screen} ${theme}`).toEqual([]);
         }

@@ -94,6 +94,17 @@ export class Visitor {
     await this.page.locator(".run > .head .st", { hasText: text }).waitFor();
   }
 
+  /** Waits until the view shows what it is about. */
+  async settled(): Promise<void> {
+    await this.page.locator("main .card, main .empty").first().waitFor();
+    await this.page.waitForLoadState("load");
+    await this.page.waitForFunction(
+      () => !/(?:Reading the|Comparing|Opening)…?/.test(document.querySelector("main")?.textContent ?? ""),
+    );
+    // What comes after the first answer: lines of the list, details of a call.
+    await this.page.waitForTimeout(400);
+  }
+
   /** Nothing sticks out to the right. */
   async fits(): Promise<boolean> {
     return this.page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth);
