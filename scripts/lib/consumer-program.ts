@@ -27,6 +27,8 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/ai-sdk/chat": ["chatStreamName"],
   "@durable/ai-sdk/chat-client": ["durableChatTransport"],
   "@durable/postgres": ["PostgresStorage"],
+  "@durable/dashboard": ["exportRun"],
+  "@durable/dashboard/node": ["serveDashboard"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
   "@durable/testing": ["crashEverywhere"],
@@ -67,6 +69,12 @@ const body = `
   const postgres: Storage = new PostgresStorage("postgres://localhost/journal");
   await postgres.close?.();
   if (pageSize(7) !== 7 || isDead(thisProcess)) throw new Error("This process is dead.");
+
+  const page = await serveDashboard({ app: createApp({ workflows: [greet] }), port: 0 });
+  const script = await (await fetch(page.origin + "/app.js")).text();
+  await page.close();
+  const html = await exportRun(createApp({ workflows: [greet] }), "by-default");
+  if (script.length < 10_000 || !html.includes("hello Ada!")) throw new Error("The dashboard has no page.");
 
   await crashEverywhere(greet, { input: "Ada" });
   const seen = viewRun(await greet.get("by-default").entries());

@@ -14,7 +14,7 @@ import {
   type Run,
   type Storage,
 } from "@durable/core";
-import { scriptedModel } from "example-llm";
+import { scriptedModel } from "../../../../examples/llm/src/index.ts";
 import { z } from "zod";
 import { createAgent as createTideAgent } from "../../../../examples/agent-loop/src/agent.ts";
 import { openHarbourOffice } from "../../../../examples/agent-loop/src/harbour-office.ts";
