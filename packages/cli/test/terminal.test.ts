@@ -84,6 +84,7 @@ describe("colour and characters", () => {
       ["ls"],
     ]) {
       const { out, err } = await project.cli(command, { env: { NO_COLOR: "", FORCE_COLOR: "1" } });
+      // oxlint-disable-next-line no-control-regex
       const text = `${out}${err}`.replaceAll(/\u001B\[[\d;]*m/g, "");
       // oxlint-disable-next-line no-control-regex
       expect(text).not.toMatch(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u202A-\u202E\u2066-\u2069]/);

@@ -111,7 +111,11 @@ const glyphs: Record<RowView["status"], readonly [string, string]> = {
 /** Labels with lanes: `├` and `└` for branches, and a rail beside what is inside them. */
 function lanes(rows: readonly RowView[], term: Terminal): Line[] {
   const children = new Map<string | null, RowView[]>();
-  for (const row of rows) children.set(row.parent, [...(children.get(row.parent) ?? []), row]);
+  for (const row of rows) {
+    const siblings = children.get(row.parent);
+    if (siblings === undefined) children.set(row.parent, [row]);
+    else siblings.push(row);
+  }
   const lines: Line[] = [];
   const add = (row: RowView, prefix: string, rail: string): void => {
     const inside = children.get(row.key) ?? [];
