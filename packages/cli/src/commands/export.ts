@@ -2,6 +2,7 @@
 
 import { writeFileSync } from "node:fs";
 import { extname, resolve } from "node:path";
+import type { App } from "@durable/core";
 import { archive } from "../archive.ts";
 import { chosenRuns } from "../choose.ts";
 import type { Command, CommandContext } from "../command.ts";
@@ -81,9 +82,9 @@ async function html(
   runId: string,
 ): Promise<string> {
   const { exportRun } = await load<{
-    exportRun: (runId: string, options: object) => Promise<string>;
+    exportRun: (app: App, runId: string, options: object) => Promise<string>;
   }>("@durable/dashboard", "@durable/dashboard", streams.cwd);
-  return exportRun(runId, { app, prices, redact: !flags.on("no-redact"), hide: flags.list("hide") });
+  return exportRun(app, runId, { prices, redact: !flags.on("no-redact"), hide: flags.list("hide") });
 }
 
 /** The screen of `durable show` as a block of text. */
