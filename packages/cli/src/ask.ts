@@ -19,7 +19,11 @@ export class Asker {
     this.#term.complain(question);
     // The question is written by the terminal, which knows about hostile text and colours.
     const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
-    const lines = createInterface({ input: this.#streams.stdin, output: silent, terminal: false });
+    const lines = createInterface({
+      input: this.#streams.stdin as unknown as NodeJS.ReadableStream,
+      output: silent,
+      terminal: false,
+    });
     try {
       return await lines.question(
         "",

@@ -13,11 +13,16 @@ export interface Output {
   readonly columns?: number | undefined;
 }
 
+/** The input of a process: `process.stdin`. */
+export interface Input extends AsyncIterable<unknown> {
+  readonly isTTY?: boolean | undefined;
+}
+
 /** What the command line needs of its process. */
 export interface CliStreams {
   readonly stdout: Output;
   readonly stderr: Output;
-  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean | undefined };
+  readonly stdin: Input;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   /** The present time; that of the system by default. */

@@ -23,12 +23,3 @@ export function errorsPage(): string {
   const bundled = new URL("dist/errors.md", folder);
   return readFileSync(existsSync(bundled) ? bundled : new URL("../../docs/errors.md", folder), "utf8");
 }
-
-/** How to start this command line again, in another process. */
-export function ownProgram(): readonly string[] {
-  const folder = packageFolder();
-  const built = new URL("dist/bin.js", folder);
-  const source = new URL("src/bin.ts", folder);
-  const fromSource = import.meta.url.endsWith(".ts");
-  return fromSource ? ["--conditions=durable-source", fileURLToPath(source)] : [fileURLToPath(built)];
-}

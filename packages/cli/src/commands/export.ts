@@ -31,7 +31,16 @@ export const exportCommand: Command = {
       value: "json",
       help: "json, html or md; by the name of the file by default",
     },
-    "no-redact": { type: "boolean", help: "HTML: also keys, e-mail addresses and the like" },
+    hide: {
+      type: "string",
+      multiple: true,
+      value: "field",
+      help: "HTML: also hides the values of this field",
+    },
+    "no-redact": {
+      type: "boolean",
+      help: "HTML: hides nothing; keys and e-mail addresses are hidden by default",
+    },
   },
   more: ["JSON holds the journals byte by byte, with all values. Encrypted journals stay encrypted."],
   run: async (context) => {
@@ -75,10 +84,7 @@ async function html(
   const { exportRun } = await load<{
     exportRun: (app: App, runId: string, options: object) => Promise<string>;
   }>("@durable/dashboard", "@durable/dashboard", streams.cwd);
-  return exportRun(app, runId, {
-    redact: !flags.on("no-redact"),
-    ...(prices === undefined ? {} : { prices }),
-  });
+  return exportRun(app, runId, { prices, redact: !flags.on("no-redact"), hide: flags.list("hide") });
 }
 
 /** The screen of `durable show` as a block of text. */

@@ -114,7 +114,7 @@ async function answerTo(
   if (!term.interactive || flags.on("no-input") || json) {
     const wants = point.schema === null ? "" : ` It wants ${schemaText(point.schema)}.`;
     throw new CliError(
-      `Nobody can be asked here.${wants} Type: durable resume ${id} --wait '${point.key}' --data '...'`,
+      `This is not a terminal, so nothing is asked.${wants} Type: durable resume ${id} --wait '${point.key}' --data '...'`,
       {
         exit: exit.suspended,
         code: "needs-input",

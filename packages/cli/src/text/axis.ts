@@ -1,6 +1,6 @@
 /** The time axis as columns: folded gaps get the width of their label, the rest is to scale. */
 
-import { foldGaps, type AxisPart, type RowView } from "@durable/core/view";
+import { foldGaps, type Axis, type AxisPart, type RowView } from "@durable/core/view";
 import { duration, roughly } from "./format.ts";
 import { padEnd, widthOf } from "./width.ts";
 
@@ -23,7 +23,7 @@ export function layAxis(
   width: number,
   options: { now: number; fold: boolean },
 ): Columns {
-  const axis = foldGaps(rows, options);
+  const axis = fewGaps(rows, options);
   const labels = axis.parts.map((part) => (part.folded ? widthOf(gapLabel(part, "≈")) + 1 : 0));
   const gaps = labels.reduce((sum, label) => sum + label, 0);
   // Too many gaps for the labels: all of them are to the same small size.
@@ -48,6 +48,16 @@ export function layAxis(
     return placed;
   });
   return { width, parts, startedAt: axis.startedAt, endedAt: axis.endedAt };
+}
+
+/** A terminal has room for a few folded gaps: the longest ones. */
+const mostGaps = 8;
+
+function fewGaps(rows: readonly RowView[], options: { now: number; fold: boolean }): Axis {
+  const axis = foldGaps(rows, options);
+  const gaps = axis.parts.filter(({ folded }) => folded).map(({ startedAt, endedAt }) => endedAt - startedAt);
+  const above = gaps.toSorted((a, b) => b - a)[mostGaps];
+  return above === undefined ? axis : foldGaps(rows, { ...options, above });
 }
 
 /** The column of a time. */

@@ -1,4 +1,4 @@
-/** Rows of cells in columns. The widest column that may shrink is cut when the table does not fit. */
+/** Rows of cells in columns. What does not fit is cut where a column may be cut, and then left out. */
 
 import { styled } from "../terminal.ts";
 import { fit, padEnd, padStart, widthOf } from "./width.ts";
@@ -8,6 +8,14 @@ export interface Column {
   readonly right?: boolean;
   /** May be cut to this many columns. */
   readonly least?: number;
+  /** May be left out in a narrow terminal. */
+  readonly optional?: boolean;
+}
+
+interface Placed {
+  readonly column: Column;
+  readonly i: number;
+  readonly width: number;
 }
 
 export function table(
@@ -16,27 +24,35 @@ export function table(
   width: number,
 ): string[] {
   const used = columns
-    .map((column, i) => ({ column, i }))
+    .map((column, i) => ({ column, i, width: widest(column, rows, i) }))
     .filter(({ i, column }) => column.least !== undefined || rows.some((row) => (row[i] ?? "") !== ""));
-  const widths = new Map(
-    used.map(({ column, i }) => [
-      i,
-      Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[i] ?? ""))),
-    ]),
-  );
-  const total = (): number => [...widths.values()].reduce((sum, each) => sum + each + 2, -2);
-  for (const { column, i } of used.toReversed()) {
-    const over = total() - width;
-    if (over > 0 && column.least !== undefined)
-      widths.set(i, Math.max(column.least, (widths.get(i) ?? 0) - over));
-  }
+  const placed = squeeze(used, width);
   const line = (cells: readonly string[]): string =>
-    used
-      .map(({ column, i }) => {
-        const cell = fit(cells[i] ?? "", widths.get(i) ?? 0);
-        return column.right === true ? padStart(cell, widths.get(i) ?? 0) : padEnd(cell, widths.get(i) ?? 0);
+    placed
+      .map(({ column, i, width: room }) => {
+        const cell = fit(cells[i] ?? "", room);
+        return column.right === true ? padStart(cell, room) : padEnd(cell, room);
       })
       .join("  ")
       .trimEnd();
   return [styled("dim", line(columns.map(({ title }) => title))), ...rows.map(line)];
+}
+
+function widest({ title }: Column, rows: readonly (readonly string[])[], i: number): number {
+  return Math.max(widthOf(title), ...rows.map((row) => widthOf(row[i] ?? "")));
+}
+
+/** Cuts from the right; if that is not enough, leaves out what is optional, and tries again. */
+function squeeze(used: readonly Placed[], width: number): readonly Placed[] {
+  let over = used.reduce((sum, each) => sum + each.width + 2, -2) - width;
+  const cut = used.toReversed().map((each) => {
+    const { least } = each.column;
+    if (over <= 0 || least === undefined) return each;
+    const room = Math.max(Math.min(least, each.width), each.width - over);
+    over -= each.width - room;
+    return { ...each, width: room };
+  });
+  const last = used.findLastIndex(({ column }) => column.optional === true);
+  if (over <= 0 || last === -1) return cut.toReversed();
+  return squeeze(used.toSpliced(last, 1), width);
 }

@@ -30,13 +30,15 @@ export function waterfall({ rows, runId }: RunView, options: WaterfallOptions): 
   if (rows.length === 0) return [styled("dim", "  Nothing is recorded yet.")];
   const { term, now, prices, all = false, fold = true } = options;
   const lines = lanes(rows, term);
-  const label = Math.min(labelAtMost, Math.max(...lines.map((line) => widthOf(line.label))));
   const numbers = new Map(rows.map((row) => [row.key, numbersOf(row, { now, prices })]));
-  const widths = ([0, 1, 2] as const).map((i) =>
+  const wanted = ([0, 1, 2] as const).map((i) =>
     Math.max(0, ...[...numbers.values()].map((cells) => widthOf(cells[i]))),
   );
-  const right = widths.reduce((sum, width) => sum + (width === 0 ? 0 : width + 2), 0);
-  const chart = Math.max(20, term.width - label - right - 3);
+  const { label, widths, chart } = share(
+    term.width,
+    Math.max(...lines.map((line) => widthOf(line.label))),
+    wanted,
+  );
   const columns = layAxis(rows, chart, { now, fold });
   const line = (text: string, bar: string, cells: readonly string[]): string =>
     ` ${padEnd(fit(text, label), label)}  ${padEnd(bar, chart)}${widths
@@ -49,6 +51,22 @@ export function waterfall({ rows, runId }: RunView, options: WaterfallOptions): 
     styled("dim", line("", axisLine(columns, term.ascii), ["took", "tokens", "cost"])),
     ...(all ? drawn : shorten(drawn, runId)),
   ];
+}
+
+const chartAtLeast = 16;
+
+/** Shares the width: a narrow terminal loses the cost, then the tokens, then a part of the labels. */
+function share(
+  width: number,
+  longest: number,
+  wanted: readonly number[],
+): { readonly label: number; readonly widths: readonly number[]; readonly chart: number } {
+  const widths = [...wanted];
+  const right = (): number => widths.reduce((sum, each) => sum + (each === 0 ? 0 : each + 2), 0);
+  const label = Math.min(labelAtMost, longest);
+  for (let i = widths.length - 1; i > 0 && width - label - right() - 3 < chartAtLeast; i--) widths[i] = 0;
+  const fitting = Math.max(12, Math.min(label, width - right() - 3 - chartAtLeast));
+  return { label: fitting, widths, chart: Math.max(chartAtLeast, width - fitting - right() - 3) };
 }
 
 function shorten(lines: readonly string[], runId: string): readonly string[] {
@@ -93,7 +111,11 @@ const glyphs: Record<RowView["status"], readonly [string, string]> = {
 /** Labels with lanes: `├` and `└` for branches, and a rail beside what is inside them. */
 function lanes(rows: readonly RowView[], term: Terminal): Line[] {
   const children = new Map<string | null, RowView[]>();
-  for (const row of rows) children.set(row.parent, [...(children.get(row.parent) ?? []), row]);
+  for (const row of rows) {
+    const siblings = children.get(row.parent);
+    if (siblings === undefined) children.set(row.parent, [row]);
+    else siblings.push(row);
+  }
   const lines: Line[] = [];
   const add = (row: RowView, prefix: string, rail: string): void => {
     const inside = children.get(row.key) ?? [];

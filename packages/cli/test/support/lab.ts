@@ -24,7 +24,7 @@ export async function makeJournal(folder: string): Promise<void> {
   const path = join(folder, ".durable", "journal.db");
   mkdirSync(join(folder, ".durable"), { mode: 0o700 });
   writeFileSync(join(folder, ".durable", ".gitignore"), "*\n");
-  const storage = new SqliteStorage({ path, now: world.now });
+  const storage = new SqliteStorage({ path, now: () => world.now() });
   const brief = createBrief(pause);
   const old = durable("legacy", (ctx) => ctx.suspend("review", { note: "an old question" }));
   const options = { storage, world, patience: "1m" } as const;

@@ -10,7 +10,7 @@ export const nodeArgs = ["--conditions=durable-source", "--disable-warning=Exper
 export function start(
   program: string,
   args: readonly string[],
-  options: { cwd?: string; env?: object } = {},
+  options: { cwd?: string; env?: Readonly<Record<string, string | undefined>> } = {},
 ): ChildProcess {
   return spawn(process.execPath, [...nodeArgs, program, ...args], {
     cwd: options.cwd,
@@ -20,7 +20,7 @@ export function start(
       FORCE_COLOR: undefined,
       LANG: "C.UTF-8",
       ...options.env,
-    } as NodeJS.ProcessEnv,
+    },
   });
 }
 
