@@ -5,6 +5,7 @@
 import { copyFileSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import type * as Page from "../packages/dashboard/page/bundle.ts";
 import { bundleEntries } from "./lib/bundle.ts";
 import { buildOrder, listPackages, type Package, root, run } from "./lib/workspace.ts";
 
@@ -31,9 +32,7 @@ async function build(entry: Package): Promise<boolean> {
 async function pageOf({ dir }: Package): Promise<Record<string, string>> {
   const bundler = join(dir, "page", "bundle.ts");
   if (!existsSync(bundler)) return {};
-  const { bundle } = (await import(
-    pathToFileURL(bundler).href
-  )) as typeof import("../packages/dashboard/page/bundle.ts");
+  const { bundle } = (await import(pathToFileURL(bundler).href)) as typeof Page;
   const { script, style } = await bundle({ sources: false });
   return { DASHBOARD_SCRIPT: JSON.stringify(script), DASHBOARD_STYLE: JSON.stringify(style) };
 }
