@@ -6,6 +6,8 @@ const projects = [
   "tsconfig.json",
   ...portable.map((name) => `packages/${name}/tsconfig.json`),
   "examples/chat/page/tsconfig.json",
+  "packages/dashboard/tsconfig.json",
+  "packages/dashboard/page/tsconfig.json",
 ];
 const failed = projects.filter((project) => !run("tsc", ["-p", project]));
 

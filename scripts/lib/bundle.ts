@@ -3,8 +3,15 @@ import { join } from "node:path";
 import { build } from "esbuild";
 import { builtFiles, type Package } from "./workspace.ts";
 
-/** Bundles into `dist`, a folder. Names stay readable: these files are what stack traces and debuggers show. */
-export async function bundleEntries({ dir, manifest }: Package, dist: string): Promise<void> {
+/**
+ * Bundles into `dist`, a folder. Names stay readable: these files are what stack traces and debuggers show. `define`
+ * gives values to names that the sources only declare.
+ */
+export async function bundleEntries(
+  { dir, manifest }: Package,
+  dist: string,
+  define: Readonly<Record<string, string>> = {},
+): Promise<void> {
   const sources = builtFiles(manifest).map((file) =>
     file.replace(/^\.\/dist\//, "src/").replace(/\.js$/, ".ts"),
   );
@@ -21,6 +28,7 @@ export async function bundleEntries({ dir, manifest }: Package, dist: string): P
     target: "es2023",
     packages: "external",
     external: Object.keys(manifest.imports ?? {}),
+    define,
     sourcemap: "linked",
     logLevel: "error",
   });

@@ -18,6 +18,8 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/folder": ["FolderBucket"],
   "@durable/core/encryption": ["aesGcm"],
   "@durable/core/storage-kit": ["pageSize"],
+  "@durable/core/view": ["viewRun"],
+  "@durable/core/tools": ["replayRun"],
   "@durable/core/process": ["isDead", "thisProcess"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/node": ["serve"],
@@ -25,6 +27,8 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/ai-sdk/chat": ["chatStreamName"],
   "@durable/ai-sdk/chat-client": ["durableChatTransport"],
   "@durable/postgres": ["PostgresStorage"],
+  "@durable/dashboard": ["exportRun"],
+  "@durable/dashboard/node": ["serveDashboard"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
   "@durable/testing": ["crashEverywhere"],
@@ -66,7 +70,17 @@ const body = `
   await postgres.close?.();
   if (pageSize(7) !== 7 || isDead(thisProcess)) throw new Error("This process is dead.");
 
+  const page = await serveDashboard({ app: createApp({ workflows: [greet] }), port: 0 });
+  const script = await (await fetch(page.origin + "/app.js")).text();
+  await page.close();
+  const html = await exportRun(createApp({ workflows: [greet] }), "by-default");
+  if (script.length < 10_000 || !html.includes("hello Ada!")) throw new Error("The dashboard has no page.");
+
   await crashEverywhere(greet, { input: "Ada" });
+  const seen = viewRun(await greet.get("by-default").entries());
+  if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");
+  const { verdict } = await replayRun(createApp({ workflows: [greet] }), "by-default");
+  if (verdict !== "same") throw new Error("The replay was " + verdict);
   const { steps } = usageOf(await greet.get("by-default").entries());
   const options: S3Options = { bucket: "journal", accessKeyId: "id", secretAccessKey: "key" };
   const budget = createBudget({ operations: 1 });

@@ -3,7 +3,7 @@
 /** From the roof down. Rooms on one line do not use each other. */
 export const floors: readonly (readonly string[])[] = [
   ["index.ts"],
-  ["worker.ts"],
+  ["worker.ts", "tools.ts"],
   ["due-work.ts"],
   ["app.ts"],
   ["workflow.ts"],

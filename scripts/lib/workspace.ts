@@ -19,6 +19,7 @@ export type Manifest = {
   readonly bugs?: { readonly url: string };
   readonly license?: string;
   readonly repository?: { readonly type: string; readonly url: string; readonly directory?: string };
+  readonly bin?: Record<string, string>;
   readonly exports?: Record<string, Target>;
   readonly imports?: Record<string, Target>;
   readonly dependencies?: Record<string, string>;
@@ -61,11 +62,14 @@ export function entryPoints({ dir, manifest }: Package): EntryPoint[] {
   });
 }
 
-/** The JavaScript files of `dist` that a manifest names: what users import, and what the package imports by condition. */
-export function builtFiles({ exports = {}, imports = {} }: Manifest): string[] {
+/**
+ * The JavaScript files of `dist` that a manifest names: what users import and start, and what the package imports by
+ * condition.
+ */
+export function builtFiles({ exports = {}, imports = {}, bin = {} }: Manifest): string[] {
   const paths = (target: Target): string[] =>
     typeof target === "string" ? [target] : Object.values(target).flatMap(paths);
-  const all = [...Object.values(exports), ...Object.values(imports)].flatMap(paths);
+  const all = [...Object.values(exports), ...Object.values(imports), ...Object.values(bin)].flatMap(paths);
   return [...new Set(all)].filter((path) => /^\.\/dist\/.*\.js$/.test(path));
 }
 

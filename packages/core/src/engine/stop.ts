@@ -35,6 +35,7 @@ export type EndFact = Extract<Fact<Json>, { kind: "run.completed" | "run.failed"
 export interface ReplayEnd {
   readonly journal: RunJournal;
   readonly calls: CallRegistry;
+  readonly replay: Replay;
   readonly finished: boolean;
   /** The error that ended the workflow function, if there was one. */
   readonly thrown?: { readonly value: unknown } | undefined;

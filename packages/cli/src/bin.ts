@@ -1,0 +1,27 @@
+#!/usr/bin/env node
+/** The `durable` command. */
+
+import { runCli } from "./cli.ts";
+import { exit } from "./exit.ts";
+
+const abort = new AbortController();
+process.once("SIGINT", () => {
+  abort.abort();
+  // A second Ctrl-C ends at once; every step that was recorded stays recorded.
+  process.once("SIGINT", () => process.exit(exit.interrupted));
+});
+// The reader of the pipe, such as `head`, has closed it.
+process.stdout.on("error", () => process.exit(exit.ok));
+
+const { stdout, stderr, stdin, env } = process;
+const status = await runCli(process.argv.slice(2), {
+  stdout,
+  stderr,
+  stdin,
+  env,
+  cwd: process.cwd(),
+  signal: abort.signal,
+});
+// Connections and timers of the user's app must not keep the command alive. What was written is flushed first.
+await new Promise<void>((resolve) => stdout.write("", () => resolve()));
+process.exit(abort.signal.aborted ? exit.interrupted : status);

@@ -1,0 +1,60 @@
+/** Commands on many runs: which ones, and a confirmation that names their number. */
+
+import type { App, Entry, RunHead } from "@durable/core";
+import { Asker } from "./ask.ts";
+import type { CommandContext } from "./command.ts";
+import { CliError, exit } from "./exit.ts";
+import { allRuns, filterOf, findRun, isEmpty } from "./runs.ts";
+import { viewRun } from "@durable/core/view";
+import { plural } from "./text/format.ts";
+
+/** The runs of the arguments, or those of the filter. A filter that chooses everything is refused. */
+export async function chosenRuns({ args, flags, now }: CommandContext, app: App): Promise<RunHead[]> {
+  const filter = filterOf(flags, now());
+  if (args.length > 0 && !isEmpty(filter)) throw new CliError("Name runs or give a filter, not both.");
+  if (args.length > 0) {
+    const ids = await Promise.all(args.map((reference) => findRun(app, reference)));
+    return Promise.all([...new Set(ids)].map((runId) => headOf(app, runId)));
+  }
+  if (isEmpty(filter))
+    throw new CliError("Name a run, or choose runs with --status, --workflow, --before or --where.");
+  const found: RunHead[] = [];
+  for await (const head of allRuns(app, filter)) found.push(head);
+  return found;
+}
+
+/** The head of one run, from its journal. A journal that cannot be read, such as a sealed one, has a head in the list. */
+async function headOf(app: App, runId: string): Promise<RunHead> {
+  const entries = await app
+    .get(runId)
+    .entries()
+    .catch((error: unknown) => error);
+  if (!Array.isArray(entries)) {
+    for await (const head of allRuns(app)) if (head.runId === runId) return head;
+    throw entries;
+  }
+  const view = viewRun(entries as Entry[]);
+  const { workflow, status, wakeAt, startedAt: createdAt, updatedAt, lineage, childOf } = view;
+  const parent = lineage?.parent ?? childOf?.runId ?? null;
+  const about = { runId, workflow, status, wakeAt, createdAt, updatedAt, parent, steps: view.totals.settled };
+  return { ...about, locator: "", label: lineage?.label ?? null, ancestors: [] };
+}
+
+/** A change of many runs is confirmed by typing their number; without a terminal, by --yes. */
+export async function confirmCount(
+  { flags, term, streams, json }: CommandContext,
+  { verb, amount, byFilter }: { readonly verb: string; readonly amount: number; readonly byFilter: boolean },
+): Promise<void> {
+  if (!byFilter || amount === 0 || flags.on("yes")) return;
+  if (!term.interactive || flags.on("no-input") || json)
+    throw new CliError(
+      `This would ${verb} ${plural(amount, "run")}. Add --yes to do it, or --dry-run to see them.`,
+      {
+        exit: exit.refused,
+        code: "needs-yes",
+      },
+    );
+  const typed = await new Asker(term, streams).line(`Type ${amount} to ${verb} ${plural(amount, "run")}:`);
+  if (typed.trim() !== String(amount))
+    throw new CliError("Nothing was changed.", { exit: exit.refused, code: "not-confirmed" });
+}

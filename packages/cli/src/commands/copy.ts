@@ -1,0 +1,52 @@
+/** `durable copy`: runs from one storage to another. */
+
+import type { Command } from "../command.ts";
+import { copyAll } from "../copying.ts";
+import { CliError } from "../exit.ts";
+import { filterOptions } from "../options.ts";
+import { filterOf } from "../runs.ts";
+import { openStore, placeOf } from "../store.ts";
+
+export const copy: Command = {
+  usage: "<from> <to> [--workflow name] [--status completed]",
+  summary: "Copies runs from one storage to another, and compares what was written",
+  arguments: [2, 2],
+  options: filterOptions,
+  more: [
+    "Both are paths or URLs. The source is not changed, and in the target nothing is overwritten.",
+    "Stop all workers before the last copy; see the guide on moving to another storage.",
+  ],
+  run: async (context) => {
+    const {
+      args: [source = "", target = ""],
+      flags,
+      streams,
+      now,
+    } = context;
+    const [from, to] = [placeOf(source, streams), placeOf(target, streams)];
+    if (from.label === to.label) throw new CliError("Both storages are the same.");
+    const { status, workflow, parent, label, since = -Infinity, before = Infinity } = filterOf(flags, now());
+    const reads = await openStore(from, streams);
+    try {
+      const writes = await openStore(to, { ...streams, create: true });
+      try {
+        return await copyAll(context, {
+          from: reads,
+          to: writes,
+          label: to.label,
+          filter: (head) =>
+            (status === undefined || head.status === status) &&
+            (workflow === undefined || head.workflow === workflow) &&
+            (parent === undefined || head.parent === parent) &&
+            (label === undefined || head.label === label) &&
+            head.createdAt >= since &&
+            head.updatedAt <= before,
+        });
+      } finally {
+        await writes.close?.();
+      }
+    } finally {
+      await reads.close?.();
+    }
+  },
+};

@@ -1,0 +1,81 @@
+/** `durable doctor`: finds what is wrong, and says what to type. */
+
+import type { Command, CommandContext } from "../command.ts";
+import { checkFile, checkNode, checkSettings, hasSecretFile } from "../doctor/files.ts";
+import type { Finding } from "../doctor/finding.ts";
+import { checkRuns, checkSecret } from "../doctor/runs.ts";
+import { CliError, exit } from "../exit.ts";
+import { defaultPlace, placeOf, type StorePlace } from "../store.ts";
+import { styled, type Terminal } from "../terminal.ts";
+import { plural } from "../text/format.ts";
+
+export const doctor: Command = {
+  usage: "[--fix]",
+  summary: "Finds stranded, blocked, diverged and silent runs, wrong settings and open files",
+  arguments: [0, 0],
+  options: { fix: { type: "boolean", help: "puts file modes and .gitignore right" } },
+  more: ["Exits with 1 when something is wrong."],
+  run: async (context) => {
+    const { flags, term, answer, streams } = context;
+    const place = placeOf(flags.text("store") ?? defaultPlace(streams), streams);
+    const found = [checkNode(), ...checkSettings(streams), ...(await filesAndRuns(context, place))];
+    const fixed = flags.on("fix") ? found.filter(({ repair }) => repair !== undefined) : [];
+    for (const { repair } of fixed) repair?.();
+    const left = found.filter((finding) => finding.level !== "ok" && !fixed.includes(finding));
+    answer({
+      json: { ok: left.length === 0, findings: found.map((finding) => jsonOf(finding, fixed)) },
+      text: [
+        ...found.flatMap((finding) => lines(finding, fixed.includes(finding), term)),
+        "",
+        left.length === 0 ? "Nothing is wrong." : plural(left.length, "problem"),
+      ],
+    });
+    return left.length === 0 ? exit.ok : exit.failed;
+  },
+};
+
+async function filesAndRuns(context: CommandContext, place: StorePlace): Promise<Finding[]> {
+  const { streams, session, now } = context;
+  // Before the journal is opened, because opening it migrates an old schema and may make a secret.
+  const files = await checkFile(place, streams);
+  const fileThere = place.kind === "sqlite" && place.path !== null ? hasSecretFile(place.path) : null;
+  if (files.some(({ level, check }) => level === "fail" && (check === "journal" || check === "schema")))
+    return files;
+  try {
+    const opened = await session();
+    const secret = await checkSecret(opened, opened.place?.path === place.path ? fileThere : null);
+    // With a missing secret a replay would make a new one.
+    const runs = secret.length > 0 && fileThere === false ? [] : await checkRuns(opened, now());
+    return [...files, ...appFinding(opened.appFile), ...secret, ...runs];
+  } catch (error) {
+    if (error instanceof CliError && error.code === "not-found") return files;
+    const text = error instanceof Error ? error.message : String(error);
+    return [
+      ...files,
+      { level: "fail", check: "app", text, fix: "put it right, then run durable doctor again" },
+    ];
+  }
+}
+
+function appFinding(file: string | null): Finding[] {
+  if (file !== null) return [{ level: "ok", check: "app", text: `the app in ${file} loads` }];
+  return [{ level: "ok", check: "app", text: "no durable.config.ts: the code is not checked" }];
+}
+
+function jsonOf(
+  { level, check, text, fix, runs }: Finding,
+  fixed: readonly Finding[],
+): Readonly<Record<string, unknown>> {
+  const put = level !== "ok" && fixed.some((each) => each.check === check);
+  return { level, check, text, fix: fix ?? null, runs: runs ?? [], fixed: put };
+}
+
+function lines({ level, text, fix }: Finding, fixed: boolean, term: Terminal): string[] {
+  const mark = {
+    ok: styled("green", term.glyph("✓", "ok  ")),
+    warn: styled("yellow", term.glyph("!", "warn")),
+    fail: styled("red", term.glyph("✗", "fail")),
+  }[level];
+  if (fix === undefined || fixed) return [`${mark} ${text}${fixed ? styled("green", " (put right)") : ""}`];
+  return [`${mark} ${text}`, `    ${styled("dim", term.glyph("→", "->"))} ${fix}`];
+}

@@ -1,0 +1,28 @@
+/** All commands by name. Each is loaded when it is used. */
+
+import type { Command } from "../command.ts";
+
+export const commands = {
+  ls: async (): Promise<Command> => (await import("./ls.ts")).ls,
+  show: async (): Promise<Command> => (await import("./show.ts")).show,
+  tail: async (): Promise<Command> => (await import("./tail.ts")).tail,
+  tree: async (): Promise<Command> => (await import("./tree.ts")).tree,
+  diff: async (): Promise<Command> => (await import("./diff.ts")).diffCommand,
+  ui: async (): Promise<Command> => (await import("./ui.ts")).ui,
+  resume: async (): Promise<Command> => (await import("./resume.ts")).resume,
+  wake: async (): Promise<Command> => (await import("./wake.ts")).wake,
+  cancel: async (): Promise<Command> => (await import("./cancel.ts")).cancel,
+  fork: async (): Promise<Command> => (await import("./fork.ts")).fork,
+  rm: async (): Promise<Command> => (await import("./rm.ts")).rm,
+  doctor: async (): Promise<Command> => (await import("./doctor.ts")).doctor,
+  replay: async (): Promise<Command> => (await import("./replay.ts")).replay,
+  explain: async (): Promise<Command> => (await import("./explain.ts")).explain,
+  export: async (): Promise<Command> => (await import("./export.ts")).exportCommand,
+  import: async (): Promise<Command> => (await import("./import.ts")).importCommand,
+  copy: async (): Promise<Command> => (await import("./copy.ts")).copy,
+  init: async (): Promise<Command> => (await import("./init.ts")).init,
+  mcp: async (): Promise<Command> => (await import("./mcp.ts")).mcp,
+  completion: async (): Promise<Command> => (await import("./completion.ts")).completion,
+};
+
+export type CommandName = keyof typeof commands;

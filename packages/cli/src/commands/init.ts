@@ -1,0 +1,142 @@
+/** `durable init`: adds the packages, a first workflow, the file for `durable`, and the line for git. */
+
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import type { Command } from "../command.ts";
+import { CliError, exit } from "../exit.ts";
+import { styled } from "../terminal.ts";
+import { version } from "../version.ts";
+
+const story = `import { pathToFileURL } from "node:url";
+import { durable } from "@durable/core";
+
+/** Stands for a model: replace it by a call of yours. */
+const model = async (prompt: string): Promise<string> => {
+  console.log("model:", prompt);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return prompt.toUpperCase();
+};
+
+export const story = durable("story", async (ctx, topic: string) => {
+  const plan = await ctx.step("plan", () => model(\`plan \${topic}\`));
+  const [moon, sun] = await ctx.parallel([
+    (branch) => branch.step("moon", () => model("moon")),
+    (branch) => branch.step("sun", () => model("sun")),
+  ]);
+  return ctx.step("write", () => model(\`\${plan} \${moon} \${sun}\`));
+});
+
+// Started as a program: press Ctrl-C half-way and start it again. Finished steps come from the journal.
+if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href)
+  console.log(await story.run("tides", { id: "demo" }));
+`;
+
+const config = `import { createApp } from "@durable/core";
+import { story } from "./workflows/story.ts";
+
+export default createApp({ workflows: [story] });
+`;
+
+interface Done {
+  readonly file: string;
+  readonly what: "created" | "changed" | "kept";
+}
+
+export const init: Command = {
+  usage: "[folder] [--no-install]",
+  summary: "Adds the packages, a first workflow and the git-ignore line to a project",
+  arguments: [0, 1],
+  options: { "no-install": { type: "boolean", help: "changes package.json, and installs nothing" } },
+  more: ["Existing files are kept."],
+  run: async ({ args: [folder = "."], flags, streams, term, answer }) => {
+    const root = resolve(streams.cwd, folder);
+    const done = [
+      addPackages(root),
+      create(root, "workflows/story.ts", story),
+      create(root, "durable.config.ts", config),
+      addLine(root, ".gitignore", ".durable/"),
+    ];
+    const install = !flags.on("no-install");
+    if (install) {
+      term.say(styled("dim", "  npm install"));
+      const { status } = spawnSync("npm", ["install"], {
+        cwd: root,
+        stdio: ["ignore", "ignore", "inherit"],
+        shell: process.platform === "win32",
+      });
+      if (status !== 0)
+        throw new CliError("npm install failed. Nothing else was changed; run it by hand.", {
+          exit: exit.failed,
+          code: "install",
+        });
+    }
+    const where = folder === "." ? "" : `cd ${folder} && `;
+    answer({
+      json: { folder: root, files: done, installed: install },
+      text: done.map(({ file, what }) => `${what.padEnd(8)} ${file}`),
+      next: [`${where}${install ? "" : "npm install && "}node workflows/story.ts`, "durable show demo"],
+    });
+    return exit.ok;
+  },
+};
+
+function addPackages(root: string): Done {
+  const path = join(root, "package.json");
+  const there = existsSync(path);
+  mkdirSync(root, { recursive: true });
+  const text = there
+    ? readFileSync(path, "utf8")
+    : JSON.stringify({ name: nameOf(root), private: true, type: "module" });
+  let manifest: Manifest;
+  try {
+    manifest = JSON.parse(text) as Manifest;
+  } catch {
+    throw new CliError(`${path} is not valid JSON. Nothing was changed.`);
+  }
+  const range = `^${version()}`;
+  const missing =
+    manifest.dependencies?.["@durable/core"] === undefined ||
+    manifest.devDependencies?.["@durable/cli"] === undefined;
+  if (!missing) return { file: "package.json", what: "kept" };
+  const next = {
+    ...manifest,
+    dependencies: { "@durable/core": range, ...manifest.dependencies },
+    devDependencies: { "@durable/cli": range, ...manifest.devDependencies },
+  };
+  writeFileSync(path, `${JSON.stringify(next, null, 2)}\n`);
+  return { file: "package.json", what: there ? "changed" : "created" };
+}
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+}
+
+function nameOf(root: string): string {
+  return (
+    basename(root)
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9-]+/g, "-")
+      .replaceAll(/^-+|-+$/g, "") || "app"
+  );
+}
+
+function create(root: string, file: string, text: string): Done {
+  const path = join(root, file);
+  if (existsSync(path)) return { file, what: "kept" };
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  return { file, what: "created" };
+}
+
+/** Adds a line to a file that has lines. */
+export function addLine(root: string, file: string, line: string): Done {
+  const path = join(root, file);
+  const there = existsSync(path);
+  const text = there ? readFileSync(path, "utf8") : "";
+  if (text.split(/\r?\n/).some((each) => each.trim().replace(/\/$/, "") === line.replace(/\/$/, "")))
+    return { file, what: "kept" };
+  writeFileSync(path, `${text}${text === "" || text.endsWith("\n") ? "" : "\n"}${line}\n`);
+  return { file, what: there ? "changed" : "created" };
+}

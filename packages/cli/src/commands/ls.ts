@@ -1,0 +1,134 @@
+/** `durable ls`: runs, newest first. */
+
+import type { RunHead } from "@durable/core";
+import type { Command, CommandContext } from "../command.ts";
+import { CliError, exit } from "../exit.ts";
+import { filterOptions } from "../options.ts";
+import { allRuns, filterOf, isEmpty, shortId, type Filter } from "../runs.ts";
+import type { Session } from "../session.ts";
+import { duration, when } from "../text/format.ts";
+import { statusText } from "../text/status.ts";
+import { table } from "../text/table.ts";
+import { styled, type Terminal } from "../terminal.ts";
+
+export const ls: Command = {
+  usage: "[--status failed] [--workflow name] [--since 1d] [--limit 20]",
+  summary: "Lists runs, newest first",
+  arguments: [0, 0],
+  options: {
+    ...filterOptions,
+    limit: { type: "string", short: "n", value: "20", help: "how many runs at most" },
+  },
+  run: async (context) => {
+    const limit = Number(context.flags.text("limit") ?? 20);
+    if (!Number.isInteger(limit) || limit < 1)
+      throw new CliError("--limit takes a whole number of at least 1.");
+    const filter = filterOf(context.flags, context.now());
+    const session = await openOrNull(context);
+    if (session === null) return empty(context, filter, null);
+    const found: RunHead[] = [];
+    let more = false;
+    for await (const head of allRuns(session.app, filter)) {
+      more = found.length === limit;
+      if (more) break;
+      found.push(head);
+    }
+    if (found.length === 0) return empty(context, filter, session.label);
+    context.answer({
+      json: { store: session.label, runs: found.map(headJson), more },
+      text: listing(found, context.term, context.now()),
+      ...(more ? { next: [`more: durable ls --limit ${limit * 5}`] } : {}),
+    });
+    return exit.ok;
+  },
+};
+
+/** A project without any journal has no runs; it is not an error to ask. */
+async function openOrNull(context: CommandContext): Promise<Session | null> {
+  try {
+    return await context.session();
+  } catch (error) {
+    if (error instanceof CliError && error.code === "not-found" && context.flags.text("store") === undefined)
+      return null;
+    throw error;
+  }
+}
+
+function empty({ answer, term, json }: CommandContext, filter: Filter, label: string | null): number {
+  const filtered = !isEmpty(filter);
+  const text = filtered
+    ? ["No run fits this filter."]
+    : [
+        `No runs yet${label === null ? "" : ` in ${label}`}.`,
+        "",
+        '  Start one in code:   await flow.run(input, { id: "demo" })',
+        "  A first workflow:    durable init",
+        "  Another journal:     durable ls --store <path or URL>",
+      ];
+  answer({
+    json: { store: label, runs: [], more: false },
+    text: text.map((line) => (line.startsWith(" ") ? styled("dim", line) : line)),
+  });
+  if (filtered && !json) term.say(styled("dim", "  all runs: durable ls"));
+  return exit.ok;
+}
+
+/** The head of a run for machines. */
+export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
+  const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
+  return {
+    runId,
+    workflow,
+    status,
+    createdAt,
+    updatedAt,
+    wakeAt,
+    steps,
+    label,
+    parent,
+    ...(blocked === undefined
+      ? {}
+      : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),
+  };
+}
+
+/** Heads as a table. */
+export function listing(heads: readonly RunHead[], term: Terminal, now: number): string[] {
+  const rows = heads.map((head) => [
+    statusText(term, head.status),
+    head.workflow || styled("dim", "(no workflow)"),
+    shortId(head.runId),
+    when(head.createdAt, now),
+    tookOf(head, now),
+    String(head.steps),
+    noteOf(head, term, now),
+  ]);
+  return table(
+    [
+      { title: "STATUS" },
+      { title: "WORKFLOW", least: 10 },
+      { title: "RUN", least: 12 },
+      { title: "STARTED", optional: true },
+      { title: "TOOK", right: true, optional: true },
+      { title: "STEPS", right: true, optional: true },
+      { title: "", least: 8, optional: true },
+    ],
+    rows,
+    term.width,
+  );
+}
+
+function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string {
+  const ended = status === "completed" || status === "failed" || status === "cancelled";
+  return duration((ended ? updatedAt : Math.max(now, updatedAt)) - createdAt);
+}
+
+function noteOf({ status, wakeAt, blocked, label, parent }: RunHead, term: Terminal, now: number): string {
+  const parts = [
+    ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
+    ...(status === "suspended" && wakeAt !== null ? [`until ${when(wakeAt, now)}`] : []),
+    ...(label === null ? [] : [label]),
+    ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
+  ];
+  return parts.join(" ");
+}

@@ -1,0 +1,238 @@
+/** `durable show`: the life of one run as a waterfall. */
+
+import type { Prices } from "@durable/core";
+import { plain, type RowView, type RunView, type WaitView } from "@durable/core/view";
+import type { Command } from "../command.ts";
+import { CliError, exit } from "../exit.ts";
+import { lookAt, type Look } from "../look.ts";
+import { findRun, shortId } from "../runs.ts";
+import { styled, type Terminal } from "../terminal.ts";
+import { duration, errorLines, inline, money, plural, tokens, when } from "../text/format.ts";
+import { statusText } from "../text/status.ts";
+import { schemaText } from "../text/schema.ts";
+import { waterfall } from "../text/waterfall.ts";
+import { fit } from "../text/width.ts";
+
+export const show: Command = {
+  usage: "<run> [--step key] [--journal] [--all]",
+  summary: "Shows one run: steps in time, attempts, waits, tokens and cost",
+  arguments: [1, 1],
+  options: {
+    step: { type: "string", value: "key", help: "one step: its attempts, its output, its error" },
+    journal: { type: "boolean", help: "the entries of the journal instead" },
+    all: { type: "boolean", help: "every row of a long run" },
+    "no-fold": { type: "boolean", help: "idle time to scale" },
+    chapter: { type: "string", value: "number", help: "an earlier chapter of a run that continues as new" },
+  },
+  run: async ({ args: [reference = ""], flags, term, now, session, answer }) => {
+    const { app, prices } = await session();
+    const runId = await findRun(app, reference);
+    const chapter = flags.text("chapter");
+    const look = await lookAt(app, runId, {
+      prices,
+      now: now(),
+      chapter: chapter === undefined ? undefined : Number(chapter),
+    });
+    const key = flags.text("step");
+    if (key !== undefined) {
+      const row = rowOf(look.view, key);
+      answer({ json: { runId, step: row }, text: stepLines(row, now()) });
+    } else if (flags.on("journal")) {
+      answer({
+        json: { runId, entries: look.entries },
+        text: look.entries.map((entry) => entryLine(entry, look.view.startedAt)),
+      });
+    } else {
+      const options = { term, now: now(), prices, all: flags.on("all"), fold: !flags.on("no-fold") };
+      answer({
+        json: runJson(look),
+        text: [
+          ...header(look.view, options),
+          "",
+          ...waterfall(look.view, options),
+          ...footer(look.view, options),
+        ],
+        next: nextOf(look.view),
+      });
+    }
+    return exit.ok;
+  },
+};
+
+/** A run for machines. */
+export function runJson({ view, outcome }: Look): Readonly<Record<string, unknown>> {
+  const waiting = outcome !== null && "waiting" in outcome ? outcome.waiting : [];
+  return {
+    run: {
+      ...view,
+      waits: view.waits,
+      waiting: waiting.map(({ key, name, note, schema, expiresAt }) => ({
+        key,
+        name,
+        note,
+        schema,
+        expiresAt,
+      })),
+    },
+  };
+}
+
+function rowOf({ rows, runId }: RunView, name: string): RowView {
+  const found = rows.find(({ key }) => key === name) ?? only(rows.filter((row) => row.name === name));
+  if (found !== undefined) return found;
+  const keys = rows.map(({ key }) => key).slice(0, 20);
+  throw new CliError(`Run ${runId} has no step "${name}", or several. Its keys: ${keys.join(", ")}`, {
+    exit: exit.notFound,
+    code: "unknown-step",
+  });
+}
+
+function only<T>(found: readonly T[]): T | undefined {
+  return found.length === 1 ? found[0] : undefined;
+}
+
+export interface ShowOptions {
+  readonly term: Terminal;
+  readonly now: number;
+  readonly prices?: Prices | undefined;
+}
+
+/** The first lines: what it is, how it stands, what it cost. */
+export function header(view: RunView, { term, now }: ShowOptions): string[] {
+  const { totals, lineage } = view;
+  const end = view.endedAt ?? now;
+  const dot = styled("dim", ` ${term.glyph("·", "-")} `);
+  const spent = [money(totals.spent.cost), tokens(totals.spent) && `${tokens(totals.spent)} tokens`].filter(
+    Boolean,
+  );
+  const facts = [
+    `${duration(totals.busyMs)} of work in ${duration(end - view.startedAt)}`,
+    plural(totals.settled, "step"),
+    ...(totals.failedAttempts > 0 ? [plural(totals.failedAttempts, "failed attempt")] : []),
+    ...(spent.length > 0 ? [`spent ${spent.join(", ")}`] : []),
+  ];
+  const lines = [
+    `${styled("bold", view.workflow || "(no workflow)")}  ${shortId(view.runId)}  ${statusLine(view, term, now)}`,
+    facts.join(dot),
+  ];
+  if (lineage !== null && lineage.parent !== null) {
+    const place = [
+      ...lineage.from.map((key) => `from ${key}`),
+      ...lineage.after.map((key) => `after ${key}`),
+      ...lineage.edited.map((key) => `edited ${key}`),
+    ];
+    const saved = [
+      money(totals.reused.cost),
+      totals.reusedMs > 0 ? duration(totals.reusedMs) : "",
+      tokens(totals.reused),
+    ].filter(Boolean);
+    lines.push(
+      styled(
+        "magenta",
+        `${term.glyph("⑂", "fork")} of ${shortId(lineage.parent)}${lineage.label === null ? "" : ` "${lineage.label}"`} ${place.join(", ")}`,
+      ) +
+        dot +
+        `${totals.fromJournal} of ${plural(totals.settled, "step")} from the journal ${term.glyph("↺", "")}`.trimEnd() +
+        (saved.length > 0 ? `${dot}reused ${saved.join(", ")}` : ""),
+    );
+  }
+  if (view.childOf !== null)
+    lines.push(styled("dim", `child of ${shortId(view.childOf.runId)} at ${view.childOf.key}`));
+  if (view.chapter > 1) lines.push(styled("dim", `chapter ${view.chapter}`));
+  return lines;
+}
+
+function statusLine(view: RunView, term: Terminal, now: number): string {
+  if (view.sleeping) {
+    const wakeAt = view.wakeAt ?? now;
+    const text = `sleeping, ${wakeAt > now ? "until" : "due since"} ${when(wakeAt, now)}`;
+    return statusText(term, "sleeping", text);
+  }
+  const waits = view.waits.map(({ key }) => key);
+  const at =
+    view.status === "suspended" && waits.length > 0 ? `suspended at ${waits.join(", ")}` : view.status;
+  return statusText(term, view.status, at);
+}
+
+/** What follows the waterfall: why it is blocked, what it asks, how it failed, what it gave. */
+export function footer(view: RunView, { term, now }: ShowOptions): string[] {
+  const lines: string[] = [];
+  if (view.blocked !== null) lines.push("", styled("red", ` ${view.blocked.code}: ${view.blocked.message}`));
+  for (const wait of view.waits) lines.push("", ...waitLines(wait, term, now));
+  if (view.status === "failed" && "error" in view) lines.push("", ...causes(view.error));
+  if (view.status === "cancelled" && view.error !== null && view.error !== undefined)
+    lines.push("", ` reason  ${inline(view.error)}`);
+  if ("output" in view) lines.push("", ` output  ${fit(inline(view.output, 1_000), term.width - 10)}`);
+  for (const [what, keys] of [
+    ["recorded results that the code did not use", view.orphans],
+    ["work that was still running at the end", view.abandoned],
+    ["failures that the code never looked at", view.unawaited],
+  ] as const)
+    if (keys.length > 0) lines.push(styled("yellow", ` ${what}: ${keys.join(", ")}`));
+  return lines;
+}
+
+function causes(error: unknown): string[] {
+  return errorLines(error).map((line, i) => styled("red", i === 0 ? ` ${line}` : `   because ${line}`));
+}
+
+export function waitLines(
+  { key, note, schema, expiresAt, answered }: WaitView,
+  term: Terminal,
+  now: number,
+): string[] {
+  const state = answered
+    ? "answered, not read yet"
+    : expiresAt === null
+      ? ""
+      : `until ${when(expiresAt, now)}`;
+  return [
+    `${styled("yellow", ` ${term.glyph("⏸", "?")} ${key}`)} ${styled("dim", state)}`.trimEnd(),
+    ...(note === undefined || note === null
+      ? []
+      : [`   asks   ${fit(inline(note, 1_000), term.width - 12)}`]),
+    ...(schema === null || schema === undefined
+      ? []
+      : [`   wants  ${fit(schemaText(schema), term.width - 12)}`]),
+  ];
+}
+
+function stepLines(row: RowView, now: number): string[] {
+  const lines = [
+    `${styled("bold", row.key)}  ${row.kind} ${row.status}${row.fromJournal ? ", from the journal" : ""}`,
+  ];
+  for (const { number, startedAt, endedAt, retryAt, ...attempt } of row.attempts) {
+    const next = retryAt === undefined ? "" : `, next after ${duration(retryAt - (endedAt ?? retryAt))}`;
+    lines.push(
+      `  attempt ${number}  ${duration((endedAt ?? now) - startedAt)}${"error" in attempt ? " failed" : ""}${next}`,
+    );
+    if ("error" in attempt)
+      lines.push(...errorLines(attempt.error).map((line) => styled("red", `    ${line}`)));
+  }
+  for (const used of row.usage)
+    lines.push(`  ${used.model}  ${used.inputTokens} in, ${used.outputTokens} out`);
+  if ("value" in row) lines.push("", JSON.stringify(plain(row.value), null, 2));
+  return lines;
+}
+
+function entryLine(entry: Look["entries"][number], start: number): string {
+  const { kind, at, seq, outside, ...rest } = entry;
+  const { key, after: _, ...about } = rest as { key?: string; after?: number };
+  const where = key === undefined ? "" : ` ${key}`;
+  return `${String(seq).padStart(5)} ${duration(at - start).padStart(8)}  ${kind}${where}${outside ? " (outside)" : ""} ${styled("dim", inline(about, 160))}`;
+}
+
+function nextOf({ runId, status, waits, rows }: RunView): string[] {
+  const id = shortId(runId);
+  const failed = rows.find(
+    (row) => row.status === "failed" && row.kind !== "parallel" && row.kind !== "branch",
+  );
+  const last = rows.findLast(({ kind, seq }) => kind === "step" && seq !== null);
+  const next: string[] = [];
+  if (waits.length > 0) next.push(`durable resume ${id}`);
+  if (status === "failed")
+    next.push(`durable fork ${id} --from-failure${failed === undefined ? "" : `   (at ${failed.key})`}`);
+  else if (last !== undefined) next.push(`durable fork ${id} --from '${last.key}'`);
+  if (status === "blocked") next.push(`durable replay ${id}`);
+  return [...next, `durable ui`].slice(0, 3);
+}

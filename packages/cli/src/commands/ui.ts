@@ -1,0 +1,52 @@
+/** `durable ui`: serves the dashboard on this machine. */
+
+import { once } from "node:events";
+import type { App, Prices } from "@durable/core";
+import type { Command } from "../command.ts";
+import { CliError, exit } from "../exit.ts";
+import { load } from "../store.ts";
+
+interface DashboardModule {
+  readonly serveDashboard: (options: {
+    app: App;
+    port?: number;
+    readOnly: boolean;
+    prices?: Prices;
+    title: string;
+  }) => Promise<{ readonly url: string; readonly origin: string; close(): Promise<void> }>;
+}
+
+export const ui: Command = {
+  usage: "[--port 4777] [--read-only]",
+  summary: "Serves the dashboard on this machine, and prints its address",
+  arguments: [0, 0],
+  options: {
+    port: { type: "string", short: "p", value: "4777", help: "the next free one is used if it is taken" },
+    "read-only": { type: "boolean", help: "refuses every action" },
+  },
+  more: ["It listens on loopback only. The address has a token: keep it to yourself."],
+  run: async ({ flags, streams, term, session, json }) => {
+    const { app, prices, label } = await session();
+    const { serveDashboard } = await load<DashboardModule>(
+      "@durable/dashboard/node",
+      "@durable/dashboard",
+      streams.cwd,
+    );
+    const port = flags.text("port");
+    if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new CliError("--port takes a number.");
+    const server = await serveDashboard({
+      app,
+      title: label,
+      readOnly: flags.on("read-only"),
+      ...(port === undefined ? {} : { port: Number(port) }),
+      ...(prices === undefined ? {} : { prices }),
+    });
+    if (json) term.raw(`${JSON.stringify({ v: 1, url: server.url, origin: server.origin })}\n`);
+    else term.out(server.url);
+    term.say(`${label} on ${server.origin}. Ctrl-C ends it.`);
+    const { signal } = streams;
+    if (signal !== undefined && !signal.aborted) await once(signal, "abort");
+    await server.close();
+    return exit.ok;
+  },
+};

@@ -1,0 +1,46 @@
+/** Reads one run for a screen. */
+
+import {
+  DurableError,
+  type App,
+  type BlockedNote,
+  type Entry,
+  type Outcome,
+  type Prices,
+} from "@durable/core";
+import { viewRun, type RunView } from "@durable/core/view";
+
+export interface Look {
+  readonly view: RunView;
+  readonly entries: readonly Entry[];
+  /** `null` when the outcome cannot be told, because no secret is there to sign its tokens. */
+  readonly outcome: Outcome<unknown> | null;
+}
+
+export interface LookOptions {
+  readonly prices?: Prices | undefined;
+  readonly now: number;
+  readonly chapter?: number | undefined;
+}
+
+export async function lookAt(app: App, runId: string, { chapter, ...options }: LookOptions): Promise<Look> {
+  const run = app.get(runId);
+  const entries = await run.entries({ chapter });
+  const outcome = chapter === undefined ? await outcomeOf(app, runId) : null;
+  const blocked = outcome?.status === "blocked" ? noteOf(outcome) : undefined;
+  return { view: viewRun(entries, { ...options, blocked }), entries, outcome };
+}
+
+/** Tokens need a secret. What is shown without one has no tokens. */
+async function outcomeOf(app: App, runId: string): Promise<Outcome<unknown> | null> {
+  try {
+    return await app.get(runId).outcome();
+  } catch (error) {
+    if (DurableError.is(error, "no-secret")) return null;
+    throw error;
+  }
+}
+
+function noteOf({ error, since }: Outcome<unknown> & { status: "blocked" }): BlockedNote {
+  return { code: error.code, message: error.message, since, length: 0 };
+}

@@ -1,0 +1,153 @@
+/** Tools that only look. */
+
+import { diff, type App } from "@durable/core";
+import { replayRun } from "@durable/core/tools";
+import { plain, viewRun, type Plain, type RowView } from "@durable/core/view";
+import { tableOf } from "../commands/explain.ts";
+import { planJson } from "../commands/fork.ts";
+import { headJson } from "../commands/ls.ts";
+import { CliError } from "../exit.ts";
+import { lookAt } from "../look.ts";
+import type { Session } from "../session.ts";
+import { errorsPage } from "../version.ts";
+import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, textLength, type Args } from "./kit.ts";
+import type { Tool } from "./protocol.ts";
+
+const mostRows = 300;
+const statuses = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+
+export function readers(session: Session, now: () => number): Tool[] {
+  const reader = (
+    name: string,
+    description: string,
+    inputSchema: Tool["inputSchema"],
+    call: (session: Session, args: Args, now: number) => Promise<Plain>,
+  ): Tool => ({ name, description, inputSchema, readOnly: true, call: (args) => call(session, args, now()) });
+  const one = schemaOf({ run: runSchema }, "run");
+  return [
+    reader(
+      "list_runs",
+      "Lists runs, newest first. Blocked and failed runs need attention.",
+      listSchema,
+      listRuns,
+    ),
+    reader(
+      "show_run",
+      "Shows one run: status, steps with attempts and errors, open waits, tokens and cost. Long values are cut.",
+      one,
+      showRun,
+    ),
+    reader(
+      "get_step",
+      "One step of a run in full: attempts, output, error with causes.",
+      stepSchema,
+      getStep,
+    ),
+    reader(
+      "list_waits",
+      "Lists what suspended runs wait for: the question, and the JSON Schema of the answer. All suspended runs by default.",
+      schemaOf({ run: runSchema }),
+      listWaits,
+    ),
+    reader(
+      "diff_runs",
+      "Compares two runs call by call, such as a fork and its parent.",
+      diffSchema,
+      diffRuns,
+    ),
+    reader(
+      "plan_fork",
+      "What a fork would reuse, run and wait for, with its cost. Changes nothing. Needs the code.",
+      forkSchema,
+      planFork,
+    ),
+    reader(
+      "replay_run",
+      "Runs the code on disk over a recorded run and says whether it still fits. Changes nothing. Needs the code.",
+      one,
+      async (given, args) => plain(await replayRun(given.app, await runOf(given, args))),
+    ),
+    reader(
+      "explain_error",
+      "Explains an error code: what happened, and the way out.",
+      schemaOf({ code: { type: "string" } }, "code"),
+      async (_session, { code }) => plain(tableOf(errorsPage()).find((row) => row.code === code) ?? null),
+    ),
+  ];
+}
+
+const listSchema = schemaOf({
+  status: { type: "string", enum: statuses },
+  workflow: { type: "string" },
+  limit: { type: "integer", minimum: 1, maximum: 200 },
+  cursor: { type: "string", description: "next of the previous page" },
+});
+
+async function listRuns({ app }: Session, { status, workflow, limit = 20, cursor }: Args): Promise<Plain> {
+  const { runs, next } = await app.list({ status, workflow, limit, cursor } as Parameters<App["list"]>[0]);
+  return plain({ runs: runs.map(headJson), next });
+}
+
+async function showRun(session: Session, args: Args, now: number): Promise<Plain> {
+  const { app, prices } = session;
+  const { view } = await lookAt(app, await runOf(session, args), { prices, now });
+  const rows = view.rows.slice(0, mostRows);
+  return plain(
+    { ...view, rows: rows.map(shortRow), moreRows: view.rows.length - rows.length },
+    { textLength },
+  );
+}
+
+function shortRow({
+  attempts,
+  depth: _depth,
+  parent: _parent,
+  name: _name,
+  seq: _seq,
+  ...row
+}: RowView): object {
+  return { ...row, attempts: attempts.length };
+}
+
+const stepSchema = schemaOf(
+  { run: runSchema, key: { type: "string", description: "The key, as show_run gives it" } },
+  "run",
+  "key",
+);
+
+async function getStep(session: Session, args: Args): Promise<Plain> {
+  const { rows } = viewRun(await session.app.get(await runOf(session, args)).entries());
+  const wanted = text(args, "key");
+  const row = rows.find(({ key }) => key === wanted);
+  if (row !== undefined) return plain(row);
+  const keys = rows.map(({ key }) => key).slice(0, 50);
+  throw new CliError(`There is no step "${wanted ?? ""}". Keys: ${keys.join(", ")}`, {
+    code: "unknown-step",
+  });
+}
+
+async function listWaits(session: Session, args: Args, now: number): Promise<Plain> {
+  const { app } = session;
+  const all = async (): Promise<string[]> =>
+    (await app.list({ status: "suspended", limit: 50 })).runs.map(({ runId }) => runId);
+  const ids = args["run"] === undefined ? await all() : [await runOf(session, args)];
+  const views = await Promise.all(ids.map(async (runId) => (await lookAt(app, runId, { now })).view));
+  const waits = views.flatMap(({ runId, workflow, waits: open }) =>
+    open.map((wait) => ({ runId, workflow, ...wait })),
+  );
+  return plain(waits, { textLength });
+}
+
+const diffSchema = schemaOf({ before: runSchema, after: runSchema }, "before", "after");
+
+async function diffRuns(session: Session, args: Args): Promise<Plain> {
+  const { app } = session;
+  const [before, after] = await Promise.all([runOf(session, args, "before"), runOf(session, args, "after")]);
+  const found = diff(await app.get(before).entries(), await app.get(after).entries());
+  return plain({ ...found, calls: found.calls.filter(({ change }) => change !== "same") }, { textLength });
+}
+
+async function planFork(session: Session, args: Args): Promise<Plain> {
+  const { app, prices } = session;
+  return plain(planJson(await app.get(await runOf(session, args)).plan({ ...forkOptions(args), prices })));
+}

@@ -1,0 +1,84 @@
+/** Tools that change something: offered only where --allow names their action. */
+
+import type { SuspendPoint } from "@durable/core";
+import { wakeRun } from "@durable/core/tools";
+import { plain, type Plain } from "@durable/core/view";
+import { forkRun } from "../commands/fork.ts";
+import { CliError } from "../exit.ts";
+import { lookAt } from "../look.ts";
+import type { Session } from "../session.ts";
+import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, type Args } from "./kit.ts";
+import type { Tool } from "./protocol.ts";
+
+/** What --allow may name. */
+export const actions = ["resume", "fork", "wake", "cancel"] as const;
+export type Action = (typeof actions)[number];
+
+export function writers(session: Session, allowed: ReadonlySet<Action>): Tool[] {
+  return actions
+    .filter((action) => allowed.has(action))
+    .map((action) => ({ ...tools[action](session), readOnly: false }));
+}
+
+const tools: Record<Action, (session: Session) => Omit<Tool, "readOnly">> = {
+  resume: (session) => ({
+    name: "resume_run",
+    description: "Answers a suspend point. The answer must fit the schema that list_waits gives.",
+    inputSchema: schemaOf(
+      {
+        run: runSchema,
+        key: { type: "string", description: "Which wait, where several are open" },
+        value: { description: "The answer" },
+      },
+      "run",
+      "value",
+    ),
+    call: (args) => answer(session, args),
+  }),
+  fork: (session) => ({
+    name: "fork_run",
+    description:
+      "Makes a new run that keeps recorded work of another, and drives it to its next stop. Call plan_fork first.",
+    inputSchema: forkSchema,
+    call: async (args) => plain(await forkRun(session.app, await runOf(session, args), forkOptions(args))),
+  }),
+  wake: (session) => ({
+    name: "wake_run",
+    description: "Ends the sleeps of a run now.",
+    inputSchema: schemaOf({ run: runSchema }, "run"),
+    call: async (args) => plain({ woken: await wakeRun(session.app, await runOf(session, args)) }),
+  }),
+  cancel: (session) => ({
+    name: "cancel_run",
+    description: "Ends a run and its children. The journal stays.",
+    inputSchema: schemaOf({ run: runSchema, reason: { type: "string" } }, "run"),
+    call: async (args) => {
+      const { status } = await session.app.cancel(await runOf(session, args), text(args, "reason"));
+      return plain({ status });
+    },
+  }),
+};
+
+async function answer(session: Session, args: Args): Promise<Plain> {
+  const { app } = session;
+  const runId = await runOf(session, args);
+  const { view, outcome } = await lookAt(app, runId, { now: 0 });
+  const open: readonly SuspendPoint[] = outcome !== null && "waiting" in outcome ? outcome.waiting : [];
+  const fits = args["key"] === undefined ? open : open.filter((point) => point.key === args["key"]);
+  const [point] = fits;
+  if (point === undefined || fits.length > 1) {
+    const keys = open.map(({ key }) => key).join(", ") || "none";
+    throw new CliError(`Run ${runId} is ${view.status}. Its open waits: ${keys}. Name one with key.`, {
+      code: "not-waiting",
+    });
+  }
+  const drives = app.workflows.includes(view.workflow);
+  const result = await (drives
+    ? app.resume(point.token, args["value"])
+    : app.deliver(point.token, args["value"]));
+  return plain({
+    status: result.status,
+    issues: result.issues,
+    run: drives ? result.outcome?.status : "a worker continues it",
+  });
+}

@@ -1,0 +1,41 @@
+/** Options that all commands share. */
+
+import type { OptionSpecs } from "./command.ts";
+
+export const globalOptions: OptionSpecs = {
+  store: {
+    type: "string",
+    short: "s",
+    value: "url",
+    help: "where the journals are: a path, postgres://..., s3://bucket/prefix",
+  },
+  app: {
+    type: "string",
+    short: "a",
+    value: "file",
+    help: "a file that exports the app or workflows (durable.config.ts by default)",
+  },
+  prices: { type: "string", value: "file", help: "JSON with prices of a million tokens by model, for costs" },
+  json: { type: "boolean", help: "one JSON document on stdout" },
+  quiet: { type: "boolean", short: "q", help: "no hints and no progress" },
+  ascii: { type: "boolean", help: "no characters outside of ASCII" },
+  "no-color": { type: "boolean", help: "no colours (also NO_COLOR)" },
+  "no-input": { type: "boolean", help: "never ask" },
+  yes: { type: "boolean", short: "y", help: "do not ask for confirmation" },
+  help: { type: "boolean", short: "h", help: "this help" },
+};
+
+/** Options of commands that choose runs. */
+export const filterOptions: OptionSpecs = {
+  status: {
+    type: "string",
+    value: "status",
+    help: "running, suspended, blocked, completed, failed or cancelled",
+  },
+  workflow: { type: "string", short: "w", value: "name", help: "only runs of this workflow" },
+  parent: { type: "string", value: "run", help: "only forks and children of this run" },
+  label: { type: "string", value: "text", help: "only forks with this label" },
+  since: { type: "string", value: "1d", help: "only runs that began at most so long ago" },
+  before: { type: "string", value: "30d", help: "only runs that did not change for so long" },
+  where: { type: "string", value: "filter", help: "the same in one text: 'status:failed since:1d'" },
+};

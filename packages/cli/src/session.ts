@@ -1,0 +1,124 @@
+/**
+ * What a command works on: an app, with or without the user's code.
+ *
+ * session.1. A storage that is named by --store or DURABLE_URL is read without code, unless --app adds it.
+ * session.2. Otherwise the project's app decides, because it knows storage, secret and encryption. A command that needs
+ *     no code falls back to the default file when the app cannot be loaded.
+ */
+
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import type { App, Prices, Storage } from "@durable/core";
+import { storageOf } from "@durable/core/tools";
+import { appFile, appOf, loadApp } from "./app-file.ts";
+import { CliError } from "./exit.ts";
+import { defaultPlace, openStore, placeOf, type StorePlace } from "./store.ts";
+import type { CliStreams, Terminal } from "./terminal.ts";
+
+export interface SessionOptions {
+  readonly store?: string | undefined;
+  readonly app?: string | undefined;
+  readonly prices?: string | undefined;
+}
+
+export interface Session {
+  readonly app: App;
+  readonly storage: Storage;
+  /** Where the journals are; `null` when the app alone knows. */
+  readonly place: StorePlace | null;
+  readonly label: string;
+  /** The file of the app; `null` when only journals are read. */
+  readonly appFile: string | null;
+  readonly prices: Prices | undefined;
+  close(): Promise<void>;
+}
+
+export async function openSession(
+  options: SessionOptions,
+  needsCode: boolean,
+  { streams, term }: { readonly streams: CliStreams; readonly term: Terminal },
+): Promise<Session> {
+  const { cwd, env } = streams;
+  const prices = readPrices(options.prices, cwd);
+  const alone = options.app === undefined && (options.store !== undefined || Boolean(env["DURABLE_URL"]));
+  const file = alone && !needsCode ? null : appFile(options.app, cwd);
+  if (needsCode && file === null)
+    throw new CliError(
+      "This needs the code of the workflow. Add a durable.config.ts that exports your app, or pass --app <file>.",
+      { code: "no-app" },
+    );
+  if (file !== null) {
+    try {
+      return await withApp(file, { ...options, prices }, streams);
+    } catch (error) {
+      if (
+        needsCode ||
+        options.app !== undefined ||
+        !(error instanceof CliError) ||
+        error.code !== "app-failed"
+      )
+        throw error;
+      term.say(`${error.message} Reading the default journal without it.`);
+    }
+  }
+  return journalsAlone(options.store, prices, streams);
+}
+
+async function withApp(
+  file: string,
+  { store, prices }: { readonly store?: string | undefined; readonly prices: Prices | undefined },
+  streams: CliStreams,
+): Promise<Session> {
+  const loaded = await loadApp(file);
+  if (loaded.kind === "workflows") {
+    const session = await journalsAlone(store, prices, streams);
+    const app = appOf(session.storage, loaded.workflows, streams.env["DURABLE_SECRET"]);
+    return { ...session, app, appFile: file };
+  }
+  if (store !== undefined)
+    throw new CliError(
+      `The app in ${file} has a storage of its own. Leave out --store, or export workflows instead.`,
+    );
+  const storage = await storageOf(loaded.app);
+  const { path } = storage as { path?: unknown };
+  const place = typeof path === "string" && path !== ":memory:" ? placeOf(path, streams) : null;
+  return {
+    app: loaded.app,
+    storage,
+    place,
+    label: place?.label ?? file,
+    appFile: file,
+    prices: prices ?? loaded.prices,
+    close: async () => storage.close?.(),
+  };
+}
+
+async function journalsAlone(
+  store: string | undefined,
+  prices: Prices | undefined,
+  streams: CliStreams,
+): Promise<Session> {
+  const place = placeOf(store ?? defaultPlace(streams), streams);
+  const storage = await openStore(place, streams);
+  const app = appOf(storage, [], streams.env["DURABLE_SECRET"]);
+  return {
+    app,
+    storage,
+    place,
+    label: place.label,
+    appFile: null,
+    prices,
+    close: async () => storage.close?.(),
+  };
+}
+
+function readPrices(file: string | undefined, cwd: string): Prices | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return JSON.parse(readFileSync(resolve(cwd, file), "utf8")) as Prices;
+  } catch (error) {
+    throw new CliError(
+      `--prices could not be read: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+}

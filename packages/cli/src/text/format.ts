@@ -1,0 +1,84 @@
+/** Times, amounts and values as short texts. */
+
+import type { Spend } from "@durable/core";
+import { plain } from "@durable/core/view";
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** A length of time in at most two units: `340ms`, `8.2s`, `3m 12s`, `2d 4h`. */
+export function duration(ms: number): string {
+  const length = Math.max(0, Math.round(ms));
+  if (length < second) return `${length}ms`;
+  if (length < minute) return `${(Math.floor(length / 100) / 10).toFixed(1)}s`;
+  if (length < hour) return two(length, [minute, "m"], [second, "s"]);
+  if (length < day) return two(length, [hour, "h"], [minute, "m"]);
+  return two(length, [day, "d"], [hour, "h"]);
+}
+
+function two(length: number, [big, bigName]: [number, string], [small, smallName]: [number, string]): string {
+  const rest = Math.floor((length % big) / small);
+  return `${Math.floor(length / big)}${bigName}${rest === 0 ? "" : ` ${rest}${smallName}`}`;
+}
+
+/** The largest unit alone: `3m`, `2d`. */
+export function roughly(ms: number): string {
+  return (
+    duration(ms)
+      .split(" ")[0]
+      ?.replace(/\.\d+s$/, "s") ?? ""
+  );
+}
+
+/** A time of day today, a date before: in UTC, so that output is the same on every machine. */
+export function when(at: number, now: number): string {
+  const iso = new Date(at).toISOString();
+  return iso.slice(0, 10) === new Date(now).toISOString().slice(0, 10)
+    ? iso.slice(11, 19)
+    : `${iso.slice(0, 10)} ${iso.slice(11, 16)}`;
+}
+
+/** `950`, `6.1k`, `1.2M`. */
+export function count(amount: number): string {
+  if (amount < 1_000) return String(amount);
+  if (amount < 999_950) return `${(amount / 1_000).toFixed(1)}k`;
+  return `${(amount / 1_000_000).toFixed(1)}M`;
+}
+
+/** `6.1k/1.4k`: input and output tokens; empty without any. */
+export function tokens({ inputTokens, outputTokens }: Pick<Spend, "inputTokens" | "outputTokens">): string {
+  return inputTokens + outputTokens === 0 ? "" : `${count(inputTokens)}/${count(outputTokens)}`;
+}
+
+/** An amount of the currency of the prices: `$0.0402`. */
+export function money(cost: number | null): string {
+  if (cost === null) return "";
+  return `$${cost.toFixed(cost !== 0 && Math.abs(cost) < 1 ? 4 : 2)}`;
+}
+
+/** A value on one line. */
+export function inline(value: unknown, length = 200): string {
+  const text =
+    typeof value === "string" ? value : (JSON.stringify(plain(value, { textLength: length })) ?? "null");
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
+}
+
+/** An error and its causes, one line each. */
+export function errorLines(error: unknown): string[] {
+  const lines: string[] = [];
+  for (let at: unknown = error, depth = 0; at !== undefined && at !== null && depth < 8; depth++) {
+    if (!(at instanceof Error)) return [...lines, inline(at)];
+    const { code } = at as { code?: unknown };
+    lines.push(`${typeof code === "string" ? code : at.name}: ${inline(at.message, 500)}`);
+    at = at.cause;
+  }
+  return lines;
+}
+
+/** `1 run`, `3 runs`. */
+export function plural(amount: number, noun: string): string {
+  return `${amount.toLocaleString("en")} ${noun}${amount === 1 ? "" : "s"}`;
+}

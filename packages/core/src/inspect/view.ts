@@ -1,0 +1,211 @@
+/**
+ * What people see of a run: pure functions from its entries, for the command line, the dashboard and reports. They
+ * need neither the code of the workflow nor a secret.
+ *
+ * view.1. Status and open waits come from the fold that the engine uses (fold.ts), so no screen disagrees with it.
+ * view.2. The entries are those of `run.entries()`: one chapter, inherited entries first, values decoded.
+ */
+
+import type { ChildOf, Entry, Leftovers } from "../journal/entry.ts";
+import { RunState } from "../journal/fold.ts";
+import { nameOf } from "../journal/keys.ts";
+import { isBeginning } from "../journal/lineage.ts";
+import type { RunEntry } from "../journal/run-entry.ts";
+import type { BlockedNote, RunHead, RunStatus } from "../ports/storage.ts";
+import { busyMs } from "./axis.ts";
+import { lineage, type Lineage } from "./diff.ts";
+import type { RowView } from "./row.ts";
+import { isContainer, rowsOf } from "./rows.ts";
+import { spendOf, type Prices, type Spend } from "./spend.ts";
+
+export { busyMs, foldGaps, positionOn, type Axis, type AxisPart, type FoldOptions } from "./axis.ts";
+export { plain, type Plain, type PlainOptions } from "./plain.ts";
+export { locatorOf } from "../journal/keys.ts";
+export type { AttemptView, RowKind, RowStatus, RowView } from "./row.ts";
+
+/** An open suspend point, without its token. */
+export interface WaitView {
+  readonly key: string;
+  readonly name: string;
+  /** The id of the wait in its token. */
+  readonly wait: string;
+  readonly openedAt: number;
+  readonly expiresAt: number | null;
+  readonly note: unknown;
+  /** JSON Schema of the answer; `null` when the wait has none. */
+  readonly schema: unknown;
+  /** True when an answer was recorded that no driver has looked at yet. */
+  readonly answered: boolean;
+}
+
+/** Sums over the rows of a run. */
+export interface RunTotals {
+  /** Steps, streams and children that have settled. */
+  readonly settled: number;
+  /** Those of them that a fork inherited. */
+  readonly fromJournal: number;
+  /** Attempts that ran here. */
+  readonly attempts: number;
+  /** Attempts that failed here. */
+  readonly failedAttempts: number;
+  /** How long any attempt ran here, in milliseconds. Attempts at the same time count once. */
+  readonly busyMs: number;
+  /** The same for inherited work. */
+  readonly reusedMs: number;
+  /** What the attempts used here. */
+  readonly spent: Spend;
+  /** What the inherited work used: it was not paid for again. */
+  readonly reused: Spend;
+}
+
+/** What people see of a run. */
+export interface RunView {
+  readonly runId: string;
+  /** Empty for a journal without a workflow. */
+  readonly workflow: string;
+  readonly version: string | null;
+  readonly chapter: number;
+  readonly status: RunStatus;
+  /** True when the run is parked, and only time is needed to continue it. */
+  readonly sleeping: boolean;
+  readonly startedAt: number;
+  /** `null` until the run has ended. */
+  readonly endedAt: number | null;
+  readonly updatedAt: number;
+  /** The next deadline of a parked run; `null` when it waits without one, or is not parked. */
+  readonly wakeAt: number | null;
+  /** Missing for a fork that keeps the input of its parent. */
+  readonly input?: unknown;
+  /** The output of a completed run. */
+  readonly output?: unknown;
+  /** The error of a failed run, or the reason of a cancelled one. */
+  readonly error?: unknown;
+  /** Why the run cannot continue, if its head says so. */
+  readonly blocked: BlockedNote | null;
+  /** Where the run comes from; `null` if the entries lack the first one. */
+  readonly lineage: Lineage | null;
+  /** The run whose child this is. */
+  readonly childOf: ChildOf | null;
+  readonly waits: readonly WaitView[];
+  /** Calls, groups and branches: parents before their children, in the order in which they began. */
+  readonly rows: readonly RowView[];
+  readonly totals: RunTotals;
+  /** Calls that were left at the end: see `Outcome`. */
+  readonly orphans: readonly string[];
+  readonly abandoned: readonly string[];
+  readonly unawaited: readonly string[];
+}
+
+/** Options of `viewRun`. */
+export interface ViewOptions {
+  /** The head of the run in a list. Only it knows that a run is blocked. */
+  readonly head?: RunHead | undefined;
+  /** Why the run is blocked, where it is known without its head. */
+  readonly blocked?: BlockedNote | undefined;
+  /** Adds costs to the sums. */
+  readonly prices?: Prices | undefined;
+  /** The present time, for work that is still running. */
+  readonly now?: number | undefined;
+}
+
+/** Computes from the entries of a run what people see of it. */
+export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {}): RunView {
+  const state = new RunState();
+  for (const entry of entries) state.learn(entry as Entry, 0);
+  const first = entries.find(isBeginning);
+  const { summary } = state;
+  const end = state.end as RunEntry | null;
+  const line = lineage(entries);
+  const rows = rowsOf(entries, {
+    base: first?.kind === "run.forked" ? first.base : 0,
+    edited: new Set(line?.edited),
+    endedAt: end?.at ?? null,
+    // Keys of a journal without a workflow are texts of the user, not paths.
+    flat: summary.workflow === "",
+  });
+  const waits = waitsOf(state);
+  const blocked = end === null ? (options.blocked ?? options.head?.blocked ?? null) : null;
+  return {
+    runId: summary.runId,
+    workflow: summary.workflow,
+    version: first?.version ?? null,
+    chapter: first?.kind === "run.continued" ? first.chapter : 1,
+    status: blocked === null ? summary.status : "blocked",
+    sleeping: summary.status === "suspended" && waits.length === 0 && state.deadline !== null,
+    startedAt: first?.at ?? 0,
+    endedAt: end?.at ?? null,
+    updatedAt: summary.updatedAt,
+    wakeAt: summary.status === "suspended" ? state.deadline : null,
+    ...(first?.input === undefined ? {} : { input: first.input }),
+    ...endOf(end),
+    blocked,
+    lineage: line,
+    childOf: first !== undefined && "childOf" in first ? (first.childOf ?? null) : null,
+    waits,
+    rows,
+    totals: totalsOf(rows, options),
+    ...leftovers(end),
+  };
+}
+
+function waitsOf(state: RunState): WaitView[] {
+  if (state.end !== null) return [];
+  return state.openWaits({ answered: true }).map(({ wait, opened, answer }) => ({
+    key: opened.key,
+    name: nameOf(opened.key),
+    wait,
+    openedAt: opened.at,
+    expiresAt: opened.expiresAt,
+    note: opened.note,
+    schema: opened.schema,
+    answered: answer !== null,
+  }));
+}
+
+function endOf(end: RunEntry | null): { output?: unknown; error?: unknown } {
+  switch (end?.kind) {
+    case "run.completed":
+      return { output: end.output };
+    case "run.failed":
+      return { error: end.error };
+    case "run.cancelled":
+      return { error: end.reason };
+    default:
+      return {};
+  }
+}
+
+function leftovers(end: RunEntry | null): Pick<RunView, "orphans" | "abandoned" | "unawaited"> {
+  const {
+    orphans = [],
+    abandoned = [],
+    unawaited = [],
+  }: Leftovers = end?.kind === "run.completed" || end?.kind === "run.failed" ? end : {};
+  return { orphans, abandoned, unawaited };
+}
+
+function totalsOf(rows: readonly RowView[], { prices, now }: ViewOptions): RunTotals {
+  const work = rows.filter((row) => !isContainer(row));
+  const here = work.filter(({ fromJournal }) => !fromJournal);
+  const reused = work.filter(({ fromJournal }) => fromJournal);
+  const attempts = here.flatMap((row) => row.attempts);
+  const usageOf = (of: readonly RowView[]): Spend =>
+    spendOf(
+      of.flatMap(({ usage }) => usage),
+      prices,
+    );
+  return {
+    settled: work.filter(paid).length,
+    fromJournal: reused.filter(paid).length,
+    attempts: attempts.length,
+    failedAttempts: attempts.filter((attempt) => "error" in attempt).length,
+    busyMs: busyMs(here, now),
+    reusedMs: busyMs(reused, now),
+    spent: usageOf(here),
+    reused: usageOf(reused),
+  };
+}
+
+function paid({ seq, kind }: RowView): boolean {
+  return seq !== null && (kind === "step" || kind === "stream" || kind === "child");
+}

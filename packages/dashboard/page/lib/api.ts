@@ -1,0 +1,175 @@
+/** Asks the server, or the data in an exported file, for what a view shows. */
+
+import type {
+  ActionReply,
+  Counts,
+  DiffPage,
+  EntryPage,
+  Inbox,
+  PlanReply,
+  RunList,
+  RunPage,
+  Session,
+  StepDetail,
+  Summary,
+  Tree,
+} from "../../src/api.ts";
+import type { Exported } from "../../src/export/export-run.ts";
+import { hrefOf } from "./router.ts";
+import { connection } from "./state.ts";
+
+/** The data of an exported file; `null` on a server. */
+export const exported: Exported | null = readExported();
+
+function readExported(): Exported | null {
+  const text = document.getElementById("durable-run")?.textContent;
+  return text === undefined || text === null ? null : (JSON.parse(text) as Exported);
+}
+
+/** An answer of the server that is not what was asked for. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+async function ask<T>(path: string, init: RequestInit = {}): Promise<T> {
+  let response: Response;
+  try {
+    response = await fetch(hrefOf(`/api/${path}`), { ...init, credentials: "same-origin" });
+  } catch {
+    throw new ApiError(0, "offline", "The server does not answer. It may have been stopped.");
+  }
+  const body = (await response.json().catch(() => ({}))) as { error?: { code: string; message: string } };
+  if (response.ok) return body as T;
+  const { code = "internal", message = `The server answered with ${response.status}.` } = body.error ?? {};
+  throw new ApiError(response.status, code, message);
+}
+
+function send<T>(path: string, body: object): Promise<T> {
+  return ask(path, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+/** Exchanges the token of the fragment for a cookie, and removes it from the address. */
+export async function openSession(): Promise<Session> {
+  const token = new URLSearchParams(window.location.hash.slice(1)).get("token");
+  if (token !== null) {
+    window.history.replaceState(null, "", window.location.pathname + window.location.search);
+    await ask("session", { method: "POST", headers: { authorization: `Bearer ${token}` } });
+  }
+  return ask("session");
+}
+
+const about = (runId: string): string => `runs/${encodeURIComponent(runId)}`;
+const queryText = (query: Readonly<Record<string, string | null | undefined>>): string =>
+  new URLSearchParams(
+    Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1])),
+  ).toString();
+
+export const getRuns = (query: Readonly<Record<string, string | null | undefined>>): Promise<RunList> =>
+  ask(`runs?${queryText(query)}`);
+export const getCounts = (): Promise<Counts> => ask("counts");
+export const getSummaries = (runs: readonly string[]): Promise<Record<string, Summary>> =>
+  ask(`summaries?${queryText({ runs: runs.join(",") })}`);
+export const getInbox = (cursor: string | null): Promise<Inbox> => ask(`inbox?${queryText({ cursor })}`);
+export const getTree = (runId: string): Promise<Tree> => ask(`${about(runId)}/tree`);
+export const getDiff = (before: string, after: string): Promise<DiffPage> =>
+  ask(`diff?${queryText({ before, after })}`);
+
+export function getRun(runId: string, chapter: string): Promise<RunPage> {
+  return exported === null ? ask(`${about(runId)}?${queryText({ chapter })}`) : Promise.resolve(exported.run);
+}
+
+export function getStep(runId: string, key: string, chapter: string): Promise<StepDetail> {
+  if (exported === null) return ask(`${about(runId)}/step?${queryText({ key, chapter })}`);
+  const found = exported.steps[key];
+  return found === undefined
+    ? Promise.reject(new ApiError(404, "unknown-step", "This call is not in the file."))
+    : Promise.resolve(found);
+}
+
+export function getJournal(runId: string, offset: number, chapter: string): Promise<EntryPage> {
+  if (exported === null)
+    return ask(`${about(runId)}/journal?${queryText({ offset: String(offset), limit: "100", chapter })}`);
+  const { journal } = exported;
+  return Promise.resolve({ entries: journal.slice(offset, offset + 100), total: journal.length });
+}
+
+export interface ForkBody {
+  readonly from?: string;
+  readonly after?: string;
+  readonly edit?: Readonly<Record<string, unknown>>;
+  readonly input?: unknown;
+  readonly label?: string;
+}
+
+export const postPlan = (runId: string, body: ForkBody): Promise<PlanReply> =>
+  send(`${about(runId)}/plan`, body);
+export const postFork = (runId: string, body: ForkBody): Promise<ActionReply> =>
+  send(`${about(runId)}/fork`, body);
+export const postAnswer = (runId: string, key: string, value: unknown): Promise<ActionReply> =>
+  send(`${about(runId)}/answer`, { key, value });
+export const postAction = (
+  runId: string,
+  action: "retry" | "wake" | "cancel",
+  body: object = {},
+): Promise<ActionReply> => send(`${about(runId)}/${action}`, body);
+
+export const exportHref = (runId: string, redact: boolean): string =>
+  hrefOf(`/api/${about(runId)}/export?redact=${redact ? 1 : 0}`);
+
+/** Server-sent events until the returned function is called. A hidden page keeps no connection. */
+export function listen(
+  path: string,
+  handlers: Readonly<Record<string, (data: unknown) => void>>,
+): () => void {
+  if (exported !== null) return () => {};
+  let source: EventSource | null = null;
+  const open = (): void => {
+    if (document.hidden || source !== null) return;
+    source = new EventSource(hrefOf(`/api/${path}`));
+    for (const [name, act] of Object.entries(handlers))
+      source.addEventListener(name, (event) => act(parsed((event as MessageEvent<string>).data)));
+  };
+  const close = (): void => {
+    source?.close();
+    source = null;
+  };
+  const look = (): void => (document.hidden ? close() : open());
+  document.addEventListener("visibilitychange", look);
+  open();
+  return () => {
+    document.removeEventListener("visibilitychange", look);
+    close();
+  };
+}
+
+/** The same, for the events that keep a view up to date: the page says whether it hears of changes. */
+export function watch(path: string, handlers: Readonly<Record<string, (data: unknown) => void>>): () => void {
+  const stop = listen(path, {
+    ...handlers,
+    open: () => {
+      // What happened while there was no connection is not announced.
+      if (connection.peek() === "lost") for (const act of Object.values(handlers)) act(null);
+      connection.value = "live";
+    },
+    error: () => (connection.value = "lost"),
+  });
+  return () => {
+    connection.value = "off";
+    stop();
+  };
+}
+
+/** The connection itself reports "open" and "error" without data. */
+function parsed(text: string | undefined): unknown {
+  return text === undefined ? null : (JSON.parse(text) as unknown);
+}

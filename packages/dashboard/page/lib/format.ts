@@ -1,0 +1,80 @@
+/** Numbers, times and ids as people read them. */
+
+import type { RunStatus } from "@durable/core";
+
+const second = 1_000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** 4.1 s, 6 min, 2 d 4 h: at most two units. */
+export function duration(ms: number): string {
+  if (!Number.isFinite(ms)) return "";
+  if (ms < 0.01) return "0 s";
+  if (ms < 1) return `${ms.toPrecision(1)} ms`;
+  if (ms < second) return `${Math.round(ms)} ms`;
+  if (ms < minute) return `${(ms / second).toFixed(1).replace(/\.0$/, "")} s`;
+  const units: readonly (readonly [number, string])[] = [
+    [day, "d"],
+    [hour, "h"],
+    [minute, "min"],
+    [second, "s"],
+  ];
+  const first = units.findIndex(([size]) => ms >= size);
+  const [size, name] = units[first] ?? [second, "s"];
+  const [nextSize = 0, nextName = ""] = units[first + 1] ?? [];
+  const rest = nextSize === 0 ? 0 : Math.floor((ms % size) / nextSize);
+  return `${Math.floor(ms / size)} ${name}${rest === 0 ? "" : ` ${rest} ${nextName}`}`;
+}
+
+/** 12:06 today, 14 Nov 12:06 before. */
+export function clock(at: number, now: number): string {
+  const date = new Date(at);
+  const time = date.toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const isToday = date.toDateString() === new Date(now).toDateString();
+  return isToday ? time : `${date.toLocaleDateString("en-GB", { day: "numeric", month: "short" })} ${time}`;
+}
+
+export function fullTime(at: number): string {
+  return new Date(at).toISOString().replace("T", " ").replace("Z", " UTC");
+}
+
+export function timeOfDay(at: number): string {
+  const date = new Date(at);
+  return `${date.toLocaleTimeString("en-GB")}.${String(date.getMilliseconds()).padStart(3, "0")}`;
+}
+
+/** 940, 8.4k, 1.2M. */
+export function count(value: number): string {
+  if (value < 1_000) return String(value);
+  if (value < 1_000_000) return `${(value / 1_000).toFixed(value < 10_000 ? 1 : 0).replace(/\.0$/, "")}k`;
+  return `${(value / 1_000_000).toFixed(1).replace(/\.0$/, "")}M`;
+}
+
+/** Empty for what cost nothing, or has no price. */
+export function cost(value: number | null | undefined): string {
+  if (value === null || value === undefined || value === 0) return "";
+  return `$${value < 0.01 ? value.toPrecision(2) : value.toFixed(value < 1 ? 3 : 2)}`;
+}
+
+/** Ids that were drawn are long and begin alike, so the end tells them apart. */
+export function shortId(runId: string): string {
+  return runId.length <= 20 ? runId : `…${runId.slice(-6)}`;
+}
+
+const statusNames: Readonly<Record<RunStatus, string>> = {
+  blocked: "Blocked",
+  failed: "Failed",
+  suspended: "Waiting",
+  running: "Running",
+  completed: "Completed",
+  cancelled: "Cancelled",
+};
+
+export function statusName(status: RunStatus, sleeping = false): string {
+  return sleeping ? "Sleeping" : statusNames[status];
+}
+
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${n} ${n === 1 ? one : many}`;
+}

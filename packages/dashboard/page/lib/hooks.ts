@@ -1,0 +1,85 @@
+/** How views load data and listen to keys. */
+
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { messageOf } from "./state.ts";
+
+export interface Loaded<T> {
+  readonly value: T | null;
+  readonly error: string | null;
+}
+
+/** Loads again whenever `key` changes or `reload` is called. While it loads again, the old value stays. */
+export function useLoad<T>(
+  key: string,
+  load: () => Promise<T>,
+): { data: Signal<Loaded<T>>; reload: () => Promise<void> } {
+  const data = useSignal<Loaded<T>>({ value: null, error: null });
+  const latest = useRef({ key: "", load, turn: 0 });
+  latest.current.load = load;
+  const run = async (): Promise<void> => {
+    const turn = ++latest.current.turn;
+    const result = await latest.current.load().then(
+      (value): Loaded<T> => ({ value, error: null }),
+      (error: unknown): Loaded<T> => ({ value: data.peek().value, error: messageOf(error) }),
+    );
+    // An answer that was overtaken does not count.
+    if (turn === latest.current.turn) data.value = result;
+  };
+  useEffect(() => {
+    if (latest.current.key !== key) data.value = { value: null, error: null };
+    latest.current.key = key;
+    void run();
+  }, [key]);
+  return { data, reload: run };
+}
+
+/** Calls `act` at most once per `ms`, and again after the last call. */
+export function useThrottle(act: () => unknown, ms: number): () => void {
+  const state = useRef<{
+    timer: ReturnType<typeof setTimeout> | undefined;
+    last: number;
+    act: () => unknown;
+  }>({
+    timer: undefined,
+    last: 0,
+    act,
+  });
+  state.current.act = act;
+  useEffect(() => () => clearTimeout(state.current.timer), []);
+  return () => {
+    const { current } = state;
+    if (current.timer !== undefined) return;
+    const wait = Math.max(0, current.last + ms - Date.now());
+    current.timer = setTimeout(() => {
+      current.timer = undefined;
+      current.last = Date.now();
+      current.act();
+    }, wait);
+  };
+}
+
+/** Keys of a view. They are ignored while the user types or a dialog is open. */
+export function useKeys(keys: Readonly<Record<string, () => void>>): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector("dialog[open]") !== null) return;
+      const act = latest.current[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      act();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+}
+
+function isTyping(target: EventTarget | null): boolean {
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
+}

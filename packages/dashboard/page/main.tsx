@@ -1,0 +1,254 @@
+/** The page: its frame, and the view that the address names. */
+
+import { signal } from "@preact/signals";
+import { render } from "preact";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import "./style.css";
+import { exported, getInbox, openSession } from "./lib/api.ts";
+import { fullTime } from "./lib/format.ts";
+import { useKeys } from "./lib/hooks.ts";
+import { readSearch, searchOf } from "./lib/query.ts";
+import { go, hrefOf, parts, place, setQuery } from "./lib/router.ts";
+import {
+  connection,
+  messageOf,
+  notice,
+  session,
+  setServerTime,
+  theme,
+  toggleTheme,
+  waiting,
+} from "./lib/state.ts";
+import { Dialog, Link, Problem } from "./parts/basic.tsx";
+import { DiffScreen } from "./screens/diff.tsx";
+import { InboxScreen } from "./screens/inbox.tsx";
+import { RunScreen } from "./screens/run.tsx";
+import { filters, RunsScreen } from "./screens/runs.tsx";
+
+const failure = signal<string | null>(null);
+const helping = signal(false);
+
+async function begin(): Promise<void> {
+  failure.value = null;
+  try {
+    session.value = await openSession();
+    setServerTime(session.value.now);
+  } catch (error) {
+    failure.value = messageOf(error);
+  }
+}
+
+function Page(): JSX.Element {
+  useKeys({
+    "?": () => (helping.value = true),
+    "/": () => document.querySelector<HTMLInputElement>("#search")?.focus(),
+    t: toggleTheme,
+    i: () => go("/inbox"),
+  });
+  useEffect(() => void begin(), []);
+  return (
+    <>
+      <Header />
+      <main id="main">
+        {failure.value !== null ? (
+          <Locked text={failure.value} />
+        ) : session.value === null ? (
+          <p class="soft pane">Opening…</p>
+        ) : (
+          <Screen />
+        )}
+      </main>
+      <Notice />
+      {helping.value && <Help />}
+    </>
+  );
+}
+
+function Screen(): JSX.Element {
+  const [first = "runs", second = "", third = ""] = parts.value;
+  useEffect(() => {
+    document.title = [second || (first === "runs" ? "" : first), "durable"]
+      .filter((part) => part !== "")
+      .join(" · ");
+  }, [place.value.path]);
+  useEffect(() => {
+    // The inbox itself knows better.
+    if (first !== "inbox")
+      void getInbox(null).then(
+        ({ items }) => (waiting.value = items.length),
+        () => {},
+      );
+  }, [first]);
+  if (first === "runs" && second !== "") return <RunScreen key={second} runId={second} />;
+  if (first === "runs") return <RunsScreen />;
+  if (first === "inbox") return <InboxScreen />;
+  if (first === "diff" && third !== "") return <DiffScreen before={second} after={third} />;
+  return <Problem text="There is no such page." />;
+}
+
+function Header(): JSX.Element {
+  const [first = "runs"] = parts.value;
+  const on = (name: string): string => (first === name ? "on" : "");
+  return (
+    <header>
+      <Link to="/" class="logo" label="durable, all runs">
+        <i aria-hidden="true" />
+        durable
+      </Link>
+      <nav aria-label="Pages">
+        <Link to="/" class={on("runs")}>
+          Runs
+        </Link>
+        <Link to="/inbox" class={on("inbox")}>
+          Inbox{waiting.value > 0 && <b>{waiting.value}</b>}
+        </Link>
+      </nav>
+      <Search />
+      <span class="store hide" title={session.value?.title}>
+        {session.value?.title}
+      </span>
+      <Live />
+      <button
+        type="button"
+        class="icon"
+        aria-label={`Use the ${theme.value === "dark" ? "light" : "dark"} theme`}
+        onClick={toggleTheme}
+      >
+        {theme.value === "dark" ? "☀" : "☾"}
+      </button>
+      <button type="button" class="icon" aria-label="Keys" onClick={() => (helping.value = true)}>
+        ?
+      </button>
+    </header>
+  );
+}
+
+function Live(): JSX.Element | null {
+  if (connection.value === "off") return null;
+  const isLive = connection.value === "live";
+  return (
+    <span class={isLive ? "live" : "live lost"} role="status">
+      <span class="hide">{isLive ? "live" : "reconnecting"}</span>
+    </span>
+  );
+}
+
+function Search(): JSX.Element {
+  const isList = parts.value.length === 0 || (parts.value[0] === "runs" && parts.value.length === 1);
+  const apply = (text: string): void => {
+    const { status, workflow, parent, text: rest } = readSearch(text);
+    if (isList) return setQuery({ status, workflow, parent, text: rest });
+    const query = new URLSearchParams(
+      Object.entries({ status, workflow, parent, text: rest }).filter(([, value]) => value !== ""),
+    );
+    return go(`/?${query.toString()}`);
+  };
+  return (
+    <form
+      class="search"
+      role="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const input = event.currentTarget.querySelector("input");
+        apply(input?.value ?? "");
+        input?.blur();
+      }}
+    >
+      <input
+        id="search"
+        aria-label="Search runs"
+        placeholder="status:failed workflow:loan id or label"
+        autoComplete="off"
+        spellcheck={false}
+        key={isList ? searchOf(filters.value) : ""}
+        defaultValue={isList ? searchOf(filters.value) : ""}
+      />
+      <kbd class="hide" aria-hidden="true">
+        /
+      </kbd>
+    </form>
+  );
+}
+
+function Notice(): JSX.Element {
+  return (
+    <div class="notices" role="status" aria-live="polite">
+      {notice.value !== null && <p class={notice.value.bad ? "bad" : ""}>{notice.value.text}</p>}
+    </div>
+  );
+}
+
+function Locked({ text }: { text: string }): JSX.Element {
+  return (
+    <div class="card">
+      <Problem text={text} onRetry={() => window.location.assign(hrefOf("/"))} />
+    </div>
+  );
+}
+
+const keys: readonly (readonly [string, string])[] = [
+  ["j  k", "next and previous line"],
+  ["Enter", "open the run"],
+  ["/", "search"],
+  ["1  2  3", "timeline, journal, forks"],
+  ["h  l", "close and open a group"],
+  ["g", "fold idle time, or not"],
+  ["f", "fork from the chosen call"],
+  ["e", "edit its output and run what follows"],
+  ["r", "answer the open wait"],
+  ["u", "back to the runs"],
+  ["i", "inbox"],
+  ["t", "light or dark"],
+  ["?", "these keys"],
+];
+
+function Help(): JSX.Element {
+  return (
+    <Dialog title="Keys" onClose={() => (helping.value = false)}>
+      <dl class="keys">
+        {keys.map(([key, what]) => (
+          <div key={key}>
+            <dt>
+              {key.split("  ").map((each) => (
+                <kbd key={each}>{each}</kbd>
+              ))}
+            </dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+    </Dialog>
+  );
+}
+
+/** An exported file: one run, without a server. */
+function FilePage({ data }: { data: NonNullable<typeof exported> }): JSX.Element {
+  useKeys({ t: toggleTheme, "?": () => (helping.value = true) });
+  return (
+    <>
+      <header>
+        <span class="logo">
+          <i aria-hidden="true" />
+          durable
+        </span>
+        <span class="faint">
+          Exported {fullTime(data.exportedAt).slice(0, 16)}
+          {data.redacted ? ", redacted" : ""}. This file sends nothing.
+        </span>
+        <span class="sp" />
+        <button type="button" class="icon" aria-label="Change the theme" onClick={toggleTheme}>
+          {theme.value === "dark" ? "☀" : "☾"}
+        </button>
+      </header>
+      <main id="main">
+        <RunScreen runId={data.run.runId} />
+      </main>
+      <Notice />
+      {helping.value && <Help />}
+    </>
+  );
+}
+
+const root = document.getElementById("app");
+if (root !== null) render(exported === null ? <Page /> : <FilePage data={exported} />, root);

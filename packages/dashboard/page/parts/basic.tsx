@@ -1,0 +1,150 @@
+/** Small parts that every view uses. */
+
+import type { RunStatus } from "@durable/core";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { shortId, statusName } from "../lib/format.ts";
+import { go, hrefOf, isFile, runPath } from "../lib/router.ts";
+
+const statusClass: Readonly<Record<RunStatus, string>> = {
+  blocked: "blocked",
+  failed: "fail",
+  suspended: "waits",
+  running: "runs",
+  completed: "done",
+  cancelled: "gone",
+};
+
+export function Status({ status, sleeping = false }: { status: RunStatus; sleeping?: boolean }): JSX.Element {
+  return <span class={`st ${statusClass[status]}`}>{statusName(status, sleeping)}</span>;
+}
+
+/** A link inside the page. A modified click opens another tab, as with any link. */
+export function Link(props: {
+  to: string;
+  class?: string;
+  label?: string;
+  title?: string;
+  children: ComponentChildren;
+}): JSX.Element {
+  const { to, children, label, title } = props;
+  const onClick = (event: MouseEvent): void => {
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    go(to);
+  };
+  return (
+    <a class={props.class} href={hrefOf(to)} onClick={onClick} aria-label={label} title={title}>
+      {children}
+    </a>
+  );
+}
+
+export function RunLink({ runId }: { runId: string }): JSX.Element {
+  if (isFile) return <span class="id">{shortId(runId)}</span>;
+  return (
+    <Link to={runPath(runId)} class="id link" title={runId}>
+      {shortId(runId)}
+    </Link>
+  );
+}
+
+export interface Tab {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Tabs by the usual keys: arrows move, the chosen one is a tab stop. */
+export function Tabs(props: {
+  tabs: readonly Tab[];
+  chosen: string;
+  onChoose: (id: string) => void;
+  label: string;
+}): JSX.Element {
+  const { tabs, chosen, onChoose, label } = props;
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (step === 0) return;
+    event.preventDefault();
+    const index = tabs.findIndex(({ id }) => id === chosen);
+    const next = tabs[(index + step + tabs.length) % tabs.length];
+    if (next === undefined) return;
+    onChoose(next.id);
+    const list = event.currentTarget as HTMLElement;
+    requestAnimationFrame(() => list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus());
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={label} onKeyDown={onKeyDown}>
+      {tabs.map(({ id, name }) => (
+        <button
+          key={id}
+          type="button"
+          role="tab"
+          class={id === chosen ? "on" : ""}
+          aria-selected={id === chosen}
+          tabIndex={id === chosen ? 0 : -1}
+          onClick={() => onChoose(id)}
+        >
+          {name}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+export function Empty({
+  title,
+  children,
+}: {
+  title: ComponentChildren;
+  children?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="empty">
+      <p class="title">{title}</p>
+      {children}
+    </div>
+  );
+}
+
+export function Problem({ text, onRetry }: { text: string; onRetry?: () => void }): JSX.Element {
+  return (
+    <div class="empty" role="alert">
+      <p class="title">{text}</p>
+      {onRetry !== undefined && (
+        <button type="button" class="btn" onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** A modal dialog: the browser keeps the focus inside, and Escape closes it. */
+export function Dialog(props: {
+  title: string;
+  onClose: () => void;
+  wide?: boolean;
+  children: ComponentChildren;
+}): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    element.current?.showModal();
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={props.wide === true ? "wide" : ""}
+      aria-label={props.title}
+      onClose={props.onClose}
+    >
+      <div class="dialog-head">
+        <h2>{props.title}</h2>
+        <button type="button" class="icon" aria-label="Close" onClick={props.onClose}>
+          ✕
+        </button>
+      </div>
+      {props.children}
+    </dialog>
+  );
+}

@@ -1,0 +1,70 @@
+/** What the right side shows while no call is chosen: the run's input, and how it ended. */
+
+import type { JSX } from "preact";
+import type { RunPage } from "../../src/api.ts";
+import { chatOf } from "../lib/chat.ts";
+import { fullTime } from "../lib/format.ts";
+import { Chat } from "./chat.tsx";
+import { ErrorView } from "./error.tsx";
+import { Value } from "./value.tsx";
+
+export function RunPanel({ run }: { run: RunPage }): JSX.Element {
+  const messages = chatOf(run.input);
+  return (
+    <section class="panel" aria-label="The run">
+      <div class="pane">
+        {run.status === "failed" && (
+          <>
+            <h2>Error</h2>
+            <ErrorView error={run.error ?? null} />
+          </>
+        )}
+        {"output" in run && (
+          <>
+            <h2>Output</h2>
+            <Value value={run.output ?? null} label="the output" />
+          </>
+        )}
+        {run.status === "cancelled" && run.error !== null && run.error !== undefined && (
+          <>
+            <h2>Reason</h2>
+            <Value value={run.error} label="the reason" />
+          </>
+        )}
+        <h2>Input</h2>
+        {messages.length > 0 ? (
+          <Chat messages={messages} live={false} />
+        ) : "input" in run ? (
+          <Value value={run.input ?? null} label="the input" />
+        ) : (
+          <p class="soft">{run.lineage?.parent === null ? "None." : "That of its parent."}</p>
+        )}
+        <Leftovers run={run} />
+        <p class="faint after">
+          Started {fullTime(run.startedAt)}
+          {run.endedAt !== null && `, ended ${fullTime(run.endedAt)}`}. Choose a call to see what it recorded.
+        </p>
+      </div>
+    </section>
+  );
+}
+
+function Leftovers({ run }: { run: RunPage }): JSX.Element | null {
+  const lists = [
+    ["Recorded, but not used by the code", run.orphans],
+    ["Still running at the end, and dropped", run.abandoned],
+    ["Failed, and never looked at", run.unawaited],
+  ] as const;
+  const some = lists.filter(([, keys]) => keys.length > 0);
+  if (some.length === 0) return null;
+  return (
+    <dl class="kv">
+      {some.map(([name, keys]) => (
+        <>
+          <dt>{name}</dt>
+          <dd class="key">{keys.join(", ")}</dd>
+        </>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,144 @@
+/** The tree of forks: a rail for each run, which leaves its parent after the last call they share. */
+
+import type { JSX } from "preact";
+import type { Tree, TreeNode } from "../../src/api.ts";
+import { getTree } from "../lib/api.ts";
+import { cost, count, shortId, statusName } from "../lib/format.ts";
+import { useLoad } from "../lib/hooks.ts";
+import { diffPath, go, hrefOf, runPath } from "../lib/router.ts";
+import { Empty, Link, Problem, Status } from "./basic.tsx";
+
+const stepWidth = 74;
+const lineHeight = 54;
+const left = 24;
+
+export function ForkTree({ runId, version }: { runId: string; version: number }): JSX.Element {
+  const { data, reload } = useLoad(`${runId} ${version}`, () => getTree(runId));
+  const { value, error } = data.value;
+  if (error !== null && value === null) return <Problem text={error} onRetry={() => void reload()} />;
+  if (value === null) return <p class="pane soft">Reading the forks…</p>;
+  if (value.nodes.length === 1)
+    return (
+      <Empty title="This run has no forks yet.">
+        Choose a call in the timeline, then <b>Fork from here</b>. The fork reuses what is recorded before it.
+      </Empty>
+    );
+  const lines = inOrder(value.nodes);
+  return (
+    <div class="forks">
+      <Rails lines={lines} runId={runId} />
+      <ul class="fork-list">
+        {lines.map((node) => (
+          <ForkLine key={node.runId} node={node} runId={runId} />
+        ))}
+      </ul>
+      {value.more && <p class="pane soft">There are more forks than are shown here.</p>}
+    </div>
+  );
+}
+
+/** Each run directly before its forks. */
+function inOrder(nodes: Tree["nodes"]): TreeNode[] {
+  const below = (parent: string): TreeNode[] =>
+    nodes.filter((node) => node.parent === parent).flatMap((node) => [node, ...below(node.runId)]);
+  const [root] = nodes;
+  return root === undefined ? [] : [root, ...below(root.runId)];
+}
+
+/** How many calls from the beginning a fork shares with its parent. */
+function sharedSteps(node: TreeNode): number {
+  const first = node.steps.findIndex(({ mark }) => mark !== "h");
+  return first === -1 ? node.steps.length : first;
+}
+
+function Rails({ lines, runId }: { lines: readonly TreeNode[]; runId: string }): JSX.Element {
+  const longest = Math.max(...lines.map(({ steps }) => steps.length));
+  const width = left + longest * stepWidth + 300;
+  const y = (index: number): number => 26 + index * lineHeight;
+  const rowOf = new Map(lines.map((node, i) => [node.runId, i]));
+  return (
+    <div class="tree" tabIndex={0} role="group" aria-label={`Tree of forks, ${lines.length} runs`}>
+      <svg width={width} height={lines.length * lineHeight + 10}>
+        {lines.map((node, i) => (
+          <Rail
+            key={node.runId}
+            node={node}
+            y={y(i)}
+            parentY={y(rowOf.get(node.parent ?? "") ?? i)}
+            isHere={node.runId === runId}
+          />
+        ))}
+      </svg>
+    </div>
+  );
+}
+
+function Rail(props: { node: TreeNode; y: number; parentY: number; isHere: boolean }): JSX.Element {
+  const { node, y, parentY, isHere } = props;
+  const shared = node.isFork ? sharedSteps(node) : 0;
+  const steps = node.steps.slice(shared);
+  const x = (index: number): number => left + (shared + index) * stepWidth;
+  const start = node.isFork ? Math.max(left - 14, x(-1)) : left - 14;
+  const end = steps.length === 0 ? start + 40 : x(steps.length - 1);
+  const path =
+    parentY === y
+      ? `M${start} ${y}H${end + 20}`
+      : `M${start} ${parentY}C${start + 30} ${parentY} ${start + 14} ${y} ${start + 44} ${y}H${end + 20}`;
+  const about = [
+    node.label ?? "",
+    statusName(node.status).toLowerCase(),
+    cost(node.cost) || (node.tokens > 0 ? `${count(node.tokens)} tokens` : ""),
+  ];
+  return (
+    <g>
+      <path d={path} class="rail" />
+      {steps.map(({ key, name, mark }, i) => (
+        <g key={key}>
+          <title>{key}</title>
+          <circle cx={x(i)} cy={y} r={7} class={`node ${mark}`} />
+          <text x={x(i)} y={y + 22} class="s" text-anchor="middle">
+            {name.length > 11 ? `${name.slice(0, 10)}…` : name}
+          </text>
+        </g>
+      ))}
+      <a
+        href={hrefOf(runPath(node.runId))}
+        class={isHere ? "here" : ""}
+        onClick={(event) => {
+          event.preventDefault();
+          go(runPath(node.runId));
+        }}
+      >
+        <text x={end + 30} y={y + 4}>
+          {[shortId(node.runId), ...about].filter((part) => part !== "").join(", ")}
+        </text>
+      </a>
+    </g>
+  );
+}
+
+function ForkLine({ node, runId }: { node: TreeNode; runId: string }): JSX.Element {
+  const isHere = node.runId === runId;
+  const where = [
+    node.at.length > 0 ? `from ${node.at.join(", ")}` : "",
+    node.edited.length > 0 ? `${node.edited.join(", ")} edited` : "",
+  ].filter((part) => part !== "");
+  return (
+    <li class={isHere ? "sel" : ""}>
+      <Status status={node.status} />
+      <Link to={runPath(node.runId)} class="link">
+        {shortId(node.runId)}
+      </Link>
+      {node.label !== null && <span class="tag">{node.label}</span>}
+      <span class="faint">
+        {where.join("; ") || (node.isFork ? "" : node.parent === null ? "the first run" : "child")}
+      </span>
+      <span class="sp" />
+      {!isHere && (
+        <Link to={diffPath(runId, node.runId)} class="btn" label={`Compare with ${node.runId}`}>
+          Compare
+        </Link>
+      )}
+    </li>
+  );
+}

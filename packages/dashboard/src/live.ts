@@ -1,0 +1,61 @@
+/**
+ * Notices changes for pages that are open. Proven in test/live.test.ts.
+ *
+ * live.1. The list is looked at once for all open pages, and not at all when there are none.
+ * live.2. A run is watched by `storage.changed`, or by polling where the storage has no such member.
+ */
+
+import type { App } from "@durable/core";
+
+const listMs = 1_000;
+const page = 50;
+const watched = ["running", "suspended", "blocked", "failed", undefined] as const;
+
+/** The live connections of a dashboard. */
+export class Live {
+  /** How many connections are open. */
+  open = 0;
+  readonly #app: App;
+  readonly #listeners = new Set<() => void>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #seen = "";
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Calls back when runs begin, end or change, until the returned function is called. */
+  watchRuns(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    if (this.#listeners.size === 1) this.#plan();
+    return () => {
+      this.#listeners.delete(listener);
+      if (this.#listeners.size > 0) return;
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    };
+  }
+
+  #plan(): void {
+    this.#timer = setTimeout(() => void this.#look(), listMs);
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const seen = await this.#signature();
+      if (seen !== this.#seen && this.#seen !== "") for (const listener of this.#listeners) listener();
+      this.#seen = seen;
+    } catch {
+      // The storage is not available now. The next look tells.
+    }
+    if (this.#listeners.size > 0) this.#plan();
+  }
+
+  /** Changes whenever the first page of a list changes. */
+  async #signature(): Promise<string> {
+    const pages = await Promise.all(watched.map((status) => this.#app.list({ status, limit: page })));
+    return JSON.stringify(
+      pages.map(({ runs }) => runs.map(({ runId, updatedAt, status }) => [runId, updatedAt, status])),
+    );
+  }
+}

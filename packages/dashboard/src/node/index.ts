@@ -1,0 +1,2 @@
+export { serveDashboard } from "./serve.ts";
+export type { DashboardServer, ServeOptions } from "./serve.ts";

@@ -1,0 +1,104 @@
+/** Runs beside each other: the tree of forks, and the difference of two runs. Proven in test/server.test.ts. */
+
+import { diff, type Entry, type Given, type RunHead } from "@durable/core";
+import { plain, viewRun, type Plain } from "@durable/core/view";
+import type { DiffPage, Tree, TreeNode } from "../api.ts";
+import { json } from "../errors.ts";
+import type { Call, Service } from "../options.ts";
+import { checkedId } from "./run.ts";
+import { markOf } from "./summaries.ts";
+
+const mostNodes = 100;
+const mostSteps = 40;
+/** How far up the tree is followed from a run. */
+const mostAbove = 100;
+
+export async function forkTree(service: Service, { runId }: Call): Promise<Response> {
+  const root = await rootOf(service, runId);
+  const nodes: TreeNode[] = [await nodeOf(service, root, false)];
+  let more = false;
+  // The list grows while it is walked: the forks of each run come after it.
+  for (const { runId: parent } of nodes) {
+    const below = await service.app.list({ parent, limit: mostNodes });
+    for (const head of below.runs.toReversed()) {
+      if (nodes.length < mostNodes) nodes.push(await nodeOf(service, head.runId, isFork(head)));
+      else more = true;
+    }
+  }
+  return json(200, { nodes, more } satisfies Tree);
+}
+
+function isFork({ ancestors }: RunHead): boolean {
+  return ancestors.length > 0;
+}
+
+/** The run from which all forks of this one come. */
+async function rootOf({ app }: Service, runId: string): Promise<string> {
+  let root = runId;
+  for (let i = 0; i < mostAbove; i++) {
+    const { lineage, childOf } = viewRun(await app.get(root).entries());
+    const above = lineage?.parent ?? childOf?.runId ?? null;
+    if (above === null || !(await exists(app.get(above)))) return root;
+    root = above;
+  }
+  return root;
+}
+
+/** A parent may have been deleted. */
+async function exists(run: {
+  entries(options: { limit: number }): Promise<readonly Entry[]>;
+}): Promise<boolean> {
+  return run.entries({ limit: 1 }).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function nodeOf({ app, prices }: Service, runId: string, fork: boolean): Promise<TreeNode> {
+  const { lineage, rows, totals, status, childOf, workflow } = viewRun(await app.get(runId).entries(), {
+    prices,
+  });
+  const steps = rows.flatMap((row) => {
+    const mark = markOf(row);
+    return mark === null ? [] : [{ key: row.key, name: row.name, mark }];
+  });
+  return {
+    runId,
+    workflow,
+    parent: lineage?.parent ?? childOf?.runId ?? null,
+    label: lineage?.label ?? null,
+    status,
+    isFork: fork,
+    at: [...(lineage?.from ?? []), ...(lineage?.after ?? [])],
+    edited: lineage?.edited ?? [],
+    steps: steps.slice(0, mostSteps),
+    more: steps.length > mostSteps,
+    cost: totals.spent.cost,
+    tokens: totals.spent.inputTokens + totals.spent.outputTokens,
+  };
+}
+
+export async function diffRuns(service: Service, { url }: Call): Promise<Response> {
+  const ids = ["before", "after"].map((name) => checkedId(url.searchParams.get(name) ?? ""));
+  const [before = [], after = []] = await Promise.all(ids.map((id) => service.app.get(id).entries()));
+  const { calls, end } = diff(before, after);
+  return json(200, {
+    before: nameOf(before),
+    after: nameOf(after),
+    calls: calls.map((call) => ({ ...call, before: givenOf(call.before), after: givenOf(call.after) })),
+    end: { equal: end.equal, before: givenOf(end.before), after: givenOf(end.after) },
+  } satisfies DiffPage);
+}
+
+function nameOf(entries: readonly Entry[]): DiffPage["before"] {
+  const { runId, lineage } = viewRun(entries);
+  return { runId, label: lineage?.label ?? null };
+}
+
+/** An error is shown as `{ error }`, a value as it is. */
+function givenOf(given: Given | null): Plain | null {
+  if (given === null) return null;
+  return "error" in given ? { error: plain(given.error, options) } : plain(given.value, options);
+}
+
+const options = { textLength: 50_000 };

@@ -1,0 +1,159 @@
+/** One run: its page, one of its calls, and its journal. Proven in test/server.test.ts. */
+
+import { DurableError, type Entry, type RunHead, spendOf } from "@durable/core";
+import { storageOf } from "@durable/core/tools";
+import { locatorOf, plain, type Plain, viewRun, type RowView, type RunView } from "@durable/core/view";
+import type { EntryPage, JournalEntry, Row, RunPage, StepDetail, Wait } from "../api.ts";
+import { json, Refusal } from "../errors.ts";
+import type { Call, Service } from "../options.ts";
+import { describe, isJson } from "../text.ts";
+import { numberIn } from "./request.ts";
+import { itemOf } from "./runs.ts";
+
+/** Longer texts are cut before they are sent. */
+const textLength = 200_000;
+const mostBelow = 50;
+
+/** A read from here gives no batches, only what stands beside the journal. */
+export const beyondEnd = 2_147_483_647;
+
+export async function runPage(service: Service, { runId, url }: Call): Promise<Response> {
+  return json(200, await pageOf(service, runId, chapterIn(url)));
+}
+
+/** What the page of a run shows. */
+export async function pageOf(service: Service, runId: string, chapter?: number): Promise<RunPage> {
+  const { app, prices } = service;
+  const storage = await storageOf(app);
+  const now = app.world.now();
+  const [entries, { head, blocked }, below] = await Promise.all([
+    app.get(runId).entries({ chapter }),
+    storage.read(locatorOf(runId), beyondEnd),
+    app.list({ parent: runId, limit: mostBelow }),
+  ]);
+  const noted = head === undefined || blocked === undefined ? undefined : ({ ...head, blocked } as RunHead);
+  const view = viewRun(entries, { head: noted, prices, now });
+  const { rows, waits, childOf, input, output, error, ...rest } = view;
+  return {
+    ...rest,
+    rows: rows.map((row) => rowOf(row, service)),
+    waits: waits.map(waitOf),
+    parentRun: view.lineage?.parent ?? childOf?.runId ?? null,
+    below: below.runs.map(itemOf),
+    hasCode: service.code.has(view.workflow),
+    entries: entries.length,
+    now,
+    ...shown(view, { input, output, error }),
+  };
+}
+
+function shown(view: RunView, values: object): object {
+  const present = Object.entries(values).filter(([name]) => name in view);
+  return Object.fromEntries(present.map(([name, value]) => [name, plain(value, { textLength })]));
+}
+
+function rowOf(row: RowView, { prices }: Service): Row {
+  const {
+    value: _value,
+    error,
+    note: _note,
+    schema: _schema,
+    usage,
+    fromJournal,
+    edited,
+    attempts,
+    ...rest
+  } = row;
+  const spend = spendOf(usage, prices);
+  const tokens = spend.inputTokens + spend.outputTokens;
+  return {
+    ...rest,
+    attempts: attempts.map(({ error: thrown, ...attempt }) =>
+      thrown === undefined ? attempt : { ...attempt, failed: describe(thrown) },
+    ),
+    ...(fromJournal ? { fromJournal } : {}),
+    ...(edited ? { edited } : {}),
+    ...(tokens === 0 ? {} : { tokens }),
+    ...(spend.cost === null || tokens === 0 ? {} : { cost: spend.cost }),
+    ...("error" in row ? { problem: describe(error) } : {}),
+  };
+}
+
+/** A wait as pages show it. Its token stays on the server. */
+export function waitOf({ wait: _wait, ...wait }: RunView["waits"][number]): Wait {
+  return { ...wait, note: plain(wait.note), schema: plain(wait.schema) };
+}
+
+export async function stepDetail(service: Service, { runId, url }: Call): Promise<Response> {
+  const key = url.searchParams.get("key") ?? "";
+  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url) });
+  const row = viewRun(entries).rows.find((each) => each.key === key);
+  if (row === undefined)
+    throw new DurableError("unknown-step", `Run ${runId} has no record of "${key}" in this chapter.`);
+  return json(200, detailOf(row, entries, service));
+}
+
+const show = (value: unknown): Plain => plain(value, { textLength });
+
+export function detailOf(
+  row: RowView,
+  entries: readonly Entry[],
+  { prices }: Pick<Service, "prices">,
+): StepDetail {
+  return {
+    key: row.key,
+    lossy: "value" in row && !isJson(row.value),
+    attempts: row.attempts.map((attempt) => ({
+      number: attempt.number,
+      ...("error" in attempt ? { error: show(attempt.error) } : {}),
+    })),
+    spend: spendOf(row.usage, prices),
+    ...("value" in row ? { value: show(row.value) } : {}),
+    ...("error" in row ? { error: show(row.error) } : {}),
+    ...("note" in row ? { note: show(row.note) } : {}),
+    ...("schema" in row ? { schema: show(row.schema) } : {}),
+    ...(row.kind === "stream" ? { chunks: chunksOf(row, entries).map(show) } : {}),
+  };
+}
+
+/** The chunks of the last attempt. */
+function chunksOf(row: RowView, entries: readonly Entry[]): unknown[] {
+  if (Array.isArray(row.value)) return row.value;
+  const attempt = row.attempts.at(-1)?.number ?? 1;
+  return entries.flatMap((entry) =>
+    entry.kind === "stream.chunks" && entry.key === row.key && entry.attempt === attempt ? entry.chunks : [],
+  );
+}
+
+export async function journalPage(service: Service, { runId, url }: Call): Promise<Response> {
+  const offset = numberIn(url, "offset", { min: 0, max: Number.MAX_SAFE_INTEGER, or: 0 });
+  const limit = numberIn(url, "limit", { min: 1, max: 500, or: 100 });
+  const entries = await service.app.get(runId).entries({ chapter: chapterIn(url) });
+  return json(200, {
+    entries: entries.slice(offset, offset + limit).map((entry) => journalEntry(entry, baseOf(entries))),
+    total: entries.length,
+  } satisfies EntryPage);
+}
+
+/** Entries up to this position were inherited. */
+export function baseOf(entries: readonly Entry[]): number {
+  const first = entries.find(({ kind }) => kind === "run.forked");
+  return first?.kind === "run.forked" ? first.base : 0;
+}
+
+export function journalEntry(entry: Entry, base: number): JournalEntry {
+  const { seq, at, kind, outside, ...rest } = entry;
+  const { key = "", ...fields } = rest as { key?: string };
+  return { seq, at, kind, key, outside, inherited: seq <= base, rest: plain(fields, { textLength: 20_000 }) };
+}
+
+function chapterIn(url: URL): number | undefined {
+  const chapter = numberIn(url, "chapter", { min: 0, max: Number.MAX_SAFE_INTEGER, or: 0 });
+  return chapter === 0 ? undefined : chapter;
+}
+
+/** Ids are checked before they reach the storage. */
+export function checkedId(text: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/.test(text)) return text;
+  throw new Refusal("invalid-query", "This is not a valid run id.");
+}

@@ -1,0 +1,108 @@
+/**
+ * Lists of runs, a page at a time. Proven in test/server.test.ts.
+ *
+ * runs.1. Runs that need attention come first: blocked, failed, then those under way, then the rest, each newest first.
+ * runs.2. A request reads a bounded number of heads. A search that finds too few gives what it has and a cursor.
+ */
+
+import type { ListPage, RunHead, RunStatus } from "@durable/core";
+import type { Counts, RunItem, RunList } from "../api.ts";
+import { json, Refusal } from "../errors.ts";
+import type { Call, Service } from "../options.ts";
+import { listIn, numberIn } from "./request.ts";
+
+const statuses: readonly RunStatus[] = [
+  "blocked",
+  "failed",
+  "suspended",
+  "running",
+  "completed",
+  "cancelled",
+];
+const urgent: readonly RunStatus[] = statuses.slice(0, 4);
+
+/** How many heads one request looks at, when it searches. */
+const mostScanned = 5_000;
+const scanPage = 500;
+
+/** A part of the list: runs of one status, or all, of which some are left out. */
+interface Segment {
+  readonly status: RunStatus | undefined;
+  readonly leaves: (head: RunHead) => boolean;
+}
+
+export async function listRuns({ app }: Service, { url }: Call): Promise<Response> {
+  const limit = numberIn(url, "limit", { min: 1, max: 200, or: 50 });
+  const workflow = listIn(url, "workflow");
+  const parent = url.searchParams.get("parent") ?? "";
+  const text = (url.searchParams.get("text") ?? "").toLowerCase();
+  const segments = segmentsOf(url);
+  let { index, inner } = readCursor(url.searchParams.get("cursor"), segments.length);
+  const found: RunHead[] = [];
+  for (let scanned = 0; index < segments.length && found.length < limit && scanned < mostScanned;) {
+    const { status, leaves } = segments[index] as Segment;
+    const page: ListPage = await app.list({
+      ...(workflow.length === 0 ? {} : { workflow }),
+      ...(parent === "" ? {} : { parent }),
+      status,
+      limit: text === "" ? limit - found.length : scanPage,
+      cursor: inner,
+    });
+    scanned += Math.max(1, page.runs.length);
+    found.push(...page.runs.filter((head) => !leaves(head) && matches(head, text)));
+    inner = page.next;
+    if (inner === null) index += 1;
+  }
+  const next = index < segments.length ? `${index}.${inner ?? ""}` : null;
+  return json(200, { runs: found.map(itemOf), next } satisfies RunList);
+}
+
+const none = (): boolean => false;
+
+function segmentsOf(url: URL): Segment[] {
+  const asked = listIn(url, "status");
+  const unknown = asked.find((status) => !statuses.includes(status as RunStatus));
+  if (unknown !== undefined) throw new Refusal("invalid-query", `There is no status "${unknown}".`);
+  if (url.searchParams.get("order") === "newest" && asked.length !== 1) {
+    const leaves = asked.length === 0 ? none : (head: RunHead) => !asked.includes(head.status);
+    return [{ status: undefined, leaves }];
+  }
+  if (asked.length > 0)
+    return statuses.filter((status) => asked.includes(status)).map((status) => ({ status, leaves: none }));
+  const rest = { status: undefined, leaves: (head: RunHead) => urgent.includes(head.status) };
+  return [...urgent.map((status): Segment => ({ status, leaves: none })), rest];
+}
+
+function readCursor(cursor: string | null, segments: number): { index: number; inner: string | null } {
+  if (cursor === null || cursor === "") return { index: 0, inner: null };
+  const found = /^(\d)\.(.*)$/s.exec(cursor);
+  const index = Number(found?.[1]);
+  if (found === null || index >= segments)
+    throw new Refusal("invalid-query", "The cursor is not one of this list.");
+  return { index, inner: found[2] === "" ? null : (found[2] ?? null) };
+}
+
+function matches({ runId, label, workflow }: RunHead, text: string): boolean {
+  return text === "" || [runId, label ?? "", workflow].some((field) => field.toLowerCase().includes(text));
+}
+
+export function itemOf(head: RunHead): RunItem {
+  const { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, blocked } = head;
+  const isFork = parent !== null && head.ancestors.length > 0;
+  const item = { runId, workflow, status, wakeAt, createdAt, updatedAt, steps, label, parent, isFork };
+  return blocked === undefined ? item : { ...item, blocked };
+}
+
+/** More than this many runs of a status are not counted. */
+const mostCounted = 500;
+
+/** How many runs have each status. Counting all of 100,000 runs would read them all, so it stops early. */
+export async function countRuns({ app }: Service): Promise<Response> {
+  const counts = await Promise.all(
+    statuses.map(async (status) => {
+      const { runs, next } = await app.list({ status, limit: mostCounted });
+      return [status, { count: runs.length, more: next !== null }] as const;
+    }),
+  );
+  return json(200, Object.fromEntries(counts) satisfies Partial<Counts>);
+}

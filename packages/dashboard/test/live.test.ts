@@ -1,0 +1,113 @@
+/** Changes reach an open page, and connections end with it. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApp, durable, MemoryStorage, type Storage } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { afterAll, describe, expect, test } from "vitest";
+import { Site } from "./support/ask.ts";
+import { secret } from "./support/journals.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "dashboard-live-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Reads events until `stop` is called. */
+class Reader {
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  #text = "";
+
+  private constructor(body: ReadableStream<Uint8Array>) {
+    this.#reader = body.getReader();
+  }
+
+  static async open(site: Site, path: string): Promise<Reader> {
+    const response = await site.fetch(`/api/${path}`);
+    if (response.headers.get("content-type") !== "text/event-stream") throw new Error(await response.text());
+    return new Reader(response.body!);
+  }
+
+  /** Reads on until an event fits. */
+  async until(fits: (text: string) => boolean): Promise<string> {
+    while (!fits(this.#text)) {
+      const { done, value } = await this.#reader.read();
+      if (done) break;
+      this.#text += new TextDecoder().decode(value);
+    }
+    return this.#text;
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.cancel();
+  }
+}
+
+const count = (text: string, event: string): number => text.split(`event: ${event}\n`).length - 1;
+
+/** A storage without `changed`, as buckets are. */
+function polled(): Storage {
+  const storage = new MemoryStorage();
+  Object.defineProperty(storage, "changed", { value: undefined });
+  return storage;
+}
+
+describe.each([
+  ["memory", () => new MemoryStorage()],
+  ["sqlite", () => new SqliteStorage(join(folder, "journal.db"))],
+  ["a storage that is polled", polled],
+])("on %s", (_name, open) => {
+  const flow = durable("flow", async (ctx) => {
+    await ctx.step("one", () => 1);
+    await ctx.suspend("wait");
+  });
+
+  test("a page of a run hears of every append, and a list of new runs", async () => {
+    const storage = open();
+    const app = createApp({ storage, secret, workflows: [flow] });
+    const site = new Site({ app });
+    await app.start("flow", null, { id: "r1", drive: false });
+    const run = await Reader.open(site, "events?run=r1");
+    const list = await Reader.open(site, "events");
+    expect(count(await run.until((text) => count(text, "run") === 1), "run")).toBe(1);
+    await app.advance("r1");
+    await run.until((text) => count(text, "run") >= 2);
+    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    await app.start("flow", null, { id: "r2" });
+    expect(count(await list.until((text) => count(text, "runs") >= 1), "runs")).toBeGreaterThan(0);
+    await Promise.all([run.close(), list.close()]);
+    await (storage as Storage).close?.();
+  });
+});
+
+test("a stream comes chunk by chunk, and ends", async () => {
+  let go = (): void => {};
+  const gate = new Promise<void>((resolve) => (go = resolve));
+  const story = durable("story", async (ctx) => {
+    await ctx.stream("tell", async function* () {
+      yield "once";
+      await gate;
+      yield "upon";
+    });
+  });
+  const storage = new MemoryStorage();
+  const app = createApp({ storage, secret, workflows: [story] });
+  const site = new Site({ app });
+  await app.start("story", null, { id: "s1" });
+  const reader = await Reader.open(site, "runs/s1/stream?key=tell");
+  expect(await reader.until((text) => text.includes("once"))).not.toContain("upon");
+  go();
+  const text = await reader.until((all) => all.includes("event: end"));
+  expect(text.match(/data: "\w+"/g)).toEqual(['data: "once"', 'data: "upon"']);
+});
+
+test("connections that are closed are given back; too many are refused", async () => {
+  const storage = new MemoryStorage();
+  const site = new Site({ storage });
+  const open = await Promise.all(Array.from({ length: 100 }, () => Reader.open(site, "events")));
+  expect((await site.fetch("/api/events")).status).toBe(429);
+  await Promise.all(open.map((reader) => reader.close()));
+  // The watch ends after the reader.
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  const again = await Reader.open(site, "events");
+  await again.close();
+});

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { redact, redactText } from "../src/export/redact.ts";
+
+test("hides what looks private, by name and by shape", () => {
+  const value = {
+    user: { email: "ada@example.org", password: "hunter2", apiKey: "abc", name: "Ada" },
+    headers: { Authorization: "Bearer abcdefghijkl", "set-cookie": "a=b", accept: "text/html" },
+    text: "write to grace.hopper+x@mail.example.com with sk-proj-abcdefghijklmnop1234 please",
+    db_password: 42,
+    refreshToken: null,
+    list: ["postgres://me:secret@db/x", { access_key: ["x"] }],
+    jwt: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    card: "4111 1111 1111 1111",
+  };
+  expect(redact(value)).toEqual({
+    user: { email: "[redacted]", password: "[redacted]", apiKey: "[redacted]", name: "Ada" },
+    headers: { Authorization: "[redacted]", "set-cookie": "[redacted]", accept: "text/html" },
+    text: "write to [redacted] with [redacted] please",
+    db_password: "[redacted]",
+    refreshToken: null,
+    list: ["postgres://[redacted]@db/x", { access_key: "[redacted]" }],
+    jwt: "[redacted]",
+    card: "[redacted]",
+  });
+});
+
+test("keeps what only sounds alike", () => {
+  const value = {
+    inputTokens: 12,
+    max_tokens: 5,
+    tokens: 3,
+    author: "Ada",
+    at: 1_794_832_536_497,
+    note: "14 Mill Lane",
+    pinned: true,
+    cards: 2,
+  };
+  expect(redact(value)).toEqual(value);
+});
+
+test("hides further names, and resume tokens", () => {
+  expect(redact({ Applicant: "4711", amount: 1 }, ["applicant"])).toEqual({
+    Applicant: "[redacted]",
+    amount: 1,
+  });
+  expect(redactText(`token ${"a2".repeat(27)}b.`)).toBe("token [redacted].");
+});

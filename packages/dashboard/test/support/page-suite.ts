@@ -1,0 +1,228 @@
+/** Every screen and every action in a real browser, against real journals on one storage. */
+
+import { readFileSync } from "node:fs";
+import type { Storage } from "@durable/core";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import { type DashboardServer, serveDashboard } from "../../src/node/index.ts";
+import { axeProblems } from "./axe.ts";
+import { openBrowser, picture, skipReason } from "./chromium.ts";
+import { createJournals, type Journals, prices } from "./journals.ts";
+import { screens } from "./screens.ts";
+import { Visitor } from "./visitor.ts";
+
+export function pageSuite(name: string, open: () => Promise<Storage>): void {
+  describe.skipIf(skipReason !== null)(`the page on ${name}`, () => {
+    let browser: Browser;
+    let journals: Journals;
+    let site: DashboardServer;
+    const visit = (path = "/"): Promise<Visitor> =>
+      Visitor.open(browser, `${site.origin}${path}#${new URL(site.url).hash.slice(1)}`);
+
+    beforeAll(async () => {
+      const storage = await open();
+      [browser, journals] = await Promise.all([
+        openBrowser(),
+        createJournals(storage, { pace: 0, coding: false }),
+      ]);
+      site = await serveDashboard({ app: journals.app, prices, port: 0, title: ".durable/journal.db" });
+    });
+    afterAll(async () => {
+      await browser?.close();
+      await site?.close();
+      await journals?.close();
+    });
+
+    test("takes the token out of the address, keeps a cookie for it, and is closed without one", async () => {
+      const one = await visit("/runs/loan-7");
+      await one.status("Completed");
+      expect(one.page.url()).toBe(`${site.origin}/runs/loan-7`);
+      const [cookie] = await one.context.cookies();
+      expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict" });
+      await one.page.reload();
+      await one.status("Completed");
+      await one.close();
+      const other = await Visitor.open(browser, `${site.origin}/runs/loan-7`);
+      await other.says("it contains the token");
+      expect(await other.page.content()).not.toContain("Mill Lane");
+      await other.context.close();
+    });
+
+    test("lists runs, those that need attention first, and filters in the address", async () => {
+      const one = await visit();
+      await one.says("loan-8");
+      const lines = await one.lines();
+      expect(lines[0]).toMatch(/^Blocked deploy/);
+      expect(lines[1]).toMatch(/^Failed ingest/);
+      expect(lines.findIndex((line) => line.includes("loan-7-cautious"))).toBe(
+        lines.findIndex((line) => line.includes("loan-underwriting loan-7")) + 2,
+      );
+      await one.button("Failed 1").click();
+      await expect.poll(() => one.place).toBe("/?status=failed");
+      await expect.poll(() => one.lines()).toEqual(["Failed ingest ingest-1"]);
+      await one.page.keyboard.press("/");
+      await one.page.keyboard.press("Control+a");
+      await one.page.keyboard.type("workflow:research-brief");
+      await one.page.keyboard.press("Enter");
+      await expect.poll(() => one.place).toBe("/?workflow=research-brief");
+      await expect.poll(async () => (await one.lines()).length).toBe(2);
+      await one.page.keyboard.press("j");
+      await one.page.keyboard.press("j");
+      await one.page.keyboard.press("Enter");
+      await expect.poll(() => one.place).toBe("/runs/brief-0");
+      await one.page.goBack();
+      await expect.poll(async () => (await one.lines()).length).toBe(2);
+      await one.page.keyboard.press("?");
+      await one.page.getByRole("dialog", { name: "Keys" }).waitFor();
+      await one.close();
+    });
+
+    test("shows a run: rows, details, tabs and keys", async () => {
+      const one = await visit("/runs/loan-7");
+      await one.row("decide").click();
+      await expect.poll(() => one.place).toBe("/runs/loan-7?step=decide");
+      await one.says("14 Mill Lane. We are glad to lend 248,000.");
+      await one.page.keyboard.press("k");
+      await expect.poll(() => one.place).toContain("appraisal");
+      await one.page.keyboard.press("2");
+      await one.page
+        .getByRole("listbox", { name: "Journal" })
+        .getByRole("option", { name: /run\.completed/ })
+        .click();
+      await one.page.keyboard.press("3");
+      await one.page.getByRole("link", { name: "Compare with loan-7-cautious" }).click();
+      await expect.poll(() => one.place).toBe("/diff/loan-7/loan-7-cautious");
+      await one.page.locator("ins", { hasText: "counter-offer" }).first().waitFor();
+      expect(await one.page.locator("del").first().textContent()).toBe("approve");
+      await one.go("/runs/ingest-1?step=embed");
+      await one.says("caused by");
+      await one.says("rate limit of 60 requests a minute");
+      await one.page.getByRole("tab", { name: "Attempts 3" }).click();
+      expect(await one.page.locator(".attempts li").count()).toBe(3);
+      await one.go("/runs/tides?step=think%232");
+      await one.says("calls tide_table");
+      await one.close();
+    });
+
+    test("answers a wait by a form from its schema, and the list hears of it", async () => {
+      const [one, other] = await Promise.all([
+        visit("/inbox?run=brief-1&key=approve"),
+        visit("/?workflow=research-brief"),
+      ]);
+      await other.says("brief-1");
+      await one.button("Answer").click();
+      expect(await one.page.locator("small.fail").allTextContents()).toEqual(["required", "required"]);
+      await one.page.getByText("Yes").click();
+      await one.page.getByLabel("audience").selectOption("public");
+      await one.page.getByLabel("budget").fill("900");
+      await one.button("Answer").click();
+      await one.says("at most 500");
+      await one.page.getByLabel("budget").fill("120");
+      await one.button("Answer").click();
+      await one.says("Your answer was received.");
+      await expect.poll(() => other.lines()).toContain("Completed research-brief brief-1");
+      expect(await journals.app.get("brief-1").result()).toMatchObject({ published: true });
+      await one.close();
+      await other.close();
+    });
+
+    test("forks with the plan first, edits an output, and goes to the fork", async () => {
+      const one = await visit("/runs/loan-7?step=decide");
+      await one.button("Fork from here").click();
+      const dialog = one.page.getByRole("dialog");
+      await dialog.getByText("7 calls").or(dialog.getByText("6 calls")).first().waitFor();
+      await dialog
+        .getByText(/1 call/)
+        .first()
+        .waitFor();
+      await picture(one.page, `${name}-fork-dialog`);
+      await dialog.getByText("Replace its output").click();
+      await dialog.getByLabel("Output as JSON").fill("{");
+      await dialog.getByText("The output is not JSON").waitFor();
+      await dialog.getByLabel("Output as JSON").fill('{"kind":"decline","amount":0,"letter":"No."}');
+      await dialog.getByLabel("Label").fill("by hand");
+      await dialog.getByText("with your output").waitFor();
+      await dialog.getByRole("button", { name: "Create the fork" }).click();
+      await one.says("Fork of");
+      await one.status("Completed");
+      await one.says("decide (edited)");
+      const { runs } = await journals.app.list({ parent: "loan-7" });
+      expect(runs.find(({ label }) => label === "by hand")?.status).toBe("completed");
+      await one.close();
+    });
+
+    test("retries, wakes and cancels", async () => {
+      const one = await visit("/runs/ingest-1");
+      await one.button("Retry").click();
+      await one.says("Fork of");
+      await one.go("/runs/letter-46");
+      await one.status("Sleeping");
+      await one.button("Wake").click();
+      await one.status("Completed");
+      await one.go("/runs/loan-8");
+      await one.button("Cancel").click();
+      await one.page.getByLabel("Reason").fill("the applicant withdrew");
+      await one.button("Cancel the run").click();
+      await one.status("Cancelled");
+      await one.says("the applicant withdrew");
+      expect((await journals.app.get("loan-8").outcome()).status).toBe("cancelled");
+      await one.close();
+    });
+
+    test("shows a stream while it is written", async () => {
+      await journals.startStory();
+      const one = await visit("/runs/story-1?step=tell");
+      await one.says("Once upon a time the sea rose twice");
+      await one.says("writing");
+      await one.status("Running");
+      journals.finishStory();
+      await one.says("and nobody asked why.");
+      await one.status("Completed");
+      expect(await one.page.getByText("writing").count()).toBe(0);
+      await one.close();
+    });
+
+    test("is a file that opens offline and sends nothing", async () => {
+      const one = await visit("/runs/loan-7-cautious");
+      await one.page.getByText("Share", { exact: true }).click();
+      const [download] = await Promise.all([
+        one.page.waitForEvent("download"),
+        one.page.getByText("HTML file, redacted").click(),
+      ]);
+      const path = `${await download.path()}.html`;
+      await download.saveAs(path);
+      await one.close();
+      expect(readFileSync(path, "utf8")).toContain("loan-7-cautious");
+      const offline = await Visitor.open(browser, `file://${path}`);
+      await offline.context.setOffline(true);
+      await offline.status("Completed");
+      await offline.row("decide").click();
+      await offline.says("75 % of 306,000");
+      await offline.page.keyboard.press("2");
+      await offline.page.getByRole("option", { name: /run\.forked/ }).waitFor();
+      await picture(offline.page, `${name}-file`);
+      expect(await offline.button("Fork").count()).toBe(0);
+      await offline.close();
+    });
+
+    test("has no serious fault for screen readers, in both themes, and fits every width", async () => {
+      // Every screen in one of the two looks; in `npm run test:full` in both.
+      const looks = [
+        ["light", 1400],
+        ["dark", 420],
+      ] as const;
+      for (const [turn, [theme, width]] of looks.entries()) {
+        const one = await Visitor.open(browser, site.url, { theme, width });
+        await one.says("loan-7");
+        for (const [i, [screen, path]] of Object.entries(screens).entries()) {
+          if (!inject("full") && i % 2 !== turn) continue;
+          await one.go(path);
+          await one.settled();
+          expect(await one.fits(), `${screen} at ${width}`).toBe(true);
+          expect(await axeProblems(one.page), `${screen} ${theme}`).toEqual([]);
+        }
+        await one.close();
+      }
+    });
+  });
+}
