@@ -6,6 +6,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit, exitOfStatus } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import { findRun, shortId } from "../runs.ts";
+import { inline } from "../text/format.ts";
 import { schemaText } from "../text/schema.ts";
 import { statusText } from "../text/status.ts";
 import { waitLines } from "./show.ts";
@@ -88,14 +89,8 @@ async function pointOf(
     throw new CliError(
       `Run ${runId} waits at ${found.map(({ key }) => key).join(", ")}. Choose one with --wait.`,
     );
-  const lines = found.map(({ key, note }) =>
-    waitLines(
-      { key, note, schema: null, expiresAt: null, name: key, wait: "", openedAt: now(), answered: false },
-      term,
-      now(),
-    )
-      .join(" ")
-      .trim(),
+  const lines = found.map(
+    ({ key, note }) => `${key}  ${note === null || note === undefined ? "" : inline(note)}`,
   );
   return found[await new Asker(term, streams).choose("Which one?", lines)] ?? first;
 }
