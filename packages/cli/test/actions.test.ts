@@ -1,4 +1,3 @@
-import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { durable } from "@durable/core";
@@ -102,7 +101,8 @@ test("of two open waits one is chosen: by --wait, or by a person", async () => {
   const chosen = await project.cli(["resume", "both", ...store], { types: ["9", "2", "300000"] });
   expect(chosen.err).toContain("1  credit  rate?");
   expect(chosen.out).toContain("The answer to house is recorded.");
-  writeFileSync(join(project.folder, "answer.json"), '{ "rate": 4 }');
-  const last = await project.json(["resume", "both", "--wait", "credit", "--data", "@answer.json", ...store]);
-  expect(last).toMatchObject({ status: "accepted", key: "credit" });
+  // Recorded, but not driven: without code this command cannot go on.
+  const early = await project.cli(["resume", "both", "--wait", "credit", "--data", "1", ...store]);
+  expect(early).toMatchObject({ code: 4 });
+  expect(early.err).toContain("durable wake both");
 });
