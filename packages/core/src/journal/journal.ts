@@ -297,10 +297,9 @@ export class RunJournal {
     for (let i = 0; i < reads.length; i++) {
       const read = reads[i] as ReadBatch;
       const text = batches[i] as string;
-      const { position } = this;
+      const spot = { runId, position: this.position };
       this.size += text.length;
       try {
-        const spot = { runId, position };
         const [begins] = read.facts;
         if (begins?.fact.kind === "run.continued" && begins.fact.chapter > (this.#chapter ?? Infinity)) {
           this.lost = true;
@@ -316,7 +315,7 @@ export class RunJournal {
         // A field that this library did not write may be detected only when it is used. Other errors are passed on,
         // because an ancestor may be unreadable only now.
         throw error instanceof TypeError || error instanceof RangeError
-          ? corrupt(`Batch ${position} of run ${runId}`)
+          ? corrupt(`Batch ${spot.position} of run ${runId}`)
           : error;
       }
     }

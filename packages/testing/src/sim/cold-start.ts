@@ -51,8 +51,9 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const secret = "a secret for replays";
   const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
   const outcome = await world.run(app.advance(run.runId));
-  // Work that the run did not wait for has no record.
-  const again = ran.filter((key) => end.abandoned?.includes(key) !== true);
+  // Work that the run did not wait for has no record, and neither has what follows from it.
+  const left = ran.findIndex((key) => end.abandoned?.includes(key) === true);
+  const again = left === -1 ? ran : ran.slice(0, left);
   if (again.length > 0)
     history.violate("I2", `run ${run.runId}: a cold start runs ${again.join(", ")} again`);
   const last = await entryAfter(storage, run, next !== undefined);

@@ -37,10 +37,9 @@ export function spyOnDatabases(exec: (text: string) => string = (text) => text):
   const real = process.getBuiltinModule.bind(process);
   const spy = vi
     .spyOn(process, "getBuiltinModule")
-    .mockImplementation(((id: string) =>
-      id === "node:sqlite"
-        ? { ...sqlite, DatabaseSync: Spied }
-        : real(id)) as typeof process.getBuiltinModule);
+    .mockImplementation((id: string) =>
+      id === "node:sqlite" ? { ...sqlite, DatabaseSync: Spied } : real(id),
+    );
   return {
     opened,
     get last() {
