@@ -56,6 +56,9 @@ import type {
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
 import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
+import type { ReplayOptions } from "@durable/core/tools";
+import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/view";
+import type { CliConfig, CliStreams } from "@durable/cli";
 import type {
   HandlerOptions,
   HttpError,
@@ -149,7 +152,12 @@ interface Listed {
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,
+    FoldOptions,
+    PlainOptions,
+    ViewOptions,
+    ReplayOptions,
   ];
+  readonly cli: [CliConfig, CliStreams];
   readonly http: [
     HandlerOptions,
     NonNullable<HandlerOptions["limits"]>,
