@@ -113,7 +113,7 @@ export class ArchiveStorage implements Storage {
     const runs = [...this.#runs.values()]
       .filter(
         ({ deleted, head }) =>
-          deleted !== true && dueAt === undefined && fits(head, { status, parent, wanted }),
+          deleted !== true && isDue(head, dueAt) && fits(head, { status, parent, wanted }),
       )
       .map(({ head }) => head)
       .toReversed();
@@ -135,6 +135,11 @@ export class ArchiveStorage implements Storage {
   delete(): Promise<void> {
     return refuse();
   }
+}
+
+/** Nothing drives a run of an export, so whatever wants a driver is due. */
+function isDue({ wakeAt }: RunHead, dueAt: number | undefined): boolean {
+  return dueAt === undefined || (wakeAt !== null && wakeAt <= dueAt);
 }
 
 function fits(

@@ -13,6 +13,8 @@ import { viewRun, type RunView } from "@durable/core/view";
 export interface Look {
   readonly view: RunView;
   readonly entries: readonly Entry[];
+  /** True for a chapter that ended when the next one began. */
+  readonly past: boolean;
   /** `null` when the outcome cannot be told, because no secret is there to sign its tokens. */
   readonly outcome: Outcome<unknown> | null;
 }
@@ -28,7 +30,8 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
   const entries = await run.entries({ chapter });
   const outcome = chapter === undefined ? await outcomeOf(app, runId) : null;
   const blocked = outcome?.status === "blocked" ? noteOf(outcome) : undefined;
-  return { view: viewRun(entries, { ...options, blocked }), entries, outcome };
+  const past = chapter !== undefined && viewRun(await run.entries()).chapter > chapter;
+  return { view: viewRun(entries, { ...options, blocked }), entries, past, outcome };
 }
 
 /** Tokens need a secret. What is shown without one has no tokens. */

@@ -6,6 +6,7 @@ import type { Command, CommandContext } from "../command.ts";
 import { CliError, exit, exitOfStatus } from "../exit.ts";
 import { lookAt } from "../look.ts";
 import { findRun, shortId } from "../runs.ts";
+import { inline } from "../text/format.ts";
 import { schemaText } from "../text/schema.ts";
 import { statusText } from "../text/status.ts";
 import { waitLines } from "./show.ts";
@@ -65,7 +66,7 @@ export const resume: Command = {
 };
 
 async function pointOf(
-  { flags, term, streams, json, now }: CommandContext,
+  { flags, term, streams, json }: CommandContext,
   app: App,
   runId: string,
 ): Promise<SuspendPoint> {
@@ -76,28 +77,27 @@ async function pointOf(
     wanted === undefined ? open : open.filter(({ key, name }) => key === wanted || name === wanted);
   const [first] = found;
   if (first !== undefined && found.length === 1) return first;
-  if (first === undefined) {
-    const keys = open.map(({ key }) => key).join(", ");
-    const state =
-      wanted === undefined || open.length === 0
-        ? `Run ${runId} is ${outcome.status} and waits for no answer.`
-        : `Run ${runId} has no open suspend point "${wanted}". It waits at ${keys}.`;
-    throw new CliError(state, { exit: exit.refused, code: "not-waiting" });
-  }
+  if (first === undefined) throw notWaiting(outcome, wanted);
   if (!term.interactive || flags.on("no-input") || json)
     throw new CliError(
       `Run ${runId} waits at ${found.map(({ key }) => key).join(", ")}. Choose one with --wait.`,
     );
-  const lines = found.map(({ key, note }) =>
-    waitLines(
-      { key, note, schema: null, expiresAt: null, name: key, wait: "", openedAt: now(), answered: false },
-      term,
-      now(),
-    )
-      .join(" ")
-      .trim(),
+  const lines = found.map(
+    ({ key, note }) => `${key}  ${note === null || note === undefined ? "" : inline(note)}`,
   );
   return found[await new Asker(term, streams).choose("Which one?", lines)] ?? first;
+}
+
+function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined): CliError {
+  const { runId, status } = outcome;
+  const open = "waiting" in outcome ? outcome.waiting.map(({ key }) => key).join(", ") : "";
+  const reasons = {
+    other: `Run ${runId} has no open suspend point "${wanted ?? ""}". It waits at ${open}.`,
+    running: `Run ${runId} is running: a driver has it, or must drive it before it takes an answer. Type: durable wake ${shortId(runId)}`,
+    none: `Run ${runId} is ${status} and waits for no answer.`,
+  };
+  const reason = open !== "" ? "other" : status === "running" ? "running" : "none";
+  return new CliError(reasons[reason], { exit: exit.refused, code: "not-waiting" });
 }
 
 /** The answer that was given, or that a person gives now. */

@@ -43,7 +43,14 @@ export const show: Command = {
         text: look.entries.map((entry) => entryLine(entry, look.view.startedAt)),
       });
     } else {
-      const options = { term, now: now(), prices, all: flags.on("all"), fold: !flags.on("no-fold") };
+      const options = {
+        term,
+        now: now(),
+        prices,
+        past: look.past,
+        all: flags.on("all"),
+        fold: !flags.on("no-fold"),
+      };
       answer({
         json: runJson(look),
         text: [
@@ -95,12 +102,14 @@ export interface ShowOptions {
   readonly term: Terminal;
   readonly now: number;
   readonly prices?: Prices | undefined;
+  /** True for a chapter that ended when the next one began. */
+  readonly past?: boolean | undefined;
 }
 
 /** The first lines: what it is, how it stands, what it cost. */
-export function header(view: RunView, { term, now }: ShowOptions): string[] {
+export function header(view: RunView, { term, now, past = false }: ShowOptions): string[] {
   const { totals, lineage } = view;
-  const end = view.endedAt ?? now;
+  const end = view.endedAt ?? (past ? view.updatedAt : now);
   const dot = styled("dim", ` ${term.glyph("·", "-")} `);
   const spent = [money(totals.spent.cost), tokens(totals.spent) && `${tokens(totals.spent)} tokens`].filter(
     Boolean,
@@ -112,7 +121,7 @@ export function header(view: RunView, { term, now }: ShowOptions): string[] {
     ...(spent.length > 0 ? [`spent ${spent.join(", ")}`] : []),
   ];
   const lines = [
-    `${styled("bold", view.workflow || "(no workflow)")}  ${shortId(view.runId)}  ${statusLine(view, term, now)}`,
+    `${styled("bold", view.workflow || "(no workflow)")}  ${shortId(view.runId)}  ${past ? statusText(term, "completed", "continued") : statusLine(view, term, now)}`,
     facts.join(dot),
   ];
   if (lineage !== null && lineage.parent !== null) {
@@ -138,7 +147,7 @@ export function header(view: RunView, { term, now }: ShowOptions): string[] {
   }
   if (view.childOf !== null)
     lines.push(styled("dim", `child of ${shortId(view.childOf.runId)} at ${view.childOf.key}`));
-  if (view.chapter > 1) lines.push(styled("dim", `chapter ${view.chapter}`));
+  if (view.chapter > 1 || past) lines.push(styled("dim", `chapter ${view.chapter}`));
   return lines;
 }
 
@@ -162,7 +171,8 @@ export function footer(view: RunView, { term, now }: ShowOptions): string[] {
   if (view.status === "failed" && "error" in view) lines.push("", ...causes(view.error));
   if (view.status === "cancelled" && view.error !== null && view.error !== undefined)
     lines.push("", ` reason  ${inline(view.error)}`);
-  if ("output" in view) lines.push("", ` output  ${fit(inline(view.output, 1_000), term.width - 10)}`);
+  if (view.output !== undefined)
+    lines.push("", ` output  ${fit(inline(view.output, 1_000), term.width - 10)}`);
   for (const [what, keys] of [
     ["recorded results that the code did not use", view.orphans],
     ["work that was still running at the end", view.abandoned],
