@@ -21,6 +21,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/core/view": ["viewRun"],
   "@durable/core/tools": ["replayRun"],
   "@durable/core/process": ["isDead", "thisProcess"],
+  "@durable/cli": ["runCli", "type CliStreams"],
   "@durable/http": ["createHandler", "type Handler"],
   "@durable/http/node": ["serve"],
   "@durable/ai-sdk": ["usageOf"],
@@ -64,6 +65,12 @@ const body = `
   const read = (await reply.json()) as { readonly output?: unknown };
   await server.close();
   if (read.output !== "hello Ada!") throw new Error("The reply is " + JSON.stringify(read));
+
+  const said: string[] = [];
+  const output = { write: (text: string) => said.push(text) };
+  const streams: CliStreams = { stdout: output, stderr: output, stdin: process.stdin, env: process.env, cwd: home };
+  const status = await runCli(["show", "by-default", "--json", "--store", home], streams);
+  if (status !== 0 || !said.join("").includes("hello Ada!")) throw new Error("durable show said " + said.join(""));
 
   // It connects at its first call.
   const postgres: Storage = new PostgresStorage("postgres://localhost/journal");

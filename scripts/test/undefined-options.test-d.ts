@@ -56,6 +56,9 @@ import type {
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
 import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
+import type { ReplayOptions } from "@durable/core/tools";
+import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/view";
+import type { CliConfig, CliStreams } from "@durable/cli";
 import type {
   HandlerOptions,
   HttpError,
@@ -68,6 +71,8 @@ import type {
   WebhookOptions,
 } from "@durable/http";
 import type { ServeOptions } from "@durable/http/node";
+import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
+import type { ServeDashboardOptions } from "@durable/dashboard/node";
 import type { PostgresOptions } from "@durable/postgres";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
@@ -149,7 +154,12 @@ interface Listed {
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,
+    FoldOptions,
+    PlainOptions,
+    ViewOptions,
+    ReplayOptions,
   ];
+  readonly cli: [CliConfig, CliStreams];
   readonly http: [
     HandlerOptions,
     NonNullable<HandlerOptions["limits"]>,
@@ -168,6 +178,7 @@ interface Listed {
   readonly aiMore: [DownloadOptions, MCPToolsOptions, ToolsOptions<{ readonly pay: object }>];
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly postgres: [PostgresOptions];
+  readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [
@@ -195,6 +206,7 @@ expectTypeOf<AllRefusing["core"][number]>().toBeNever();
 expectTypeOf<AllRefusing["http"][number]>().toBeNever();
 expectTypeOf<AllRefusing["ai"][number]>().toBeNever();
 expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
+expectTypeOf<AllRefusing["dashboard"][number]>().toBeNever();
 expectTypeOf<AllRefusing["cloudflare"][number]>().toBeNever();
 expectTypeOf<AllRefusing["testing"][number]>().toBeNever();
 

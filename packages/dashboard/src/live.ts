@@ -2,7 +2,8 @@
  * Notices changes for pages that are open. Proven in test/live.test.ts.
  *
  * live.1. The list is looked at once for all open pages, and not at all when there are none.
- * live.2. A run is watched by `storage.changed`, or by polling where the storage has no such member.
+ * live.2. A new page is told to look once more after its watch has begun, so that no change falls in between.
+ * live.3. A run is watched by `storage.changed`, or by polling where the storage has no such member.
  */
 
 import type { App } from "@durable/core";
@@ -19,6 +20,8 @@ export class Live {
   readonly #listeners = new Set<() => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #seen = "";
+  /** Pages that have not been told to look once more. */
+  readonly #fresh = new Set<() => void>();
 
   constructor(app: App) {
     this.#app = app;
@@ -27,9 +30,11 @@ export class Live {
   /** Calls back when runs begin, end or change, until the returned function is called. */
   watchRuns(listener: () => void): () => void {
     this.#listeners.add(listener);
+    this.#fresh.add(listener);
     if (this.#listeners.size === 1) this.#plan();
     return () => {
       this.#listeners.delete(listener);
+      this.#fresh.delete(listener);
       if (this.#listeners.size > 0) return;
       clearTimeout(this.#timer);
       this.#timer = undefined;
@@ -43,7 +48,8 @@ export class Live {
   async #look(): Promise<void> {
     try {
       const seen = await this.#signature();
-      if (seen !== this.#seen && this.#seen !== "") for (const listener of this.#listeners) listener();
+      for (const listener of seen === this.#seen ? this.#fresh : this.#listeners) listener();
+      this.#fresh.clear();
       this.#seen = seen;
     } catch {
       // The storage is not available now. The next look tells.

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { type DashboardServer, serveDashboard } from "../src/node/index.ts";
 import { openBrowser, picture, skipReason } from "./support/chromium.ts";
 import { secret } from "./support/journals.ts";
-import { Visitor } from "./support/visitor.ts";
+import { soon, Visitor } from "./support/visitor.ts";
 
 let browser: Browser;
 const sites: DashboardServer[] = [];
@@ -138,7 +138,7 @@ describe.skipIf(skipReason !== null)("large", () => {
       await one.says("run-99999");
       expect((await one.lines()).length).toBeLessThan(60);
       await one.button("Completed 2").click();
-      await expect.poll(async () => (await one.lines()).length).toBe(2);
+      await expect.poll(async () => (await one.lines()).length, soon).toBe(2);
       await one.go("/?workflow=odd");
       await one.says("run-99999");
       await one.go("/?text=run-12345");

@@ -1,2 +1,2 @@
 export { serveDashboard } from "./serve.ts";
-export type { DashboardServer, ServeOptions } from "./serve.ts";
+export type { DashboardServer, ServeDashboardOptions } from "./serve.ts";

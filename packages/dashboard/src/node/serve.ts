@@ -9,7 +9,7 @@ import { invalid } from "../errors.ts";
 import type { DashboardOptions } from "../options.ts";
 
 /** Options of `serveDashboard`. */
-export interface ServeOptions extends Omit<DashboardOptions, "authorize" | "basePath"> {
+export interface ServeDashboardOptions extends Omit<DashboardOptions, "authorize" | "basePath"> {
   /** The port; the next free one is used if it is taken. 4777 by default, 0 for any. */
   readonly port?: number | undefined;
   /** The address to listen on; loopback by default. Any other address needs `token` and `hosts`. */
@@ -31,7 +31,7 @@ const portsTried = 20;
 const loopback = new Set(["127.0.0.1", "::1", "localhost"]);
 
 /** Serves the dashboard on loopback, and returns the address to open. */
-export async function serveDashboard(options: ServeOptions): Promise<DashboardServer> {
+export async function serveDashboard(options: ServeDashboardOptions): Promise<DashboardServer> {
   const { port = firstPort, host = "127.0.0.1", ...rest } = options;
   if (!loopback.has(host) && (options.token === undefined || (options.hosts ?? []).length === 0))
     throw invalid(`serveDashboard on ${host} can be reached by others: pass { token, hosts } as well.`);

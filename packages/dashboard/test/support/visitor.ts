@@ -12,6 +12,7 @@ export interface Look {
 
 /** Generous, because a busy machine takes several times as long as an idle one. */
 const patienceMs = 60_000;
+export const soon = { timeout: 30_000 };
 
 export class Visitor {
   readonly page: Page;
@@ -68,7 +69,7 @@ export class Visitor {
   }
 
   row(name: string): Locator {
-    return this.page.getByRole("option", { name: new RegExp(`^\\w+ ${name},`) });
+    return this.page.getByRole("option", { name: new RegExp(`^\\w+ ${name}\\s*,`) });
   }
 
   /** Lines of the list, as "Status workflow id". */
