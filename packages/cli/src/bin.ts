@@ -13,6 +13,13 @@ process.once("SIGINT", () => {
 // The reader of the pipe, such as `head`, has closed it.
 process.stdout.on("error", () => process.exit(exit.ok));
 
+// Node 22 calls node:sqlite and TypeScript experimental; the first line of every command would say so.
+const emitWarning = process.emitWarning.bind(process) as (...args: unknown[]) => void;
+process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
+  const text = typeof warning === "string" ? warning : warning.message;
+  if (!/^(SQLite|Type Stripping) is an experimental feature/.test(text)) emitWarning(warning, ...rest);
+};
+
 const { stdout, stderr, stdin, env } = process;
 const status = await runCli(process.argv.slice(2), {
   stdout,
