@@ -96,6 +96,7 @@ class PollingWorker implements Worker {
   readonly #drainMs: number;
   readonly #forget: () => void;
   #stopped: Promise<void> | null = null;
+  #isDying = false;
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
@@ -108,8 +109,12 @@ class PollingWorker implements Worker {
     this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
     const ignore = app.world.onTerminate(() => void this.stop());
-    // For its whole life: code of a run may fail after the run has stopped.
-    const unguard = guard(() => Promise.resolve());
+    // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
+    // error takes no run any more, least of all those that it has just released.
+    const unguard = guard(() => {
+      this.#isDying = true;
+      return Promise.resolve();
+    });
     this.#forget = () => {
       ignore();
       unguard();
@@ -123,13 +128,13 @@ class PollingWorker implements Worker {
   async poll(): Promise<void> {
     const { world } = this.#app;
     let failing = false;
-    for (let more = false; !this.#abort.signal.aborted;) {
+    for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
         await this.#untilStop(this.#intervalMs);
         continue;
       }
       await this.#untilFree(more);
-      if (this.#abort.signal.aborted || this.#suspects.any) continue;
+      if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
       try {
         more = await this.#take();
         failing = false;

@@ -154,6 +154,7 @@ async function driven(
 ): Promise<() => Promise<Outcome<unknown>>> {
   const journal = run instanceof RunJournal ? run : run.journal;
   const { runId } = journal;
+  const user = host.parked.user(journal);
   try {
     const leased = run instanceof RunJournal ? await acquire(host, run, options.maxStarts) : run;
     const { lease, owned } = leased;
@@ -177,7 +178,7 @@ async function driven(
     if (journal.state.end !== null && options.signal === undefined) wakeParent(host, journal);
     return () => outcomeAfter(host, journal, stop);
   } finally {
-    host.parked.checkIn(journal);
+    host.parked.checkIn(journal, user);
   }
 }
 
@@ -231,7 +232,7 @@ async function advanceChild(host: Host, child: ChildRun, options: AdvanceOptions
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   if (journal !== null && isChild(journal, childOf)) return advance(host, definition, journal, options);
   // Another run has the id of the child, and `create` refuses it.
-  if (journal !== null) host.parked.checkIn(journal);
+  if (journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
   const given = decode(input, `input of run ${runId}`);
   const created = await create(host, definition, given, { id: runId, childOf, plain, takeLease: true });
   return advance(host, definition, created, options);
@@ -245,7 +246,7 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
     const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
     const definition = parent === null ? null : await codeOf(host, parent);
     if (parent === null) return;
-    if (definition === null) host.parked.checkIn(parent);
+    if (definition === null) host.parked.checkIn(parent, host.parked.user(parent));
     else await driven(host, definition, parent, {});
   };
   host.background(`run ${childOf.runId}`, wake());

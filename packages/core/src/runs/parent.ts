@@ -26,6 +26,7 @@ export async function reportToParent(
   const locator = locatorOf(childOf.runId);
   const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   if (parent === null) return;
+  const user = host.parked.user(parent);
   try {
     for (let child; parent.state.end === null;) {
       child = parent.state.children.get(key);
@@ -33,6 +34,6 @@ export async function reportToParent(
       await parent.append([writeFact(childEnd, host.world.now())], { outside: true });
     }
   } finally {
-    host.parked.checkIn(parent);
+    host.parked.checkIn(parent, user);
   }
 }

@@ -4,7 +4,7 @@
  * parked.1. At most `limit` runs are kept, with journals of at most `mostText` characters together; the one that was
  *     parked first is dropped first.
  * parked.2. An execution has one user at a time: it is checked out, then taken or checked in, and not used by others
- *     in between.
+ *     in between. A user that was handed the execution returns nothing: others may have checked it out since.
  * parked.3. An execution that missed entries of another driver is dropped, and the journal is read and replayed.
  */
 
@@ -28,6 +28,11 @@ export interface Parked {
   drive(given: { onReplayEnd?: OnReplayEnd | undefined; options: AdvanceOptions }): Promise<Stop>;
 }
 
+/** One check-out: another one of the same execution is another object. */
+export interface CheckOut {
+  readonly execution: Parked;
+}
+
 /** Characters of the journals of all runs that are kept, so that memory is limited, and not only their number. */
 const mostText = 64 * 1024 * 1024;
 
@@ -35,7 +40,7 @@ export class ParkedRuns {
   readonly #limit: number;
   readonly #kept = new Map<string, Parked>();
   #text = 0;
-  readonly #out = new Map<RunJournal, Parked>();
+  readonly #out = new Map<RunJournal, CheckOut>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -66,7 +71,7 @@ export class ParkedRuns {
     const execution = this.#drop(locator);
     if (execution === undefined) return null;
     const { journal } = execution;
-    this.#out.set(journal, execution);
+    this.#out.set(journal, { execution });
     try {
       const entries = await journal.refresh();
       if (!journal.deleted && entries.every(({ outside }) => outside)) return journal;
@@ -77,20 +82,26 @@ export class ParkedRuns {
     return null;
   }
 
+  /** Who has the execution of a journal now: what a user passes to `checkIn`. */
+  user(journal: RunJournal): CheckOut | undefined {
+    return this.#out.get(journal);
+  }
+
   /** The execution of a journal that is checked out. */
   checkedOut(journal: RunJournal): Parked | undefined {
-    return this.#out.get(journal);
+    return this.#out.get(journal)?.execution;
   }
 
   /** Hands the execution over to its driver, or drops it. */
   take(journal: RunJournal): Parked | undefined {
-    const execution = this.#out.get(journal);
+    const execution = this.checkedOut(journal);
     this.#out.delete(journal);
     return execution;
   }
 
   /** Returns an execution that was not driven. */
-  checkIn(journal: RunJournal): void {
+  checkIn(journal: RunJournal, user: CheckOut | undefined): void {
+    if (this.#out.get(journal) !== user) return;
     const execution = this.take(journal);
     if (execution?.parked === true) this.keep(execution);
     else execution?.revive();

@@ -97,10 +97,11 @@ async function find(
 export async function resume(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
   const found = await find(host, token, answered);
   if (found === null) return { status: "unknown" };
+  const user = host.parked.user(found.journal);
   try {
     return await resumeFound(host, token, { answered, ...found });
   } finally {
-    host.parked.checkIn(found.journal);
+    host.parked.checkIn(found.journal, user);
   }
 }
 
@@ -223,10 +224,11 @@ export async function deliver(host: Host, token: string, answered: Answered): Pr
     if (skimmed !== null) return skimmed;
     const found = await find(host, token, answered);
     if (found === null) return { status: "unknown" };
+    const user = host.parked.user(found.journal);
     try {
       return await deliverFound(host, found);
     } finally {
-      host.parked.checkIn(found.journal);
+      host.parked.checkIn(found.journal, user);
     }
   });
 }

@@ -1,6 +1,7 @@
 import { createApp, durable, MemoryStorage, type Outcome, type Storage } from "@durable/core";
 import { countingStorage } from "@durable/testing";
 import { describe, expect, test } from "vitest";
+import { ParkedRuns, type Parked } from "../../src/runs/parked.ts";
 import { lab, pause, secret } from "../support/behaviour-lab.ts";
 
 /** A workflow of many steps and two waits; `passes` counts how often its function was called. */
@@ -38,6 +39,22 @@ function noting(storage: Storage): Storage & { readonly froms: number[] } {
 }
 
 describe("a parked run that stays warm", () => {
+  test("a call that has driven it returns nothing: another one may use it by then", async () => {
+    const parked = new ParkedRuns(10);
+    const journal = { locator: "l", state: { end: null }, size: 1, refresh: () => Promise.resolve([]) };
+    const execution = { journal, parked: true } as unknown as Parked;
+    parked.keep(execution);
+    const first = await parked.checkOut("l");
+    const user = parked.user(first!);
+    parked.take(first!);
+    // The first caller has driven it, it is parked again, and a second caller comes before the first is done.
+    parked.keep(execution);
+    const second = await parked.checkOut("l");
+    parked.checkIn(first!, user);
+    expect(parked.checkedOut(second!), "still with the second caller").toBe(execution);
+    expect(await parked.checkOut("l"), "and not given to a third one").toBeNull();
+  });
+
   test("an answer in the same process calls no function again and reads the tail alone", async () => {
     const storage = noting(new MemoryStorage());
     const { flow, seen } = waiting();

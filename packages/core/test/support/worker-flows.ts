@@ -13,9 +13,10 @@ export interface Effect {
 }
 
 export function effectsIn(file: string): Effect[] {
+  // The last part is empty, or a line that a process is about to write.
   return (existsSync(file) ? readFileSync(file, "utf8") : "")
     .split("\n")
-    .filter((line) => line !== "")
+    .slice(0, -1)
     .map((line) => JSON.parse(line) as Effect);
 }
 

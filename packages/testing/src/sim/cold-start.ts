@@ -51,8 +51,12 @@ export async function coldStart(cluster: Cluster, run: RunLog): Promise<Outcome<
   const secret = "a secret for replays";
   const app = createApp({ workflows: [workflow], storage, world, secret, ...sealed });
   const outcome = await world.run(app.advance(run.runId));
-  // Work that the run did not wait for has no record.
-  const again = ran.filter((key) => end.abandoned?.includes(key) !== true);
+  // Work that the run did not wait for has no record. What follows from its end is new work, and not the same again.
+  const { abandoned = [] } = end;
+  const recorded = new Set(run.batches.flatMap(({ entries }) => entries.map(({ key }) => key)));
+  const again = ran.filter(
+    (key) => !abandoned.includes(key) && (abandoned.length === 0 || recorded.has(key)),
+  );
   if (again.length > 0)
     history.violate("I2", `run ${run.runId}: a cold start runs ${again.join(", ")} again`);
   const last = await entryAfter(storage, run, next !== undefined);

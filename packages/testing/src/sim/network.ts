@@ -90,7 +90,8 @@ export class Network {
         });
       };
     if (announces && disk.offers("whenDue"))
-      storage.whenDue = (workflow, signal) => line.whenDue(disk.whenDue(workflow, signal), signal);
+      storage.whenDue = (workflow, signal) =>
+        line.whenDue(disk.whenDue(workflow, process.whileAlive(signal)), signal);
     return storage;
   }
 
@@ -199,6 +200,7 @@ class Line {
     const isLost = this.#network.loses(process);
     return new Promise((resolve) => {
       void due.then(() => {
+        if (!process.alive) return;
         if (!signal.aborted) process.history.meet(`a notice that ${isLost ? "was lost" : "came"}`);
         if (!isLost || signal.aborted)
           process.scheduler.after(this.#network.wayMs(process), process, resolve);

@@ -34,6 +34,8 @@ export class Process implements Owner {
   readonly scheduler: Scheduler;
   priority: number;
   alive = true;
+  /** Aborts when it dies: no database waits for a process that is gone. */
+  readonly #gone = new AbortController();
   pausedUntil = 0;
   skewMs: number;
   /** The process was terminated and is expected to end. */
@@ -90,9 +92,15 @@ export class Process implements Owner {
   kill(why: string): void {
     if (!this.alive) return;
     this.alive = false;
+    this.#gone.abort();
     this.history.dead.add(this.name);
     this.history.say(this.name, `dies: ${why}`);
     this.#died();
+  }
+
+  /** A signal that aborts as the given one does, and when this process dies. */
+  whileAlive(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, this.#gone.signal]);
   }
 
   /** Asks the process to end, like SIGTERM. */
