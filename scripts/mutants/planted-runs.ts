@@ -239,6 +239,18 @@ const warm: readonly PlantedBug[] = [
     why: "Two callers drive the same parked run in memory at the same time.",
   },
   {
+    name: "returned-by-a-former-user",
+    breaks: "parked.2",
+    file: "runs/parked.ts",
+    find: "    if (this.#out.get(journal) !== user) return;\n",
+    replace: "",
+    why: "A caller that has driven a run gives the next caller's execution back, and a third one drives it as well.",
+    seenBy: {
+      test: "packages/core/test/runs/parked.test.ts",
+      because: "in a simulation it takes about twenty thousand seeds",
+    },
+  },
+  {
     name: "warm-life-missed-something",
     breaks: "parked.3",
     file: "runs/parked.ts",
