@@ -2,7 +2,7 @@
 export class Turns {
   #last: Promise<void> | null = null;
 
-  /** Does the work when all before it is ended; at once, if there is none. */
+  /** Does the work when all before it has ended; at once, if there is none. */
   take<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#last === null ? work() : this.#last.then(work);
     const ended = (): void => {
@@ -17,7 +17,7 @@ export class Turns {
     return this.#last === null;
   }
 
-  /** Resolves when all work that was taken so far is ended. */
+  /** Resolves when all work that was taken so far has ended. */
   async settled(): Promise<void> {
     await this.#last;
   }

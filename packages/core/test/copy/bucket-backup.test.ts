@@ -4,6 +4,7 @@ import { copyRuns, RemoteStorage, type Storage } from "@durable/core";
 import { FolderBucket } from "@durable/core/folder";
 import { SqliteStorage } from "@durable/core/sqlite";
 import { expect, onTestFinished, test } from "vitest";
+import { headOf } from "../adapters/sqlite/support/samples.ts";
 import { memoryFolder, tempFolder } from "../support/sqlite-temp.ts";
 import { contentOf, unordered } from "./support/houses.ts";
 import { finish, moveIn, testWorld } from "./support/residents.ts";
@@ -54,7 +55,7 @@ test("a bucket that is in use is backed up by copyRuns, run by run, and restored
         locator: `other${others}`,
         position: 0,
         batch: "other",
-        head: { ...emptyHead, locator: `other${others}`, runId: `other${others}` },
+        head: headOf(`other${others}`, { status: "suspended", wakeAt: null }),
       });
     },
   });
@@ -69,15 +70,3 @@ test("a bucket that is in use is backed up by copyRuns, run by run, and restored
   const { found, expected } = await finish(residents, bucketAt(copy), world);
   expect(found).toEqual(expected);
 });
-
-const emptyHead = {
-  workflow: "w",
-  status: "suspended",
-  wakeAt: null,
-  createdAt: 1,
-  updatedAt: 1,
-  steps: 0,
-  label: null,
-  parent: null,
-  ancestors: [],
-} as const;

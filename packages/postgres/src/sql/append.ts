@@ -128,21 +128,22 @@ const grow = (schema: string): string => `
 /**
  * The step of a driver that goes on under its lease, as a statement of its own: the cheapest append once it is prepared, and
  * the dearest when it is planned each time. It writes no row when the batch is refused; `append_1` then finds the reason.
- * It sets what `grown` sets when a lease is extended.
  */
-export const goesOn = (schema: string): string => {
-  const until = `${serverClock} + $8::float8`;
-  return `WITH grown AS (
-    UPDATE ${schema}.runs AS r SET status = 'running', wake_at = 0, updated_at = $5::float8, steps = $6::int,
-        length = r.length + 1, quiet_until = 0, blocked = NULL, owner = $7::text, process = $9::text,
-        lease_until = ${until}, held = true,
-        held_until = CASE WHEN r.held_until BETWEEN ${until} - $8::float8 * 0.25 AND ${until} THEN r.held_until
-          ELSE ${until} END
+export const goesOn = (schema: string): string => `WITH grown AS (
+    UPDATE ${schema}.runs AS r SET${grown({
+      status: "'running'",
+      wake: "0",
+      updated: "$5::float8",
+      steps: "$6::int",
+      owner: "$7::text",
+      ttl: "$8::float8",
+      process: "$9::text",
+      now: serverClock,
+    })}
       WHERE r.locator = $1::text AND r.length = $2::int AND r.created_at = $4::float8 AND NOT r.deleted
       RETURNING r.id
   )
   INSERT INTO ${schema}.batches (run, position, body) SELECT id, $2::int, $3::text FROM grown`;
-};
 
 /** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
 const common = (isShort: boolean): string => {
