@@ -26,7 +26,7 @@ function faulty(good: Storage, fault: Fault): Storage {
 }
 
 /** A fault that makes a test wait for ever is found as well. */
-const longestMs = inject("full") ? 10_000 : 5_000;
+const longestMs = 3_000;
 
 async function isFound(title: string, fault: Fault): Promise<boolean> {
   const check = checks.get(title);

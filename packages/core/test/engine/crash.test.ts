@@ -17,7 +17,6 @@ const histories: readonly [slowSeed: number | undefined, faults: readonly Fault[
   ? [
       [undefined, everyFault],
       [1, everyFault],
-      [2, everyFault],
     ]
   : [
       [undefined, ["crash-before", "conflict"]],
