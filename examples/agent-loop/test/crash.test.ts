@@ -20,7 +20,7 @@ function rows({ out }: Ended, from: "ran" | "journal" | "failed"): string[] {
   return out.split("\n").filter((line) => line.startsWith(`  ${from.padEnd(8)} `));
 }
 
-const kills = inject("full") ? 8 : 2;
+const kills = inject("full") ? 5 : 2;
 
 describe("SIGKILL", () => {
   test(

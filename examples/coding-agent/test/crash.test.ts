@@ -16,7 +16,7 @@ afterEach(() => {
 
 const timeout = 180_000;
 
-const kills = inject("full") ? 4 : 1;
+const kills = inject("full") ? 3 : 1;
 
 describe("SIGKILL", () => {
   test("H10 at instants of seed 8: the same winner, and one model call per plan", { timeout }, async () => {

@@ -22,7 +22,7 @@ test("without a kill: one connection for each round", async () => {
   expect(calm).toEqual({ killed: false, shown: 0, instants: 24, calls: 2, effects: 1, connections: 2 });
 });
 
-test.each(inject("full") ? all.filter((_, index) => index % 3 === 0) : sample)(
+test.each(inject("full") ? all.filter((_, index) => index % 5 === 0) : sample)(
   "H47 SIGKILL of the server, %s, at instant %i: one clean list of messages, no tool twice",
   async (_name, _event, instant, form) => {
     const { killed, shown } = await lab.killAt(form, instant);

@@ -92,7 +92,7 @@ test("a run of 10,000 steps is shown in part, or as a whole; a journal of many r
   await large.run(undefined, { id: "large" });
   const small = durable("small", () => 1, { storage });
   await Promise.all(
-    Array.from({ length: inject("full") ? 20_000 : 600 }, (_, i) =>
+    Array.from({ length: inject("full") ? 5_000 : 600 }, (_, i) =>
       small.run(undefined, { id: `small-${i}` }),
     ),
   );

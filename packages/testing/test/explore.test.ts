@@ -19,7 +19,7 @@ const refund = durable("refund", async (ctx, order: { id: string; cents: number 
   return { ok, checks, at: found.at };
 });
 
-const seeds = inject("full") ? 40 : 12;
+const seeds = inject("full") ? 20 : 12;
 
 describe("explore", () => {
   test("runs a workflow under many seeds: real work, thirty days, and outputs with their types", async () => {
