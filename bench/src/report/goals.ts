@@ -40,6 +40,13 @@ const checks: readonly Check[] = [
     least: 0.8,
   },
   {
+    workload: "A",
+    goal: "ahead of every synced peer",
+    figure: ({ ours, bestPeer }) => ours("A") / bestPeer("A"),
+    unit: "times the best peer",
+    least: 1,
+  },
+  {
     workload: "B",
     goal: "at least 20 times the best synced peer",
     figure: ({ ours, bestPeer }) => ours("B") / bestPeer("B"),

@@ -79,7 +79,7 @@ function cellText(figures: FiguresOf, { id }: Workload, { name }: Subject): stri
   const value = figures.value(id, name);
   if (!Number.isFinite(value)) return "-";
   const parts = { C: ["replayMs", "replay"], H: ["openMs", "open"] } as const;
-  const [figure, what] = id === "C" || id === "H" ? parts[id] : ["", ""];
+  const [figure, what] = id === "C" || id === "H" ? parts[id] : ["first", "first"];
   const part = figures.value(id, name, figure);
   const steps = figures.value("C", name, "steps");
   return [
