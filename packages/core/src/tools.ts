@@ -19,6 +19,8 @@ import { encode, encodeThrown } from "./values/codec/encode.ts";
 import { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
+export { loadParts } from "./values/lazy.ts";
+
 /** What a replay of a run against the present code showed. */
 export interface Replayed {
   readonly runId: string;

@@ -5,6 +5,7 @@
  */
 
 import { fingerprint, systemWorld, type World } from "@durable/core";
+import { loadParts } from "@durable/core/tools";
 import { seeded } from "./random.ts";
 
 /** A world whose time passes only when a test lets it. */
@@ -32,6 +33,9 @@ export interface VirtualWorldOptions {
   /** Called before time passes: waits for work in real time, and returns true if there was any. */
   readonly hold?: (() => Promise<boolean>) | undefined;
 }
+
+// Virtual time does not wait for the disk.
+await loadParts();
 
 /** Turns of the real event loop without activity before time may pass. */
 const quietTurns = 3;
