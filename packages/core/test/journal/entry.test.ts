@@ -106,6 +106,20 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "child.completed": [{ kind: "child.completed", ...called, value }],
   "child.failed": [{ kind: "child.failed", ...called, error: value }],
   "child.closed": [{ kind: "child.closed", ...called }],
+  "spawn.opened": [
+    { kind: "spawn.opened", ...called, child: "c-2", workflow: "loan", input: "fingerprint" },
+    {
+      kind: "spawn.opened",
+      ...called,
+      child: "c-2",
+      workflow: "loan",
+      input: "fingerprint",
+      onParentEnd: "cancel",
+    },
+  ],
+  "spawn.started": [{ kind: "spawn.started", ...called, child: "c-2" }],
+  "spawn.failed": [{ kind: "spawn.failed", ...called, error: value }],
+  "tag.set": [{ kind: "tag.set", ...called, key: "#tag", tags: { customer: "42", old: null } }],
   "sleep.opened": [{ kind: "sleep.opened", ...called, until: at + 5, input: "5" }],
   "sleep.fired": [{ kind: "sleep.fired", ...called }],
   "suspend.opened": [
@@ -244,7 +258,13 @@ describe("H54 the format of a batch", () => {
       ...samples["child.closed"],
       samples["run.suspended"][2],
     ]);
-    expect(facts.filter((fact) => formatOf(fact) === 3)).toEqual(samples["run.continued"]);
+    expect(facts.filter((fact) => formatOf(fact) === 3)).toEqual([
+      ...samples["run.continued"],
+      ...samples["spawn.opened"],
+      ...samples["spawn.started"],
+      ...samples["spawn.failed"],
+      ...samples["tag.set"],
+    ]);
     expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(facts.length - second.length - 1);
   });
 

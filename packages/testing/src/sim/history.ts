@@ -260,6 +260,7 @@ export class History {
       parent: earlier?.parent ?? parent,
       parentLog,
       childOf,
+      spawnedBy: first?.spawnedBy ?? null,
       above: childOf === null ? undefined : (earlier?.above ?? this.run(childOf.runId)),
       family: childOf !== null,
       parts: { names: new Set(), places: earlier?.parts.places ?? new Set() },
