@@ -166,11 +166,8 @@ export const additions: readonly Addition[] = [
    CREATE INDEX runs_due_by_version ON runs (workflow, version, wake_at)
      WHERE version IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0;
    CREATE TRIGGER runs_tagged AFTER UPDATE OF tags ON runs
-     BEGIN
-       DELETE FROM tags WHERE OLD.tags IS NOT NULL
-         AND (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags));
-       INSERT INTO tags (name, value, run) SELECT key, value, NEW.id FROM json_each(NEW.tags) WHERE NEW.tags IS NOT NULL;
-     END;
+     BEGIN DELETE FROM tags WHERE (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags)); INSERT INTO tags
+       (name, value, run) SELECT key, value, NEW.id FROM json_each(NEW.tags); END;
    CREATE TRIGGER runs_untagged AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.tags IS NOT NULL
      BEGIN UPDATE runs SET tags = NULL, tags_sum = NULL WHERE id = NEW.id; END;
    CREATE TRIGGER runs_gone_untagged AFTER DELETE ON runs WHEN OLD.tags IS NOT NULL
