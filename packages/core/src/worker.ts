@@ -15,7 +15,9 @@ import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { guard } from "./runs/host.ts";
+import { assertHooks, guard } from "./runs/host.ts";
+import type { HooksOption } from "./engine/hooks.ts";
+import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
 
@@ -44,6 +46,10 @@ export interface WorkerOptions {
    * surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
+  /** Hooks of the runs that this worker drives, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
+  /** Where warnings of this worker go; the logger of the app by default. */
+  readonly logger?: Logger | undefined;
 }
 
 /** A running worker. */
@@ -66,11 +72,12 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive";
+const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger";
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
+  assertHooks(options.hooks);
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
   }
@@ -81,6 +88,7 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
 
 class PollingWorker implements Worker {
   readonly #app: App;
+  readonly #world: World;
   readonly #options: WorkerOptions;
   readonly #due: DueWork;
   readonly #places: number;
@@ -100,6 +108,7 @@ class PollingWorker implements Worker {
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
+    this.#world = options.logger === undefined ? app.world : withLogger(app.world, options.logger);
     this.#options = options;
     this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#places = options.concurrency ?? 10;
@@ -126,7 +135,7 @@ class PollingWorker implements Worker {
   }
 
   async poll(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     let failing = false;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
@@ -156,7 +165,7 @@ class PollingWorker implements Worker {
 
   /** Waits until a run stops, or for some time. */
   async #untilStop(ms: number): Promise<void> {
-    const cancel = this.#app.world.timer(ms, () => this.#signal.set());
+    const cancel = this.#world.timer(ms, () => this.#signal.set());
     await this.#signal.wait();
     cancel();
   }
@@ -167,7 +176,7 @@ class PollingWorker implements Worker {
     while (this.active >= this.#places && !isOver()) await this.#signal.wait();
     if (!more) return;
     const wait = { isOver: false };
-    const cancel = this.#app.world.timer(batchMs, () => {
+    const cancel = this.#world.timer(batchMs, () => {
       wait.isOver = true;
       this.#signal.set();
     });
@@ -190,7 +199,7 @@ class PollingWorker implements Worker {
   }
 
   #rests(runId: string): boolean {
-    const rests = (this.#resting.get(runId) ?? 0) > this.#app.world.now();
+    const rests = (this.#resting.get(runId) ?? 0) > this.#world.now();
     if (!rests) this.#resting.delete(runId);
     return rests;
   }
@@ -200,7 +209,7 @@ class PollingWorker implements Worker {
     if (!this.#suspects.any) return false;
     const suspect = this.active === 0 ? this.#suspects.take() : null;
     if (suspect !== null) {
-      this.#aloneUntil = this.#app.world.now() + aloneMs;
+      this.#aloneUntil = this.#world.now() + aloneMs;
       this.#active.set(suspect, this.#drive(suspect, true));
     }
     return true;
@@ -225,8 +234,8 @@ class PollingWorker implements Worker {
   /** Advances a run, inside the hook of the user if there is one. */
   async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
     const { signal } = this.#abort;
-    const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
-    const { onDrive } = this.#options;
+    const { onDrive, hooks } = this.#options;
+    const given = { signal, hooks, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     let outcome: Outcome<unknown> | null = null;
     const drive = (): Promise<void> => {
       const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
@@ -240,8 +249,8 @@ class PollingWorker implements Worker {
   }
 
   #rest(runId: string, error: unknown): void {
-    this.#resting.set(runId, this.#app.world.now() + restMs);
-    this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
+    this.#resting.set(runId, this.#world.now() + restMs);
+    this.#world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
   /** An error in the listener must not affect the run. */
@@ -249,7 +258,7 @@ class PollingWorker implements Worker {
     try {
       this.#options.onStop?.(outcome);
     } catch (error) {
-      this.#app.world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
+      this.#world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
     }
   }
 
@@ -259,7 +268,7 @@ class PollingWorker implements Worker {
   }
 
   async #stop(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     this.#abort.abort();
     this.#signal.set();
     this.#forget();

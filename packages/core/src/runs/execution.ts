@@ -11,6 +11,7 @@ import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
+import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -20,6 +21,7 @@ import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
@@ -39,11 +41,14 @@ export class Execution implements Parked {
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
+  #observe: Observe | undefined;
+  readonly #watch: Watch;
   #stopped: Promise<unknown> = Promise.resolve();
   #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
   private constructor(host: Host, definition: Definition, engine: Engine, lease: DriverLease) {
     this.#host = host;
+    this.#watch = engine.options.watch;
     this.definition = definition;
     this.#engine = engine;
     this.journal = engine.journal;
@@ -70,6 +75,8 @@ export class Execution implements Parked {
       },
     };
     const input = decode(journal.input, `input of run ${journal.runId}`);
+    // Up to where a driver has seen the journal.
+    const recorded = journal.entries.findLast(({ outside }) => !outside)?.seq ?? 0;
     const engine = new Engine({
       journal,
       world: host.world,
@@ -83,6 +90,8 @@ export class Execution implements Parked {
       reportEnd: (end) => reportToParent(host, journal, end),
       lingerMs: host.lingerMs,
       owner,
+      // What only looks at a run logs nothing.
+      watch: { observer: undefined, recorded, reached: lease.owned ? undefined : Infinity },
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -113,9 +122,11 @@ export class Execution implements Parked {
   async drive({
     onReplayEnd,
     options,
+    observe,
   }: {
     onReplayEnd?: OnReplayEnd | undefined;
     options: AdvanceOptions;
+    observe?: Observe | undefined;
   }): Promise<Stop> {
     const { runId } = this.journal;
     const { signal, patience } = options;
@@ -123,6 +134,9 @@ export class Execution implements Parked {
     this.#heads = null;
     const leave = (): void => this.#engine.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
+    this.#observe = observe;
+    const observer = observe?.(this.journal, this.#watch.recorded);
+    this.#watch.observer = observer;
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
@@ -136,7 +150,11 @@ export class Execution implements Parked {
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
+      observer?.stopped(stop);
       return stop;
+    } catch (error) {
+      observer?.stopped({ kind: "left", error });
+      throw error;
     } finally {
       if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
@@ -189,7 +207,7 @@ export class Execution implements Parked {
       if (granted === null) return;
       // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.
       if (granted.length === this.journal.position) {
-        const stop = await this.drive({ options: this.#options });
+        const stop = await this.drive({ options: this.#options, observe: this.#observe });
         if (stop.kind !== "continued") return;
       }
       await this.lease.release();

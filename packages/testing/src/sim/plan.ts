@@ -105,6 +105,8 @@ export interface Plan {
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** True when processes have hooks, some of which fail; none if missing. */
+  readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -146,6 +148,8 @@ export function planOf(seed: number): Plan {
   const skewed = random.chance(0.25);
   return {
     seed,
+    // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+    hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5),
     calm,
     foreign,
     flows,
