@@ -24,7 +24,11 @@ const statuses = { running: "running", waiting: "suspended", blocked: "blocked" 
 export function observeRuns(meter: Meter, app: App, limits: GaugeLimits): () => void {
   const names = ["due", ...Object.keys(statuses)];
   const gauges = names.map(
-    (name) => [name, meter.createObservableGauge(`durable.runs.${name}`, { description: described[name] ?? "" })] as const,
+    (name) =>
+      [
+        name,
+        meter.createObservableGauge(`durable.runs.${name}`, { description: described[name] ?? "" }),
+      ] as const,
   );
   const lag = meter.createObservableGauge("durable.runs.lag", {
     unit: "s",

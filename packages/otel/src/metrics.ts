@@ -4,7 +4,9 @@ import { spendOf, type AttemptEnd, type Hooks, type Prices } from "@durable/core
 import type { Meter } from "@opentelemetry/api";
 
 /** Steps last from milliseconds to hours. */
-const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400];
+const seconds = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 21_600, 86_400,
+];
 const duration = { unit: "s", advice: { explicitBucketBoundaries: seconds } };
 
 /** The instruments are made at the first event, because the provider may be registered later. */

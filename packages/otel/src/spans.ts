@@ -3,7 +3,18 @@
  * it, exported when the drive stops. A step is one span, however many processes tried it, and each of its attempts is one.
  */
 
-import type { AttemptEnd, AttemptEvent, EndEvent, HookEvent, Hooks, ParentOfRun, RunEvent, RunStop, StepEvent, WaitEvent } from "@durable/core";
+import type {
+  AttemptEnd,
+  AttemptEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "@durable/core";
 import {
   context,
   ROOT_CONTEXT,
@@ -205,7 +216,8 @@ function callAttributes({ key, attempt }: { readonly key: string; readonly attem
 
 function finish(span: Span, { error }: { readonly error?: unknown }, failed: boolean, at: number): void {
   if (error !== undefined) {
-    const { name, message } = error instanceof Error ? error : { name: "Error", message: String(error) };
+    const { name, message } =
+      error instanceof Error ? error : { name: "Error", message: JSON.stringify(error) ?? typeof error };
     span.recordException({ name, message }, at);
     if (failed) span.setStatus({ code: SpanStatusCode.ERROR, message });
   }

@@ -44,11 +44,15 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   assertKnown(options, ["tracer", "meter", "prices", "sample"], "telemetry");
   const { tracer, meter, prices, sample = 1 } = options;
   if (!(sample >= 0 && sample <= 1))
-    throw new DurableError("invalid-options", `The \`sample\` of telemetry must be from 0 to 1, not ${sample}.`);
+    throw new DurableError(
+      "invalid-options",
+      `The \`sample\` of telemetry must be from 0 to 1, not ${sample}.`,
+    );
   const makesMetrics = meter !== false;
   const chosenMeter = (): Meter => (meter === undefined || meter === false ? metrics.getMeter(name) : meter);
   // Looked up for each span, because the provider may be registered later.
-  const chosenTracer = (): Tracer => (tracer === undefined || tracer === false ? trace.getTracer(name) : tracer);
+  const chosenTracer = (): Tracer =>
+    tracer === undefined || tracer === false ? trace.getTracer(name) : tracer;
   return {
     hooks: [
       ...(tracer === false ? [] : [spanHooks({ tracer: chosenTracer, sample })]),

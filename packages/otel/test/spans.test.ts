@@ -1,5 +1,5 @@
 import { createApp, durable, FatalError, MemoryStorage, type Workflow } from "@durable/core";
-import { context, trace } from "@opentelemetry/api";
+import { context, SpanStatusCode, trace } from "@opentelemetry/api";
 import {
   InMemorySpanExporter,
   NodeTracerProvider,
@@ -42,11 +42,14 @@ describe("spans", () => {
     const { bound, spans, named } = tracing();
     const flow = bound(ask, warm);
     const outcome = await flow.run(undefined, { id: "r" });
-    expect(spans().map(({ name }) => name), "exported when the run parks").toEqual([
-      "attempt one",
-      "step one",
-      "drive ask",
-    ].toSorted((a, b) => names(spans()).indexOf(a) - names(spans()).indexOf(b)));
+    expect(
+      spans().map(({ name }) => name),
+      "exported when the run parks",
+    ).toEqual(
+      ["attempt one", "step one", "drive ask"].toSorted(
+        (a, b) => names(spans()).indexOf(a) - names(spans()).indexOf(b),
+      ),
+    );
     const token = outcome.status === "suspended" ? outcome.waiting[0]?.token : "";
     await flow.resume(token ?? "", 1);
     expect(named("run ask")).toHaveLength(1);
@@ -73,7 +76,9 @@ describe("spans", () => {
       }),
     );
     await bound(failing).run();
-    const wrong = spans().filter(({ status, events }) => status.code === 2 && events.length === 1);
+    const wrong = spans().filter(
+      ({ status, events }) => status.code === SpanStatusCode.ERROR && events.length === 1,
+    );
     expect(names(wrong).toSorted()).toEqual(["attempt bad", "drive failing", "run failing", "step bad"]);
   });
 
@@ -81,7 +86,9 @@ describe("spans", () => {
     const { bound, named, tracer } = tracing();
     const span = tracer.startSpan("POST /runs");
     await context.with(trace.setSpan(context.active(), span), () => bound(ask).run());
-    expect(named("drive ask")[0]?.links.map((link) => link.context.spanId)).toEqual([span.spanContext().spanId]);
+    expect(named("drive ask")[0]?.links.map((link) => link.context.spanId)).toEqual([
+      span.spanContext().spanId,
+    ]);
   });
 
   test("a share of runs is sampled, the same in every process", async () => {

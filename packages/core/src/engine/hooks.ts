@@ -42,14 +42,7 @@ export interface RunEvent extends HookEvent {
 
 /** Where a drive stopped. `running`: another process goes on. `continued`: the next chapter begins. */
 export interface RunStop extends HookEvent {
-  readonly outcome:
-    | "completed"
-    | "failed"
-    | "cancelled"
-    | "suspended"
-    | "blocked"
-    | "running"
-    | "continued";
+  readonly outcome: "completed" | "failed" | "cancelled" | "suspended" | "blocked" | "running" | "continued";
   /** When the drive began. */
   readonly startedAt: number;
   /** Recorded outcomes that the code got again. */

@@ -18,16 +18,18 @@ interface Logged {
 
 /** Lines of the work of a step, which is never repeated in vain; and of code, unless it `repeats`. */
 export function logOf({ world, journal }: Logged, path: string, repeats = () => false): Logger {
-  const { log = toConsole } = world;
-  const write =
-    (level: keyof Logger) =>
-    (message: string, fields?: LogFields): void => {
+  const lines = levels.map((level) => [
+    level,
+    (message: string, fields?: LogFields) => {
       if (repeats()) return;
       const { runId, workflow } = journal.state.summary;
-      log(level, message, { ...fields, runId, workflow, ...(path && { path }) });
-    };
-  return { debug: write("debug"), info: write("info"), warn: write("warn"), error: write("error") };
+      (world.log ?? toConsole)(level, message, { ...fields, runId, workflow, ...(path && { path }) });
+    },
+  ]);
+  return Object.fromEntries(lines) as Logger;
 }
+
+const levels = ["debug", "info", "warn", "error"] as const;
 
 interface Repeated {
   readonly journal: Pick<RunJournal, "entries">;

@@ -28,7 +28,7 @@ export interface World {
   /** Prints a warning. */
   warn(message: string): void;
   /** Prints a line of `ctx.log`; to the console by default. */
-  log?(level: keyof Logger, message: string, fields: LogFields): void;
+  readonly log?: ((level: keyof Logger, message: string, fields: LogFields) => void) | undefined;
   /** Calls `stop` once when the process is asked to end; returns a function that cancels it. */
   onTerminate(stop: () => void): () => void;
 }

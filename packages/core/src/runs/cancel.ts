@@ -48,7 +48,7 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
     const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
-  if (isParked) void host.observing()?.then((observe) => observe?.(journal).ended());
+  if (isParked) void host.observing().then((observe) => observe?.(journal).ended());
 }
 
 /** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */

@@ -215,8 +215,7 @@ export async function toNextStop(
   { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, owned } = leased;
-  const observing = owned ? host.observing(options.hooks) : undefined;
-  const observe = observing && ((await observing) ?? undefined);
+  const observe = owned ? await host.observing(options.hooks) : undefined;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, (child, given) => advanceChild(host, child, given));
@@ -287,7 +286,7 @@ async function poisoned(
   );
   const since = alone ? await lease.note(error, length) : 0;
   await lease.giveBack();
-  if (alone) void host.observing(hooks)?.then((observe) => observe?.(journal).blocked(error, runId));
+  if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
   return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 

@@ -11,7 +11,6 @@ import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
-import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -42,13 +41,11 @@ export class Execution implements Parked {
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
   #observe: Observe | undefined;
-  readonly #watch: Watch;
   #stopped: Promise<unknown> = Promise.resolve();
   #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
   private constructor(host: Host, definition: Definition, engine: Engine, lease: DriverLease) {
     this.#host = host;
-    this.#watch = engine.options.watch;
     this.definition = definition;
     this.#engine = engine;
     this.journal = engine.journal;
@@ -135,8 +132,8 @@ export class Execution implements Parked {
     const leave = (): void => this.#engine.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
     this.#observe = observe;
-    const observer = observe?.(this.journal, this.#watch.recorded);
-    this.#watch.observer = observer;
+    const { watch } = this.#engine.options;
+    const observer = (watch.observer = observe?.(this.journal, watch.recorded));
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
@@ -145,17 +142,15 @@ export class Execution implements Parked {
     if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
     const leaveGuard = guard(() => this.lease.release());
+    let stop: Stop | undefined;
     try {
-      const stop = await this.#settled(driving);
+      stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
-      observer?.stopped(stop);
       return stop;
-    } catch (error) {
-      observer?.stopped({ kind: "left", error });
-      throw error;
     } finally {
+      observer?.stopped(stop);
       if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
       leaveGuard();

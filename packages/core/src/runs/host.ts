@@ -17,6 +17,8 @@ import type { HooksOption } from "../engine/hooks.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Observe } from "./observer.ts";
+import { ownerNow, runAs } from "../ports/async-context.ts";
+import { decode } from "../values/codec/decode.ts";
 
 /** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
 export { guard } from "#default-storage";
@@ -60,13 +62,15 @@ export interface HostOptions {
 }
 
 /** The names of the options that workflows and apps share. */
-export const hostOptions = "storage secret encryption patience linger lease waitUntil warm hooks logger world";
+export const hostOptions =
+  "storage secret encryption patience linger lease waitUntil warm hooks logger world";
 
 const loadObserver = /* @__PURE__ */ lazy(() => import("./observer.ts"));
 
 /** A misspelt hook would never be called. */
 export function assertHooks(hooks: HooksOption = []): void {
-  for (const one of [hooks].flat()) assertOptions(one, "onRun onStep onAttempt onWait onEnd onBlocked", "hooks");
+  for (const one of [hooks].flat())
+    assertOptions(one, "onRun onStep onAttempt onWait onEnd onBlocked", "hooks");
 }
 
 /** How often a storage without `changed` is polled. */
@@ -120,12 +124,17 @@ export class Host {
     };
   }
 
-  /** What calls the hooks of a drive; `undefined` when there are none, so that a drive without hooks waits for nothing. */
-  observing(more?: HooksOption): Promise<Observe | void> | undefined {
-    const hooks = [this.#options.hooks ?? [], more ?? []].flat();
-    if (hooks.length === 0) return undefined;
-    const observe = loadObserver().then(({ observing }) => observing(this, hooks));
-    return observe.catch((error: unknown) => this.world.warn(`no hook is called: ${describeError(error)}`));
+  /** What calls the hooks of a drive; `undefined` when there are none. */
+  async observing(more: HooksOption = []): Promise<Observe | undefined> {
+    const { world, driving } = this;
+    const hooks = [this.#options.hooks ?? [], more].flat();
+    if (hooks.length > 0)
+      try {
+        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow }, hooks);
+      } catch (error) {
+        world.warn(`no hook is called: ${describeError(error)}`);
+      }
+    return undefined;
   }
 
   /** A lease that is not taken yet. */

@@ -15,22 +15,38 @@ import type {
   HookEvent,
   Hooks,
   Observer,
-  ParentOfRun,
   RunStop,
 } from "../engine/hooks.ts";
-import { deferred, type Deferred } from "../engine/promise.ts";
 import type { Stop } from "../engine/stop.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { callKind, isSettlement, traitsOf, type Settlement } from "../journal/kinds.ts";
-import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
+import type { Settlement } from "../journal/kinds.ts";
+import type { Owner } from "../ports/async-context.ts";
 import type { World } from "../ports/world.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { decode } from "../values/codec/decode.ts";
-import { DurableError, describeError } from "../values/errors.ts";
+import type { DurableError } from "../values/errors.ts";
+import {
+  endsWait,
+  isAttempt,
+  isOpening,
+  kindOf,
+  noteStart,
+  outcomeOf,
+  parentOf,
+  seedOf,
+  usageOf,
+  type Attempted,
+  type Called,
+} from "./observed-entries.ts";
 
-/** The parts of a host that hooks need. */
+/**
+ * What hooks need of a host and of the kernel. This file imports no code: what a part that is loaded later shares with the
+ * kernel, bundlers put into a file of its own.
+ */
 interface Observing {
+  readonly decode: (json: Json, where: string) => unknown;
+  readonly ownerNow: () => Owner | undefined;
+  readonly runAs: <R>(owner: Owner, fn: () => R) => R;
   readonly world: World;
   /** Runs that this process drives now. */
   readonly driving: ReadonlyMap<string, { readonly journal: RunJournal }>;
@@ -40,8 +56,6 @@ interface Observing {
 export type Observe = (journal: RunJournal, recorded?: number) => DriveObserver;
 
 type HookName = keyof Hooks;
-type Attempted = Extract<Entry, { readonly startedAt: number }>;
-type Called = Extract<Entry, { readonly key: string }>;
 type EventOf<N extends HookName> = Parameters<NonNullable<Hooks[N]>>[0];
 
 /** Hooks that have failed, and were reported. */
@@ -68,7 +82,10 @@ class DriveObserver implements Observer {
   #recorded = Infinity;
   #replayed = 0;
   #onStop: ((stop: RunStop) => void)[] = [];
-  readonly #attempts = new Map<string, { readonly event: AttemptEvent; readonly end: Deferred<AttemptEnd> }>();
+  readonly #attempts = new Map<
+    string,
+    { readonly event: AttemptEvent; readonly end: PromiseWithResolvers<AttemptEnd> }
+  >();
   #began: Map<string, number> | null = null;
 
   constructor(host: Observing, hooks: readonly Hooks[], journal: RunJournal) {
@@ -94,7 +111,7 @@ class DriveObserver implements Observer {
         ...this.#event(this.#startedAt),
         createdAt,
         chapter,
-        parent: this.#parent(),
+        parent: parentOf(this.#journal, this.#host.driving),
         isNew: seq === first.seq,
         dueAt: due ? wakeAt || updatedAt : null,
       }),
@@ -106,7 +123,7 @@ class DriveObserver implements Observer {
   }
 
   /** The drive has stopped. */
-  stopped(stop: Stop | { readonly kind: "left"; readonly error: unknown }): void {
+  stopped(stop: Stop = { kind: "left" }): void {
     for (const key of this.#attempts.keys()) this.#endAttempt(key, "dropped", this.#host.world.now());
     if (stop.kind === "blocked") this.blocked(stop.error);
     const { end, summary } = this.#journal.state;
@@ -141,7 +158,7 @@ class DriveObserver implements Observer {
       ...this.#event(end.at),
       createdAt,
       chapter: this.#journal.chapter,
-      parent: this.#parent(),
+      parent: parentOf(this.#journal, this.#host.driving),
       outcome: status as "completed" | "failed" | "cancelled",
       ...this.#errorOf(end),
       steps,
@@ -151,16 +168,18 @@ class DriveObserver implements Observer {
   learned(entry: Entry): void {
     // Another driver reports what it wrote.
     if (this.#journal.lost) return;
-    if (traitsOf(entry).ends === true) return this.ended();
-    if (!("key" in entry)) return;
+    if (!("key" in entry)) {
+      if (this.#journal.state.end === entry) this.ended();
+      return;
+    }
     if (isAttempt(entry)) {
       if (entry.kind === "attempt.failed") noteStart(this.#began, entry);
       this.#endAttempt(entry.key, outcomeOf(entry), entry.at, entry);
-      if (isSettlement(entry)) this.#step(entry, entry.kept !== undefined);
+      if (entry.kind !== "attempt.failed") this.#step(entry, entry.kept !== undefined);
     } else if (isOpening(entry)) {
       this.#began?.set(entry.key, entry.at);
       this.#wait(entry, "open", false);
-    } else this.#waited(entry);
+    } else if (endsWait.test(entry.kind)) this.#waited(entry, false);
   }
 
   delivered(settlement: Settlement): void {
@@ -171,10 +190,8 @@ class DriveObserver implements Observer {
   }
 
   /** A wait has ended: from the record, or for the first time. */
-  #waited(entry: Called, replayed = false): void {
-    const { settles, call } = traitsOf(entry);
-    if (settles !== true && !entry.kind.endsWith(".closed")) return;
-    if (call === "step" || call === "stream" || !this.#starts.has(entry.key)) return;
+  #waited(entry: Called, replayed: boolean): void {
+    if (!this.#starts.has(entry.key)) return;
     this.#wait(entry, outcomeOf(entry), replayed);
     this.#starts.delete(entry.key);
   }
@@ -184,7 +201,7 @@ class DriveObserver implements Observer {
     this.#emit("onWait", () => ({
       ...this.#event(at),
       key,
-      kind: callKind(entry),
+      kind: kindOf(entry),
       openedAt: outcome === "open" ? at : (this.#starts.get(key) ?? at),
       endedAt: outcome === "open" ? null : at,
       outcome,
@@ -194,12 +211,12 @@ class DriveObserver implements Observer {
     }));
   }
 
-  #step(entry: Attempted & Settlement, replayed: boolean): void {
+  #step(entry: Attempted, replayed: boolean): void {
     const { key, at, attempt } = entry;
     this.#emit("onStep", () => ({
       ...this.#event(at),
       key,
-      kind: callKind(entry),
+      kind: kindOf(entry),
       attempt,
       startedAt: attempt === 1 ? entry.startedAt : (this.#starts.get(key) ?? entry.startedAt),
       endedAt: at,
@@ -214,7 +231,8 @@ class DriveObserver implements Observer {
     if (this.#hooks.every(({ onAttempt }) => onAttempt === undefined)) return work();
     const { key, kind, attempt, startedAt } = started;
     const event: AttemptEvent = { ...this.#event(startedAt), key, kind, attempt, startedAt };
-    const end = deferred<AttemptEnd>();
+    const end = Promise.withResolvers<AttemptEnd>();
+    const { runAs, ownerNow } = this.#host;
     const owner = ownerNow() ?? noOwner;
     let done: { readonly result: R } | null = null;
     // The hooks run outside of the run, and the work inside of it again.
@@ -265,8 +283,8 @@ class DriveObserver implements Observer {
     if (this.#began !== null) return this.#began;
     const began = (this.#began = new Map<string, number>());
     for (const entry of this.#journal.entries) {
-      if (isOpening(entry)) began.set(entry.key, entry.at);
-      else if (entry.kind === "attempt.failed") noteStart(began, entry);
+      if (entry.kind === "attempt.failed") noteStart(began, entry);
+      else if ("key" in entry && isOpening(entry)) began.set(entry.key, entry.at);
     }
     return began;
   }
@@ -275,24 +293,10 @@ class DriveObserver implements Observer {
     return { ...this.#run, at };
   }
 
-  #parent(): ParentOfRun | null {
-    const { first, childOf, state } = this.#journal;
-    if (childOf !== undefined) {
-      const { runId, key } = childOf;
-      const parent = this.#host.driving.get(runId)?.journal;
-      return { kind: "child", runId, key, seed: parent === undefined ? null : seedOf(parent) };
-    }
-    const { parent } = state.summary;
-    if (parent === null) return null;
-    const ancestry = first.kind === "run.forked" ? first.ancestry : [];
-    const nonce = ancestry.findLast(({ runId }) => runId === parent)?.nonce;
-    return { kind: "fork", runId: parent, key: null, seed: nonce === undefined ? null : `${parent} ${nonce}` };
-  }
-
   #errorOf(entry: Entry | null | undefined): { readonly error?: unknown } {
     if (entry === null || entry === undefined || !("error" in entry)) return {};
     try {
-      return { error: decode(entry.error as Json, `error of run ${this.#run.runId}`) };
+      return { error: this.#host.decode(entry.error, `error of run ${this.#run.runId}`) };
     } catch (error) {
       return { error };
     }
@@ -315,7 +319,7 @@ class DriveObserver implements Observer {
 
   #call(hooks: Hooks, name: HookName, hook: () => unknown): unknown {
     try {
-      const value = runAs(noOwner, hook);
+      const value = this.#host.runAs(noOwner, hook);
       if (value instanceof Promise) value.catch((error: unknown) => this.#failed(hooks, name, error));
       return value;
     } catch (error) {
@@ -330,43 +334,7 @@ class DriveObserver implements Observer {
     if (known.has(name)) return;
     known.add(name);
     this.#host.world.warn(
-      `the hook ${name} failed; runs go on, and it is not reported again: ${describeError(error)}`,
+      `the hook ${name} failed; runs go on, and it is not reported again: ${String(error)}`,
     );
   }
-}
-
-/** The end of one attempt of a step or stream. */
-function isAttempt<E extends Entry>(entry: E): entry is E & Attempted {
-  return "startedAt" in entry;
-}
-
-/** A wait is opened; groups are not waits. */
-function isOpening(entry: Entry): entry is Called {
-  return "key" in entry && entry.kind.endsWith(".opened") && !("branches" in entry);
-}
-
-function outcomeOf({ kind }: Attempted): AttemptEnd["outcome"];
-function outcomeOf({ kind }: Called): "completed" | "failed" | "expired" | "closed";
-function outcomeOf({ kind }: Called): string {
-  if (kind === "attempt.failed") return "retried";
-  const last = kind.slice(kind.indexOf(".") + 1);
-  return last === "failed" || last === "expired" || last === "closed" ? last : "completed";
-}
-
-/**
- * A nonce tells incarnations and chapters apart. The id of a child is unique already, and its parent knows it before the
- * child has a nonce.
- */
-function seedOf({ runId, nonce, childOf, chapter }: RunJournal): string {
-  return nonce === null || (childOf !== undefined && chapter === 1) ? runId : `${runId} ${nonce}`;
-}
-
-/** A step began with its first attempt. */
-function noteStart(began: Map<string, number> | null, { key, startedAt }: Attempted): void {
-  if (began?.has(key) === false) began.set(key, startedAt);
-}
-
-/** Copies, because the journal keeps its own. */
-function usageOf({ usage = [] }: Attempted): AttemptEnd["usage"] {
-  return usage.map((used) => ({ ...used }));
 }

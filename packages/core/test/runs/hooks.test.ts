@@ -210,11 +210,11 @@ const names = ["onRun", "onStep", "onAttempt", "onWait", "onEnd", "onBlocked"] a
 
 /** Hooks that misbehave in one way. */
 function bad(how: () => unknown): Hooks {
-  return Object.fromEntries(names.map((name) => [name, how])) as Hooks;
+  return Object.fromEntries(names.map((name) => [name, how]));
 }
 
 function nested(how: () => unknown): Hooks {
-  return { onRun: () => how, onAttempt: () => how } as Hooks;
+  return { onRun: () => how, onAttempt: () => how };
 }
 
 const fail = (): never => {
@@ -302,15 +302,18 @@ describe("hooks cannot affect a run:", () => {
 
   test("a misspelt hook is refused", () => {
     const wrong = { onSteps: () => {} } as Hooks;
-    expect(() => review.with({ hooks: wrong })).toThrow('hooks has no option "onSteps". Did you mean "onStep"');
+    expect(() => review.with({ hooks: wrong })).toThrow(
+      'hooks has no option "onSteps". Did you mean "onStep"',
+    );
     expect(() => review.with({ hooks: [{}, wrong] })).toThrow("onSteps");
   });
 });
 
 test("crashes at every append, with hooks", async () => {
   const { hooks, lines } = noting();
-  const { calm, cases } = await crashEverywhere(() => review.with({ hooks }), {
+  const { calm, cases } = await crashEverywhere(review, {
     input: "x",
+    hooks,
     resume: { approve: "yes" },
   });
   expect(calm.outcome.status).toBe("completed");

@@ -18,6 +18,8 @@ switch (what) {
     console.log((await app.resume(token, "yes")).outcome?.status);
     break;
   default:
-    await (await app.get(runId).fork({ after: "approve", edit: { approve: "no" }, id: `${runId}-fork` })).result();
+    await (
+      await app.get(runId).fork({ after: "approve", edit: { approve: "no" }, id: `${runId}-fork` })
+    ).result();
 }
 await flush();

@@ -43,7 +43,10 @@ export const trip = durable("trip", async (ctx, city: string) => {
 });
 
 /** An app whose spans go to a receiver, and a function that waits until they are there. */
-export function tracedApp(path: string, url: string): { readonly app: App; flush(): Promise<void> } {
+export function tracedApp(
+  path: string,
+  url: string,
+): { readonly app: App; readonly flush: () => Promise<void> } {
   const provider = new NodeTracerProvider({
     idGenerator,
     spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter({ url }))],

@@ -24,7 +24,7 @@ export function judgingHooks(process: Process): Hooks {
     return Promise.reject(new Error("a hook of the simulation"));
   };
   return {
-    onRun: () => misbehave as () => void,
+    onRun: () => misbehave,
     onAttempt: () => (work) => {
       misbehave();
       // Otherwise the work runs without its surroundings.
@@ -49,8 +49,7 @@ function judgeStep(history: History, { runId, seed, key, endedAt, replayed }: St
   );
   // A storage that lies forgets what it has acknowledged.
   if (logs.length === 0 || logs.some(({ tainted }) => tainted)) return;
-  if (!isRecorded)
-    history.violate("I15", `run ${runId}: a hook reports ${key}, which is not recorded`);
+  if (!isRecorded) history.violate("I15", `run ${runId}: a hook reports ${key}, which is not recorded`);
   const reported = live.get(history) ?? new Set();
   live.set(history, reported);
   const name = JSON.stringify([seed, key]);

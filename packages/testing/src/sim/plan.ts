@@ -115,6 +115,11 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+  return { ...drawnPlan(seed), hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5) };
+}
+
+function drawnPlan(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
@@ -148,8 +153,6 @@ export function planOf(seed: number): Plan {
   const skewed = random.chance(0.25);
   return {
     seed,
-    // A stream of its own: the rest of a plan is drawn as if there were no hooks.
-    hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5),
     calm,
     foreign,
     flows,

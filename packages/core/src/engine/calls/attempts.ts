@@ -217,12 +217,7 @@ export class Info implements StepInfo {
   /** The attempt is over: its later results are dropped. */
   over = false;
 
-  constructor(
-    engine: Pick<CallEngine, "journal" | "world">,
-    key: string,
-    attempt: number,
-    scope: Scope,
-  ) {
+  constructor(engine: Pick<CallEngine, "journal" | "world">, key: string, attempt: number, scope: Scope) {
     this.#engine = engine;
     this.key = key;
     this.attempt = attempt;
