@@ -80,7 +80,22 @@ export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
-export type { World } from "./ports/world.ts";
+export type { LogFields, Logger, World } from "./ports/world.ts";
+export type {
+  AroundAttempt,
+  AttemptEnd,
+  AttemptEvent,
+  BlockedEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  HooksOption,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "./engine/hooks.ts";
 export type {
   SchemaInput,
   SchemaIssue,

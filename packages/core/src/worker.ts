@@ -17,7 +17,9 @@ import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { guard } from "./runs/host.ts";
+import { assertHooks, guard } from "./runs/host.ts";
+import type { HooksOption } from "./engine/hooks.ts";
+import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
 
@@ -53,6 +55,10 @@ export interface WorkerOptions {
    * surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
+  /** Hooks of the runs that this worker drives, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
+  /** Where warnings of this worker go; the logger of the app by default. */
+  readonly logger?: Logger | undefined;
 }
 
 /** A running worker. */
@@ -75,11 +81,13 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive";
+const workerOptions =
+  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger";
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
+  assertHooks(options.hooks);
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
   }
@@ -97,6 +105,7 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
 
 class PollingWorker implements Worker {
   readonly #app: App;
+  readonly #world: World;
   readonly #options: WorkerOptions;
   readonly #due: DueWork;
   readonly #places: number;
@@ -116,6 +125,7 @@ class PollingWorker implements Worker {
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
+    this.#world = options.logger === undefined ? app.world : withLogger(app.world, options.logger);
     this.#options = options;
     this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#places = options.concurrency ?? 10;
@@ -143,7 +153,7 @@ class PollingWorker implements Worker {
   }
 
   async poll(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     let failing = false;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
@@ -173,7 +183,7 @@ class PollingWorker implements Worker {
 
   /** Waits until a run stops, or for some time. */
   async #untilStop(ms: number): Promise<void> {
-    const cancel = this.#app.world.timer(ms, () => this.#signal.set());
+    const cancel = this.#world.timer(ms, () => this.#signal.set());
     await this.#signal.wait();
     cancel();
   }
@@ -184,7 +194,7 @@ class PollingWorker implements Worker {
     while (this.active >= this.#places && !isOver()) await this.#signal.wait();
     if (!more) return;
     const wait = { isOver: false };
-    const cancel = this.#app.world.timer(batchMs, () => {
+    const cancel = this.#world.timer(batchMs, () => {
       wait.isOver = true;
       this.#signal.set();
     });
@@ -207,7 +217,7 @@ class PollingWorker implements Worker {
   }
 
   #rests(runId: string): boolean {
-    const rests = (this.#resting.get(runId) ?? 0) > this.#app.world.now();
+    const rests = (this.#resting.get(runId) ?? 0) > this.#world.now();
     if (!rests) this.#resting.delete(runId);
     return rests;
   }
@@ -217,7 +227,7 @@ class PollingWorker implements Worker {
     if (!this.#suspects.any) return false;
     const suspect = this.active === 0 ? this.#suspects.take() : null;
     if (suspect !== null) {
-      this.#aloneUntil = this.#app.world.now() + aloneMs;
+      this.#aloneUntil = this.#world.now() + aloneMs;
       this.#active.set(suspect, this.#drive(suspect, true));
     }
     return true;
@@ -244,8 +254,8 @@ class PollingWorker implements Worker {
   /** Advances a run, inside the hook of the user if there is one. */
   async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
     const { signal } = this.#abort;
-    const { onDrive, versions } = this.#options;
-    const given = { signal, patience: this.#intervalMs, versions, ...this.#suspects.optionsOf(alone) };
+    const { onDrive, hooks, versions } = this.#options;
+    const given = { signal, hooks, versions, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     let outcome: Outcome<unknown> | null = null;
     const drive = (): Promise<void> => {
       const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
@@ -259,12 +269,12 @@ class PollingWorker implements Worker {
   }
 
   #skip(runId: string): void {
-    this.#resting.set(runId, this.#app.world.now() + restMs);
+    this.#resting.set(runId, this.#world.now() + restMs);
   }
 
   #rest(runId: string, error: unknown): void {
     this.#skip(runId);
-    this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
+    this.#world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
   /** An error in the listener must not affect the run. */
@@ -272,7 +282,7 @@ class PollingWorker implements Worker {
     try {
       this.#options.onStop?.(outcome);
     } catch (error) {
-      this.#app.world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
+      this.#world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
     }
   }
 
@@ -282,7 +292,7 @@ class PollingWorker implements Worker {
   }
 
   async #stop(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     this.#abort.abort();
     this.#signal.set();
     this.#forget();
