@@ -8,6 +8,7 @@ import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -22,4 +23,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInRareCases,
+  ...plantedInSchedules,
 ];

@@ -9,7 +9,7 @@
  *     is a suspect and is driven alone, so that other runs are not blamed for its crashes.
  */
 
-import type { App } from "./app.ts";
+import { appSchedules, type App, type AppOfStorage } from "./app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
@@ -17,6 +17,7 @@ import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { guard } from "./runs/host.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { keepTime } from "./schedules/clock.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
@@ -95,6 +96,7 @@ class PollingWorker implements Worker {
   readonly #intervalMs: number;
   readonly #drainMs: number;
   readonly #forget: () => void;
+  readonly #schedules: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
 
@@ -108,6 +110,13 @@ class PollingWorker implements Worker {
       options.idleInterval === undefined ? undefined : toMs(options.idleInterval, "idleInterval");
     this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
+    const { [appSchedules]: source } = app as Partial<AppOfStorage>;
+    const { signal } = this.#abort;
+    // An app that `createApp` did not make has no schedules.
+    this.#schedules =
+      source === undefined
+        ? Promise.resolve()
+        : keepTime(source, { world: app.world, workflows: app.workflows, signal, lookMs: idleMs });
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
     // error takes no run any more, least of all those that it has just released.
@@ -266,7 +275,7 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      void Promise.all(this.#active.values()).then(() => resolve(cancel()));
+      void Promise.all([...this.#active.values(), this.#schedules]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");

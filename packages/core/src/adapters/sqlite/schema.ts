@@ -144,6 +144,19 @@ export const additions: readonly Addition[] = [
      WHEN NEW.again_sum IS NULL AND (SELECT dropped FROM runs WHERE locator = NEW.locator) > 0
      BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
+  // Schedules are read by builds that know them, and by no other.
+  {
+    sign: "schedules_due",
+    text: `CREATE TABLE schedules (
+     name TEXT NOT NULL PRIMARY KEY,
+     workflow TEXT NOT NULL,
+     due_at REAL,
+     version TEXT NOT NULL,
+     body TEXT NOT NULL,
+     sum INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;`,
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */
