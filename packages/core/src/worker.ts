@@ -99,6 +99,8 @@ class PollingWorker implements Worker {
   readonly #schedules: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
+  /** The last look for due runs failed. */
+  #isFailing = false;
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
@@ -116,7 +118,13 @@ class PollingWorker implements Worker {
     this.#schedules =
       source === undefined
         ? Promise.resolve()
-        : keepTime(source, { world: app.world, workflows: app.workflows, signal, lookMs: idleMs });
+        : keepTime(source, {
+            world: app.world,
+            workflows: app.workflows,
+            signal,
+            lookMs: idleMs,
+            isFailing: () => this.#isFailing,
+          });
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
     // error takes no run any more, least of all those that it has just released.
@@ -136,7 +144,6 @@ class PollingWorker implements Worker {
 
   async poll(): Promise<void> {
     const { world } = this.#app;
-    let failing = false;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
         await this.#untilStop(this.#intervalMs);
@@ -146,17 +153,17 @@ class PollingWorker implements Worker {
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
       try {
         more = await this.#take();
-        failing = false;
+        this.#isFailing = false;
       } catch (error) {
         // One warning per outage, not one per poll.
-        if (!failing)
+        if (!this.#isFailing)
           world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
-        failing = true;
+        this.#isFailing = true;
         more = false;
       }
       if (!more)
         await this.#due.idle(this.#signal, {
-          failing,
+          failing: this.#isFailing,
           busy: this.active > 0,
           urgent: () => this.#abort.signal.aborted || this.#suspects.any,
         });

@@ -126,7 +126,13 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel", "schedule"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>([
+  "start",
+  "fork",
+  "resume",
+  "cancel",
+  "schedule",
+]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {

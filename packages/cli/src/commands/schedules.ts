@@ -42,7 +42,9 @@ async function list({ session, answer, term, now }: CommandContext): Promise<num
   answer({
     json: { store: label, schedules: found },
     text: found.length === 0 ? ["No schedules yet."] : listing(found, term.width, now()),
-    ...(found.length === 0 ? { next: ['in code: await app.schedule("daily", flow, { cron: "0 9 * * *" })'] } : {}),
+    ...(found.length === 0
+      ? { next: ['in code: await app.schedule("daily", flow, { cron: "0 9 * * *" })'] }
+      : {}),
   });
   return exit.ok;
 }
@@ -84,7 +86,11 @@ const act: Readonly<Record<Exclude<Verb, "ls">, Act>> = {
     const { app } = await session();
     const [schedule, ticks] = [await app.schedules.get(name), await app.schedules.next(name, count)];
     const zone = schedule.timezone ?? "UTC";
-    const local = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
+    const local = new Intl.DateTimeFormat("sv-SE", {
+      timeZone: zone,
+      dateStyle: "short",
+      timeStyle: "medium",
+    });
     answer({
       json: { name, timezone: zone, paused: schedule.paused, next: ticks },
       text: ticks.map((at) => `${local.format(at)} ${zone}  ${styled("dim", when(at, now()))}`),

@@ -23,11 +23,13 @@ export interface ClockOptions {
   readonly signal: AbortSignal;
   /** The longest time between two looks. */
   readonly lookMs: number | undefined;
+  /** True while the worker reports that its storage cannot be read. */
+  readonly isFailing: () => boolean;
 }
 
 /** Resolves after the abort, when nothing is under way. */
 export async function keepTime(source: ScheduleSource, options: ClockOptions): Promise<void> {
-  const { world, signal, workflows, lookMs = idleLookMs } = options;
+  const { world, signal, workflows, lookMs = idleLookMs, isFailing } = options;
   const wake = new Signal();
   const set = (): void => wake.set();
   const warned = new Map<string, number>();
@@ -38,19 +40,23 @@ export async function keepTime(source: ScheduleSource, options: ClockOptions): P
   };
   source.listeners.add(set);
   signal.addEventListener("abort", set, { once: true });
-  while (!signal.aborted) {
+  for (let failures = 0; !signal.aborted;) {
     let ms = lookMs;
     try {
       const look = await source.fire(workflows, lookMs);
       if (look === null) break;
       const { failed, nextAt } = look;
+      failures = 0;
       for (const { schedule, error } of failed)
         warn(schedule, `schedule ${schedule} cannot start its run and will retry: ${describeError(error)}`);
       if (nextAt !== null)
         ms = Math.min(lookMs, Math.max(0, nextAt - world.now()) + world.random() * spreadMs);
     } catch (error) {
       ms = failedMs;
-      warn("", `the worker cannot read its schedules and will retry: ${describeError(error)}`);
+      failures += 1;
+      // An outage of the whole storage is reported by the worker.
+      if (failures > 1 && !isFailing())
+        warn("", `the worker cannot read its schedules and will retry: ${describeError(error)}`);
     }
     if (signal.aborted) break;
     const cancel = world.timer(ms, set);

@@ -35,7 +35,13 @@ const fields = [
   { name: "minute", low: 0, high: 59, top: 59, names: [] },
   { name: "hour", low: 0, high: 23, top: 23, names: [] },
   { name: "day of month", low: 1, high: 31, top: 31, names: [] },
-  { name: "month", low: 1, high: 12, top: 12, names: "jan feb mar apr may jun jul aug sep oct nov dec".split(" ") },
+  {
+    name: "month",
+    low: 1,
+    high: 12,
+    top: 12,
+    names: "jan feb mar apr may jun jul aug sep oct nov dec".split(" "),
+  },
   { name: "day of week", low: 0, high: 7, top: 6, names: "sun mon tue wed thu fri sat".split(" ") },
 ] as const satisfies readonly Field[];
 
@@ -88,9 +94,7 @@ export function fitsDay(
   { month, day, weekday }: { readonly month: number; readonly day: number; readonly weekday: number },
 ): boolean {
   if (!months.has(month)) return false;
-  return eitherDay
-    ? days.has(day) || weekdays.has(weekday)
-    : days.has(day) && weekdays.has(weekday);
+  return eitherDay ? days.has(day) || weekdays.has(weekday) : days.has(day) && weekdays.has(weekday);
 }
 
 function parseField(field: Field, text: string, whole: string): Set<number> {

@@ -35,11 +35,7 @@ export interface Fired {
 }
 
 /** Brings due schedules up to date. Workers that find the same ones begin with different ones. */
-export async function fire(
-  host: Host,
-  store: ScheduleStore,
-  due: readonly StoredSchedule[],
-): Promise<Fired> {
+export async function fire(host: Host, store: ScheduleStore, due: readonly StoredSchedule[]): Promise<Fired> {
   const started: string[] = [];
   const failed: { schedule: string; error: unknown }[] = [];
   const first = due.length > 1 ? Math.floor(host.world.random() * due.length) : 0;

@@ -162,10 +162,16 @@ export async function trigger(host: Host, name: string): Promise<Run> {
 async function read(
   store: ScheduleStore,
   name: string,
-): Promise<{ readonly row: Awaited<ReturnType<ScheduleStore["get"]>> & object; readonly schedule: Schedule }> {
+): Promise<{
+  readonly row: Awaited<ReturnType<ScheduleStore["get"]>> & object;
+  readonly schedule: Schedule;
+}> {
   const row = await store.get(name);
   if (row !== null) return { row, schedule: readSchedule(row) };
-  throw new DurableError("not-found", `There is no schedule ${show(name)}. app.schedules.list() has them all.`);
+  throw new DurableError(
+    "not-found",
+    `There is no schedule ${show(name)}. app.schedules.list() has them all.`,
+  );
 }
 
 export async function storeOf(host: Host): Promise<ScheduleStore> {

@@ -5,6 +5,13 @@ export function tickOf(runId: string): { readonly schedule: string; readonly at:
   const [, schedule, year, month, day, hour, minute, second] =
     /^(.+)-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(runId) ?? [];
   if (schedule === undefined) return null;
-  const at = Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second));
+  const at = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
   return { schedule, at };
 }

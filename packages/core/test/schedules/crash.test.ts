@@ -5,7 +5,13 @@ import { faultyStorage, type Fault, type Operation } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { hourMs, minuteMs, scheduleLab } from "./lab.ts";
 
-const faults: readonly Fault[] = ["crash-before", "crash-after", "crash-then-apply", "lose-request", "lose-reply"];
+const faults: readonly Fault[] = [
+  "crash-before",
+  "crash-after",
+  "crash-then-apply",
+  "lose-request",
+  "lose-reply",
+];
 const operations: readonly Operation[] = ["schedule", "append"];
 
 interface Story {

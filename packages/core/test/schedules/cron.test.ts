@@ -34,9 +34,12 @@ describe("fields", () => {
     expect(parseCron("0 0 */2 * 5").eitherDay).toBe(false);
   });
 
-  test.each(["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"])("%s", (text) => {
-    expect(parseCron(text).minutes).toEqual([0]);
-  });
+  test.each(["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"])(
+    "%s",
+    (text) => {
+      expect(parseCron(text).minutes).toEqual([0]);
+    },
+  );
 });
 
 describe("refusals", () => {

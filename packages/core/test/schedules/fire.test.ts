@@ -33,10 +33,7 @@ describe("sweeps", () => {
     const { world, open, digest, storage, to } = scheduleLab();
     await open().schedule("daily", digest, daily);
     const row = await storage.schedules.get("daily");
-    await storage.schedules.put(
-      { ...row!, workflow: "elsewhere", version: "changed" },
-      row!.version,
-    );
+    await storage.schedules.put({ ...row!, workflow: "elsewhere", version: "changed" }, row!.version);
     await to("2026-11-16T09:00Z");
     expect((await world.run(open().sweep())).scheduled).toEqual([]);
     expect(world.warnings).toEqual([]);
@@ -81,10 +78,7 @@ describe("missed ticks", () => {
     [undefined, ["digest-20261119T090000Z"]],
     ["latest", ["digest-20261119T090000Z"]],
     ["skip", []],
-    [
-      "all",
-      ["16", "17", "18", "19"].map((day) => `digest-202611${day}T090000Z`),
-    ],
+    ["all", ["16", "17", "18", "19"].map((day) => `digest-202611${day}T090000Z`)],
   ] as const;
   test.each(cases)("%s", async (missed, expected) => {
     const { world, open, digest, to, runs } = scheduleLab();

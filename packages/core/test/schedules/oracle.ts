@@ -48,7 +48,8 @@ function fitting(fields: readonly string[]): Fits {
   if (weekday !== "*" && isNamed(weekday, 7, 0, 7)) weekdays[0] = true;
   const either = !day.startsWith("*") && !weekday.startsWith("*");
   return (wall) => {
-    if (minutes[wall.minute] !== true || hours[wall.hour] !== true || months[wall.month] !== true) return false;
+    if (minutes[wall.minute] !== true || hours[wall.hour] !== true || months[wall.month] !== true)
+      return false;
     const [isDay, isWeekday] = [days[wall.day] === true, weekdays[wall.weekday] === true];
     return either ? isDay || isWeekday : isDay && isWeekday;
   };

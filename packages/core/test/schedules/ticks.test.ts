@@ -99,7 +99,10 @@ describe("days", () => {
       "2026-11-20T00:00",
       "2026-11-27T00:00",
     ]);
-    expect(take(cron("0 0 1 * mon"), "2026-11-02T00:00Z", 2)).toEqual(["2026-11-09T00:00", "2026-11-16T00:00"]);
+    expect(take(cron("0 0 1 * mon"), "2026-11-02T00:00Z", 2)).toEqual([
+      "2026-11-09T00:00",
+      "2026-11-16T00:00",
+    ]);
   });
 
   test("the latest ticks of a long time are found from its end", () => {
@@ -109,9 +112,10 @@ describe("days", () => {
       [2, 1, 0].map((minutes) => at("2027-01-01T00:00Z") - minutes * 60_000),
     );
     expect(ticks.last(until, until, 3)).toEqual([]);
-    expect(cron("0 0 29 2 *").last(at("2020-01-01T00:00Z"), until, 10)).toEqual(
-      [at("2020-02-29T00:00Z"), at("2024-02-29T00:00Z")],
-    );
+    expect(cron("0 0 29 2 *").last(at("2020-01-01T00:00Z"), until, 10)).toEqual([
+      at("2020-02-29T00:00Z"),
+      at("2024-02-29T00:00Z"),
+    ]);
   });
 });
 

@@ -73,9 +73,7 @@ const writing: Checks = {
     for (let round = 0; round < 12; round++) {
       const puts: StoredSchedule[] = Array.from({ length: 8 }, () => schedule());
       const expected: string | null = last?.version ?? null;
-      const won = await Promise.all(
-        puts.map((put, n) => (n % 2 === 0 ? store : other).put(put, expected)),
-      );
+      const won = await Promise.all(puts.map((put, n) => (n % 2 === 0 ? store : other).put(put, expected)));
       const winners: StoredSchedule[] = puts.filter((_, n) => won[n]);
       expect(winners).toHaveLength(1);
       last = winners[0] ?? null;

@@ -29,7 +29,9 @@ export const scheduleFaults: readonly Planted[] = [
   [
     "schedules are returned as they were put",
     "cuts long texts",
-    store((good) => ({ put: (each, version) => good.put({ ...each, text: each.text.slice(0, 9_999) }, version) })),
+    store((good) => ({
+      put: (each, version) => good.put({ ...each, text: each.text.slice(0, 9_999) }, version),
+    })),
   ],
   [
     "schedules are put only in the place of the version that was read",

@@ -1,4 +1,10 @@
-import { MemoryBucket, RemoteStorage, type Bucket, type ScheduleStore, type StoredSchedule } from "@durable/core";
+import {
+  MemoryBucket,
+  RemoteStorage,
+  type Bucket,
+  type ScheduleStore,
+  type StoredSchedule,
+} from "@durable/core";
 import { describe, expect, test } from "vitest";
 
 let versions = 0;
@@ -53,17 +59,20 @@ describe("a writer that slept", () => {
     for (const each of [store, sleeper, storeOf(bucket)]) expect(await each.get("daily")).toEqual(last);
   });
 
-  test.each([0, 1, 20])("while it was deleted, and %i writes followed, brings nothing back", async (times) => {
-    const bucket = new MemoryBucket();
-    const store = storeOf(bucket);
-    const before = await change(store, 3);
-    const late = storeOf(bucket);
-    expect(await late.get("daily")).toEqual(before);
-    expect(await store.delete("daily", before.version)).toBe(true);
-    const last = times === 0 ? null : await change(store, times);
-    expect(await late.put(schedule(), before.version)).toBe(false);
-    for (const each of [store, late, storeOf(bucket)]) expect(await each.get("daily")).toEqual(last);
-  });
+  test.each([0, 1, 20])(
+    "while it was deleted, and %i writes followed, brings nothing back",
+    async (times) => {
+      const bucket = new MemoryBucket();
+      const store = storeOf(bucket);
+      const before = await change(store, 3);
+      const late = storeOf(bucket);
+      expect(await late.get("daily")).toEqual(before);
+      expect(await store.delete("daily", before.version)).toBe(true);
+      const last = times === 0 ? null : await change(store, times);
+      expect(await late.put(schedule(), before.version)).toBe(false);
+      for (const each of [store, late, storeOf(bucket)]) expect(await each.get("daily")).toEqual(last);
+    },
+  );
 });
 
 test("a schedule is listed although its writer died after the first record", async () => {
