@@ -8,14 +8,8 @@ import type { AdvanceOptions } from "./engine/stop.ts";
 import { deleteRun } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
-import {
-  schedulesOf,
-  type ScheduleArguments,
-  type ScheduleInfo,
-  type ScheduleOptions,
-  type Schedules,
-  type ScheduleSource,
-} from "./schedules/api.ts";
+import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
+import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
@@ -91,7 +85,7 @@ export interface App {
    */
   schedule<Input>(
     name: string,
-    workflow: { readonly name: string; readonly definition: Definition<Input, unknown> },
+    workflow: { readonly name: string; readonly definition: Definition<Input> },
     options: ScheduleArguments<NoInfer<Input>>,
   ): Promise<ScheduleInfo>;
   /** The schedules of the storage. */
@@ -147,7 +141,7 @@ export function createApp(options: AppOptions): App {
     list: (query = {}) => listRuns(host, query),
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
-    schedule: (name, workflow, given) => define(name, workflow.name, given as ScheduleOptions),
+    schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
     sweep: (given = {}) => sweep(host, schedules, { workflow: [...definitions.keys()], options: given }),
     [appStorage]: host,

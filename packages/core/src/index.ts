@@ -10,7 +10,7 @@ export type {
   SchedulePage,
   ScheduleQuery,
   Schedules,
-} from "./schedules/api.ts";
+} from "./schedules/types.ts";
 export type { Missed, Overlap } from "./schedules/record.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";

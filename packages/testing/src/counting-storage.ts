@@ -83,9 +83,8 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     },
     delete: (locator) => storage.delete(locator),
     ...optionalCalls(storage, (operation, apply) => {
-      if (operation === "read") return counted(apply());
-      counts[counterOf[operation] ?? "drops"] += 1;
-      return apply();
+      if (operation !== "read") counts[counterOf[operation] ?? "drops"] += 1;
+      return operation === "read" ? counted(apply()) : apply();
     }),
   };
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);

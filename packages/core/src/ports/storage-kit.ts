@@ -32,12 +32,13 @@ export function scheduleListing(
   schedules: readonly StoredSchedule[],
   { workflow, dueAt, after, limit }: StoredScheduleQuery,
 ): StoredSchedule[] {
-  const byName = (a: StoredSchedule, b: StoredSchedule): number => (a.name < b.name ? -1 : 1);
   return schedules
     .filter((each) => workflow?.includes(each.workflow) !== false)
     .filter((each) => dueAt === undefined || (each.dueAt !== null && each.dueAt <= dueAt))
     .filter((each) => dueAt !== undefined || after === undefined || each.name > after)
-    .toSorted((a, b) => (dueAt === undefined ? 0 : (a.dueAt ?? 0) - (b.dueAt ?? 0)) || byName(a, b))
+    .toSorted(
+      (a, b) => (dueAt === undefined ? 0 : (a.dueAt ?? 0) - (b.dueAt ?? 0)) || (a.name < b.name ? -1 : 1),
+    )
     .slice(0, pageSize(limit));
 }
 

@@ -14,7 +14,7 @@ import type { Host } from "../runs/host.ts";
 import { Run } from "../run.ts";
 import { assertOptions } from "../values/options.ts";
 import { pageSize } from "../ports/storage-kit.ts";
-import type { ScheduleInfo, ScheduleOptions, SchedulePage, ScheduleQuery } from "./api.ts";
+import type { ScheduleInfo, ScheduleOptions, SchedulePage, ScheduleQuery } from "./types.ts";
 import { bringUp, startRun } from "./fire.ts";
 import { readSchedule, sealDefinition, stored, type Schedule } from "./record.ts";
 import { ticksOf, timingOf } from "./ticks.ts";

@@ -21,8 +21,8 @@ export interface ScheduleDefinition {
   readonly timing: Timing;
   readonly overlap: Overlap;
   readonly missed: Missed;
-  /** The encoded input; encrypted as `sealed`. */
-  readonly input: Json | { readonly sealed: string };
+  /** The encoded input; with a cipher, the encrypted text of it. */
+  readonly input: Json;
   readonly isSealed: boolean;
   /** Of all of the above, so that a deploy with the same definition writes nothing. */
   readonly fingerprint: string;
@@ -92,7 +92,7 @@ export function tickId(schedule: string, at: number): string {
 /** Encrypts the input of a definition, if there is a cipher, and computes its fingerprint. */
 export async function sealDefinition(
   name: string,
-  given: Omit<ScheduleDefinition, "fingerprint" | "isSealed" | "input"> & { readonly input: Json },
+  given: Omit<ScheduleDefinition, "fingerprint" | "isSealed">,
   cipher: Cipher | null,
 ): Promise<ScheduleDefinition> {
   const { input, ...rest } = given;
@@ -101,7 +101,7 @@ export async function sealDefinition(
   const fingerprint = cipher === null ? digest(16, content) : cipher.nameOf(content);
   if (cipher === null) return { ...rest, input, isSealed: false, fingerprint };
   const sealed = await cipher.seal(JSON.stringify(input), placeOf(name, given.workflow));
-  return { ...rest, input: { sealed }, isSealed: true, fingerprint };
+  return { ...rest, input: sealed, isSealed: true, fingerprint };
 }
 
 /** The encoded input. */
@@ -110,7 +110,7 @@ export async function openInput(
   cipher: Cipher | null,
 ): Promise<Json> {
   if (!isSealed) {
-    if (cipher === null || cipher.acceptsPlain) return input as Json;
+    if (cipher === null || cipher.acceptsPlain) return input;
     throw new DurableError(
       "tampered",
       `The input of schedule ${name} is not encrypted. Define the schedule again with app.schedule.`,
@@ -121,8 +121,7 @@ export async function openInput(
       "no-key",
       `The input of schedule ${name} is encrypted. Pass { encryption } to createApp.`,
     );
-  const { sealed } = input as { readonly sealed: string };
-  return JSON.parse(await cipher.open(sealed, placeOf(name, workflow))) as Json;
+  return JSON.parse(await cipher.open(input as string, placeOf(name, workflow))) as Json;
 }
 
 function placeOf(name: string, workflow: string): { readonly runId: string; readonly at: string } {

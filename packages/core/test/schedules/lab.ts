@@ -16,11 +16,11 @@ export interface ScheduleLab {
   readonly waiting: Workflow<unknown, void>;
   readonly digest: Workflow<unknown, unknown>;
   /** An app of its own, as another process has. */
-  open(storage?: Storage): App;
+  readonly open: (storage?: Storage) => App;
   /** All runs, by id, with their status. */
-  runs(): Promise<Record<string, string>>;
+  readonly runs: () => Promise<Record<string, string>>;
   /** Moves the clock to a time. */
-  to(time: string): Promise<void>;
+  readonly to: (time: string) => Promise<void>;
 }
 
 export function scheduleLab(start = "2026-11-16T08:00Z", seed = 1): ScheduleLab {

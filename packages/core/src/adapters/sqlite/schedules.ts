@@ -13,8 +13,8 @@ const columns = "name, workflow, due_at, version, body, sum";
 
 /** How the storage reads and writes: inside a commit, and after a check of the file. */
 export interface Access {
-  read<T>(work: (database: DatabaseSync) => T): Promise<T>;
-  write<T>(work: (database: DatabaseSync) => T): Promise<T>;
+  readonly read: <T>(work: (database: DatabaseSync) => T) => Promise<T>;
+  readonly write: <T>(work: (database: DatabaseSync) => T) => Promise<T>;
 }
 
 export function schedulesIn({ read, write }: Access, path: string): ScheduleStore {
