@@ -7,6 +7,7 @@
  *     run and strands none (law 7).
  * due-work.3. An idle worker asks rarely: polls become fewer, and notices that lead to nothing are followed more and more
  *     slowly. The times are random, so that the workers of a fleet do not ask in step.
+ * due-work.4. Runs of paused workflows are neither claimed nor waited for, so they cost a worker nothing.
  */
 
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
@@ -47,10 +48,13 @@ export class DueWork {
   /** Notices in a row that led to nothing. */
   #fruitless = 0;
   #noticed: { readonly quick: boolean } | null = null;
+  /** The workflows that are not paused, when the worker last looked. */
+  #workflows: readonly string[];
 
   constructor(app: App, options: DueOptions) {
     this.#app = app;
     this.#options = options;
+    this.#workflows = app.workflows;
   }
 
   /** `null` for an app that `createApp` did not make. */
@@ -71,7 +75,10 @@ export class DueWork {
 
   async #find(free: number, known: Known): Promise<Found> {
     const storage = await this.#storage();
-    const { world, workflows: workflow } = this.#app;
+    const { world, workflows } = this.#app;
+    const paused = new Set((await this.#app.paused()).map((pause) => pause.workflow));
+    const workflow = paused.size === 0 ? workflows : workflows.filter((name) => !paused.has(name));
+    this.#workflows = workflow;
     if (storage?.claim === undefined) return this.#list(free, known);
     const runs = await storage.claim({ workflow, dueAt: world.now(), limit: free, quietMs });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
@@ -80,7 +87,8 @@ export class DueWork {
 
   /** Workers that list the same runs begin with different ones. */
   async #list(free: number, known: Known): Promise<Found> {
-    const { world, workflows: workflow } = this.#app;
+    const { world } = this.#app;
+    const workflow = this.#workflows;
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
       const page = await this.#app.list({ dueAt: world.now(), workflow, cursor });
@@ -109,7 +117,9 @@ export class DueWork {
       wait.isOver = true;
       wake.set();
     };
-    const ms = listens ? this.#idleMs(idleSweepMs) : this.#pollMs(busy);
+    // Nothing announces that a workflow is no longer paused.
+    const sweepMs = this.#workflows.length < this.#app.workflows.length ? idlePollMs : idleSweepMs;
+    const ms = listens ? this.#idleMs(sweepMs) : this.#pollMs(busy);
     const cancel = world.timer(ms * (0.9 + 0.2 * world.random()), look);
     if (listens) this.#listen(storage, abort.signal, look);
     do await wake.wait();
@@ -131,7 +141,7 @@ export class DueWork {
   }
 
   #listen(storage: Storage, signal: AbortSignal, look: () => void): void {
-    const { world, workflows } = this.#app;
+    const { world } = this.#app;
     const pauseMs =
       this.#fruitless === 0
         ? 0
@@ -144,7 +154,7 @@ export class DueWork {
         look();
       };
       // A storage that cannot tell now is asked for runs instead, which shows whether it works.
-      storage.whenDue?.(workflows, signal).then(
+      storage.whenDue?.(this.#workflows, signal).then(
         () => hear(world.now() - from <= Math.max(pauseMs, fruitlessMs)),
         () => hear(true),
       );

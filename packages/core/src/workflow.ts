@@ -1,9 +1,12 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
-import type { Arguments, Definition } from "./engine/definition.ts";
+import { retryPolicy } from "./engine/calls/retry.ts";
+import type { Arguments, Defaults, Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
+import { toMs } from "./values/duration.ts";
+import { checkedMode } from "./engine/calls/uncertain.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
@@ -16,8 +19,8 @@ import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
-/** Options of `durable()`: those of the host, and a version. */
-export interface WorkflowOptions extends HostOptions {
+/** Options of `durable()`: those of the host, a version, and defaults for runs and steps. */
+export interface WorkflowOptions extends HostOptions, Defaults {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
 }
@@ -89,11 +92,23 @@ export function durable(
     body,
     input: options.input ?? null,
     version: options.version ?? null,
+    defaults: defaultsOf(name, options),
   };
   return bind(definition, options);
 }
 
-const workflowOptions = `${hostOptions} version`;
+const workflowOptions = `${hostOptions} version retry timeout onUncertain deadline`;
+
+/** Checked at once, so that a mistake does not wait for the first step. */
+function defaultsOf(name: string, options: Defaults): Defaults {
+  const { retry, timeout, onUncertain, deadline } = options;
+  const where = `workflow "${name}"`;
+  retryPolicy(retry, `The ${where}`);
+  checkedMode(onUncertain, where);
+  if (timeout !== undefined) toMs(timeout, `The timeout of ${where}`);
+  if (deadline !== undefined) toMs(deadline, `The deadline of ${where}`);
+  return { retry, timeout, onUncertain, deadline };
+}
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
   const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
@@ -102,11 +117,12 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, "id", `The run of "${definition.name}"`);
+      assertOptions(given, "id deadline", `The run of "${definition.name}"`);
+      const { id, deadline } = given;
       return advance(
         host,
         definition,
-        await create(host, definition, input, { id: given.id, takeLease: true }),
+        await create(host, definition, input, { id, deadline, takeLease: true }),
       );
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
@@ -122,10 +138,9 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);
-      return bind(
-        { ...definition, version: more.version ?? definition.version },
-        { ...options, ...defined(more) },
-      );
+      const all = { ...options, ...defined(more) };
+      const defaults = defaultsOf(definition.name, all);
+      return bind({ ...definition, version: more.version ?? definition.version, defaults }, all);
     },
   };
 }

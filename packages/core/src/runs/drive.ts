@@ -14,17 +14,27 @@ import type { ChildRun } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import type { ChildOf } from "../journal/entry.ts";
+import type { Duration } from "../values/duration.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import {
+  deadlineAt,
+  definitionOf,
+  encodeInput,
+  newNonce,
+  notFound,
+  openJournal,
+  openRun,
+} from "./lookup.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { outcomeWithChildren } from "./status.ts";
+import { asPaused, outcomeWithChildren } from "./status.ts";
 
 /** An open run, and whether this process may drive it. */
 export interface LeasedRun {
@@ -45,6 +55,8 @@ export interface NewRun {
   readonly childOf?: ChildOf;
   /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
   readonly isNew?: boolean;
+  /** How long the run may take; the default of its workflow when it is missing. */
+  readonly deadline?: Duration | undefined;
   /** A run without a nonce, which builds that do not know nonces can read. */
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
@@ -75,6 +87,7 @@ export async function create(
     input: encoded,
     ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     ...(childOf === undefined ? {} : { childOf }),
+    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
@@ -162,7 +175,16 @@ async function driven(
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
+    if (journal.state.paused !== null) {
+      await lease.release();
+      return () => outcomeWithChildren(host, journal, false);
+    }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    const pause = await pauseOf(host, definition, lease);
+    if (pause !== null) {
+      await lease.release();
+      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
+    }
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -179,6 +201,20 @@ async function driven(
     return () => outcomeAfter(host, journal, stop);
   } finally {
     host.parked.checkIn(journal, user);
+  }
+}
+
+/** Why the workflow of a leased run is not driven now. */
+async function pauseOf(
+  { pauses }: Host,
+  { name }: Definition,
+  lease: DriverLease,
+): Promise<WorkflowPause | null> {
+  try {
+    return (await pauses?.of(name)) ?? null;
+  } catch (error) {
+    await lease.release();
+    throw error;
   }
 }
 

@@ -81,6 +81,7 @@ export class Execution implements Parked {
         cancel: (child) => cancelChild(host, child),
       },
       reportEnd: (end) => reportToParent(host, journal, end),
+      defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
@@ -109,6 +110,10 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
+  leave(): void {
+    this.#engine.leave();
+  }
+
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
@@ -121,7 +126,7 @@ export class Execution implements Parked {
     const { signal, patience } = options;
     this.#options = options;
     this.#heads = null;
-    const leave = (): void => this.#engine.leave();
+    const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });

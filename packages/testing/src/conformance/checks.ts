@@ -14,6 +14,7 @@ import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
+import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
@@ -36,6 +37,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     claimChecks,
     leaseChecks,
     noteChecks,
+    pauseChecks,
     chapterChecks,
     dropChecks,
     deleteChecks,

@@ -144,6 +144,15 @@ export const additions: readonly Addition[] = [
      WHEN NEW.again_sum IS NULL AND (SELECT dropped FROM runs WHERE locator = NEW.locator) > 0
      BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
+  // A build without it drives the runs of a paused workflow. Paused runs it refuses, by the kind of their entries.
+  {
+    sign: "paused_workflows",
+    text: `CREATE TABLE paused_workflows (
+     workflow TEXT NOT NULL PRIMARY KEY,
+     reason TEXT,
+     since REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */
