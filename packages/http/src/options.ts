@@ -17,12 +17,15 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "pause"
+  | "unpause"
+  | "retry"
   | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, and for a `list` of one workflow. */
+  /** Given for `start`, for a `list` of one workflow, and for a `pause` or `unpause` of a whole workflow. */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
@@ -120,7 +123,15 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>([
+  "start",
+  "fork",
+  "resume",
+  "cancel",
+  "pause",
+  "unpause",
+  "retry",
+]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {
