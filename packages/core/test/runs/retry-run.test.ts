@@ -2,7 +2,7 @@ import { createApp, durable, DurableError, FatalError } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
 import { faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
-import { failureOf, kindsOf, lab, outputOf, tokenOf, type Lab } from "../support/behaviour-lab.ts";
+import { failureOf, kindsOf, lab, outputOf, pause, tokenOf, type Lab } from "../support/behaviour-lab.ts";
 import { batchesOf } from "../support/behaviour-lives.ts";
 import { open } from "../support/worker-lab.ts";
 
@@ -153,8 +153,9 @@ describe("run.retry", () => {
     const flow = durable("feed", (ctx) =>
       ctx.stream(
         "s",
-        function* () {
+        async function* () {
           yield 1;
+          await pause(on.world, 1_000);
           if (broken) throw new FatalError("cut");
           yield 2;
         },
@@ -297,7 +298,7 @@ describe("run.retry and other runs", () => {
 
   test("under encryption, and in a chapter", async () => {
     const on = lab();
-    const encryption = aesGcm({ current: "k", keys: { k: "an encryption key of enough characters" } });
+    const encryption = aesGcm({ current: "k", keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 1) } });
     let broken = true;
     const flow = durable("story", async (ctx, n: number): Promise<string> => {
       await ctx.step("s", () => {

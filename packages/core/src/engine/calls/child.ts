@@ -47,8 +47,8 @@ export function child(
   if (entered === null) return pending();
   const call = new ChildCall(engine, "child", { scope, name, entered, declared: input, ...given });
   call.closeWithScope();
-  const place = { scope, key: call.key, what: call.where };
-  call.landed = deadlineOf(engine, place, given.deadline, (error) => call.expire(error));
+  const called = { scope, key: call.key, what: call.where };
+  call.landed = deadlineOf(engine, called, given.deadline, (error) => call.expire(error));
   return call.promise;
 }
 

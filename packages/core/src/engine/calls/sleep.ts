@@ -15,7 +15,7 @@ export function sleep(
   isDeadline = false,
 ): Promise<void> {
   const input = until instanceof Date ? dateText(until) : `${toMs(until, "The length of ctx.sleep")} ms`;
-  const entered = engine.enter({ scope, kind: "sleep", name, input });
+  const entered = engine.enter({ scope, kind: "sleep", name, input, ...(isDeadline && { own: true }) });
   if (entered === null) return pending();
   const call = new SleepCall(engine, "sleep", { scope, name, entered, input, isDeadline });
   return call.promise;
