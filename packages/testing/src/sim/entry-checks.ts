@@ -71,7 +71,7 @@ function wrongRecord(
 }
 
 function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {
-  if (/^(suspend\.answered|run\.cancelled)$/.test(kind))
+  if (/^(suspend\.answered|run\.(cancelled|paused|unpaused|retried))$/.test(kind))
     return outside ? null : "is not marked as from outside";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";

@@ -71,7 +71,7 @@ export type Tree =
   | { readonly kind: "loop"; readonly times: number; readonly node: Tree }
   | { readonly kind: "attempt"; readonly node: Tree }
   /** A workflow named `name`, run as a child. */
-  | { readonly kind: "child"; readonly name: string; readonly node: Tree }
+  | { readonly kind: "child"; readonly name: string; readonly node: Tree; readonly deadlineMs?: number }
   /** One equal branch for each item. */
   | {
       readonly kind: "map";
@@ -80,6 +80,7 @@ export type Tree =
       readonly keyed: boolean;
       readonly concurrency: number | null;
       readonly node: Tree;
+      readonly deadlineMs?: number;
     }
   | {
       readonly kind: "parallel";
@@ -91,6 +92,7 @@ export type Tree =
       /** Branches wait for a step that was called before them. */
       readonly shares: boolean;
       readonly nodes: readonly Tree[];
+      readonly deadlineMs?: number;
     }
   | {
       readonly kind: "race";
@@ -98,6 +100,7 @@ export type Tree =
       readonly name: string;
       readonly plain: boolean;
       readonly nodes: readonly Tree[];
+      readonly deadlineMs?: number;
     };
 
 export type Kind = Tree["kind"];
