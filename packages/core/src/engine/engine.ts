@@ -151,6 +151,8 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The workflow function has settled. */
   finish(finish: Finish): void {
     this.#finish ??= finish;
+    // The code has ended in time. A deadline that passes now must not wake the loop again and again.
+    this.timers.deadline = null;
     this.#moving = true;
     this.wake();
   }

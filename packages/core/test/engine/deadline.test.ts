@@ -115,6 +115,16 @@ describe("the deadline of a run", () => {
     expect(early).toBeGreaterThan(0);
   });
 
+  test("does not end a run whose code has ended, and whose work lingers", async () => {
+    const on = lab();
+    const flow = durable("hasty", async (ctx) => {
+      void ctx.step("late", () => pause(on.world, 4_000));
+      return ctx.step("s", () => "in time");
+    });
+    const outcome = await on.world.run(flow.with(on).run(undefined, { deadline: "1s" }));
+    expect(outputOf(outcome)).toBe("in time");
+  });
+
   test("cancels the children before the run ends", async () => {
     const on = lab();
     const child = durable("child", (ctx) => ctx.suspend("ok"));

@@ -93,9 +93,11 @@ function wrongGroup({ key = "" }: WrittenEntry, seq: number, lineage: readonly P
   const cut = key.lastIndexOf("[");
   if (cut === -1) return null;
   const group = key.slice(0, cut);
+  // A child may have a deadline, and no branches.
+  const opens = key.endsWith("[]/deadline") ? /^(parallel|race|child)\.opened$/ : /^(parallel|race)\.opened$/;
   const opened = lineage.some(
     ({ entry, seq: other }) =>
-      other < seq && entry.key === group && /^(parallel|race)\.opened$/.test(entry.kind),
+      other < seq && entry.key === group && opens.test(entry.kind),
   );
   return opened ? null : `is in a group that was never opened`;
 }

@@ -1,9 +1,9 @@
 /**
  * Checks on deadlines, pauses and retries, on every batch that the storage applies.
  *
- * I13. While a run is paused, no driver parks it, ends it or begins a chapter.
- * I14. A run fails by its deadline only after that time, and only the deadline that it has.
- * I15. A retry follows a failure of the run, and takes back a call that had failed.
+ * I20. While a run is paused, no driver parks it, ends it or begins a chapter.
+ * I21. A run fails by its deadline only after that time, and only the deadline that it has.
+ * I22. A retry follows a failure of the run, and takes back a call that had failed.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
@@ -23,7 +23,7 @@ export function judgeSteered(
   const last = before.findLast(({ kind }) => kind === "run.paused" || kind === "run.unpaused");
   if (last?.kind === "run.paused")
     for (const { kind } of batch.entries)
-      if (stops.has(kind)) history.violate("I13", `${where} has ${kind} while the run is paused`);
+      if (stops.has(kind)) history.violate("I20", `${where} has ${kind} while the run is paused`);
   for (const entry of batch.entries) {
     if (entry.kind === "run.failed") judgeDeadline(history, run, { ...entry, at: batch.at }, slackMs);
     if (entry.kind === "run.retried") judgeRetry(history, before, entry, where);
@@ -43,7 +43,7 @@ function judgeDeadline(history: History, run: RunLog, end: WrittenEntry, slackMs
   if (own === undefined || new Date(own ?? 0).toISOString() !== text) return;
   history.meet("a run that missed its deadline");
   if (end.at + slackMs < Date.parse(text))
-    history.violate("I14", `run ${run.runId} failed ${Date.parse(text) - end.at} ms before its deadline`);
+    history.violate("I21", `run ${run.runId} failed ${Date.parse(text) - end.at} ms before its deadline`);
 }
 
 function judgeRetry(
@@ -53,13 +53,13 @@ function judgeRetry(
   where: string,
 ): void {
   if (before.at(-1)?.kind !== "run.failed")
-    history.violate("I15", `${where} retries a run that had not failed`);
+    history.violate("I22", `${where} retries a run that had not failed`);
   const failure = before.findLast(
     ({ kind, key }) => key === failed && /\.(failed|expired)$/.test(kind) && kind !== "attempt.failed",
   );
   const missed = before.some(({ kind, key }) => kind === "sleep.fired" && key === `${failed}[]/deadline`);
   if (failed !== undefined && failure === undefined && !missed && !where.startsWith("run fork-"))
-    history.violate("I15", `${where} takes back ${failed}, which had not failed`);
+    history.violate("I22", `${where} takes back ${failed}, which had not failed`);
 }
 
 /** The keys that have settled, without those that a retry took back. */
