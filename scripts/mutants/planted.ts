@@ -4,6 +4,7 @@ import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
+import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
@@ -22,4 +23,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInRareCases,
+  ...plantedInFinding,
 ];

@@ -25,6 +25,9 @@ const fruitlessMs = 5;
 export interface DueOptions {
   readonly intervalMs: number;
   readonly idleMs: number | undefined;
+  readonly workflows: readonly string[];
+  /** Only runs of these versions; of all when it is missing. */
+  readonly versions: readonly string[] | undefined;
 }
 
 /** What the worker knows about a run. */
@@ -54,7 +57,7 @@ export class DueWork {
   constructor(app: App, options: DueOptions) {
     this.#app = app;
     this.#options = options;
-    this.#workflows = app.workflows;
+    this.#workflows = options.workflows;
   }
 
   /** `null` for an app that `createApp` did not make. */
@@ -75,23 +78,28 @@ export class DueWork {
 
   async #find(free: number, known: Known): Promise<Found> {
     const storage = await this.#storage();
-    const { world, workflows } = this.#app;
+    const { world } = this.#app;
+    const { workflows, versions: version } = this.#options;
     const paused = new Set((await this.#app.paused()).map((pause) => pause.workflow));
     const workflow = paused.size === 0 ? workflows : workflows.filter((name) => !paused.has(name));
     this.#workflows = workflow;
-    if (storage?.claim === undefined) return this.#list(free, known);
-    const runs = await storage.claim({ workflow, dueAt: world.now(), limit: free, quietMs });
+    // A claim of runs that this worker must not drive would keep them from others.
+    if (storage?.claim === undefined || (version !== undefined && storage.finds !== true))
+      return this.#list(free, known, storage?.finds === true);
+    const runs = await storage.claim({ workflow, version, dueAt: world.now(), limit: free, quietMs });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
   }
 
-  /** Workers that list the same runs begin with different ones. */
-  async #list(free: number, known: Known): Promise<Found> {
+  /** Workers that list the same runs begin with different ones. `finds`: the storage knows versions. */
+  async #list(free: number, known: Known, finds: boolean): Promise<Found> {
     const { world } = this.#app;
+    const { versions } = this.#options;
     const workflow = this.#workflows;
+    const version = finds ? versions : undefined;
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
-      const page = await this.#app.list({ dueAt: world.now(), workflow, cursor });
+      const page = await this.#app.list({ dueAt: world.now(), workflow, version, cursor });
       const wanted = idsOf(page.runs).filter((runId) => !known.rests(runId) && !known.drives(runId));
       runIds.push(...shuffled(wanted, () => world.random()));
       if (page.next === null || runIds.length >= free)
@@ -118,7 +126,7 @@ export class DueWork {
       wake.set();
     };
     // Nothing announces that a workflow is no longer paused.
-    const sweepMs = this.#workflows.length < this.#app.workflows.length ? idlePollMs : idleSweepMs;
+    const sweepMs = this.#workflows.length < this.#options.workflows.length ? idlePollMs : idleSweepMs;
     const ms = listens ? this.#idleMs(sweepMs) : this.#pollMs(busy);
     const cancel = world.timer(ms * (0.9 + 0.2 * world.random()), look);
     if (listens) this.#listen(storage, abort.signal, look);
@@ -142,6 +150,8 @@ export class DueWork {
 
   #listen(storage: Storage, signal: AbortSignal, look: () => void): void {
     const { world } = this.#app;
+    const { versions } = this.#options;
+    const version = storage.finds === true ? versions : undefined;
     const pauseMs =
       this.#fruitless === 0
         ? 0
@@ -154,7 +164,7 @@ export class DueWork {
         look();
       };
       // A storage that cannot tell now is asked for runs instead, which shows whether it works.
-      storage.whenDue?.(this.#workflows, signal).then(
+      storage.whenDue?.(this.#workflows, signal, version).then(
         () => hear(world.now() - from <= Math.max(pauseMs, fruitlessMs)),
         () => hear(true),
       );

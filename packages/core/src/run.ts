@@ -11,6 +11,7 @@ import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
+import type { Tags } from "./values/run-tags.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
@@ -42,6 +43,11 @@ export interface RunOptions {
    * it passes, the run fails with code `deadline`.
    */
   readonly deadline?: Duration | undefined;
+  /**
+   * Tags of a new run, by which lists find it: they win over those of the workflow. Recorded when the run begins,
+   * and never encrypted.
+   */
+  readonly tags?: Tags | undefined;
 }
 
 /** Which part of a run to read. */
@@ -279,9 +285,9 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, "id deadline drive", `The start of "${definition.name}"`);
-  const { id, deadline, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, deadline, isNew: true, takeLease });
+  assertOptions(given, "id deadline drive tags", `The start of "${definition.name}"`);
+  const { id, deadline, tags, drive: takeLease = true } = given;
+  const leased = await create(host, definition, input, { id, deadline, tags, isNew: true, takeLease });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

@@ -1,6 +1,7 @@
 /** A workflow as the engine sees it: a name and a function. */
 
 import type { Duration } from "../values/duration.ts";
+import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
 import type { RetryOptions } from "./calls/retry.ts";
 import type { OnUncertain } from "./calls/uncertain.ts";
@@ -27,6 +28,8 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly input: StandardSchema | null;
   readonly version: string | null;
   readonly defaults: Defaults;
+  /** Tags of every run, or a function that makes them from its input. */
+  readonly tags?: Tags | ((input: never) => Tags) | undefined;
   /**
    * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
    * workflow.

@@ -173,6 +173,7 @@ function failureIn(entry: Entry): string | undefined {
     case "step.failed":
     case "stream.failed":
     case "child.failed":
+    case "spawn.failed":
       return entry.key;
     case "suspend.expired":
       return entry.value === undefined ? entry.key : undefined;

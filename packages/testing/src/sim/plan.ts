@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
@@ -135,9 +136,8 @@ export function planOf(seed: number): Plan {
   // A stream of its own: plans without chapters are drawn as if there were none.
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
-  const flows: FlowPlan[] = continues
-    ? drawn.map((flow) => withChapters(others, flow, { calm, childName }))
-    : drawn;
+  const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const flows = found(seed, chaptered);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -182,6 +182,17 @@ export function planOf(seed: number): Plan {
   };
   const more = steered(seed, calm || foreign || strays, plan);
   return { ...plan, ...more, actions: more.actions.toSorted((a, b) => a.at - b.at) };
+}
+
+/** Workflows that are spawned have such a name, and every app has them. */
+export const spawnedPrefix = "spawned-";
+
+/** Tags and spawned runs in some plans, from a stream of their own. */
+function found(seed: number, flows: readonly FlowPlan[]): FlowPlan[] {
+  const random = seeded(seed * 1_640_531_527 + 3);
+  if (!random.chance(0.3)) return [...flows];
+  let spawned = 0;
+  return flows.map((flow) => withFinding(random, flow, () => `${spawnedPrefix}${flow.name}-${++spawned}`));
 }
 
 /** A stream of its own, so that older seeds keep the rest of their plans. */

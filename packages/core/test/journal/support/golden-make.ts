@@ -16,6 +16,7 @@ import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./
 import { book } from "./golden-flows-format-2.ts";
 import { rounds } from "./golden-flows-format-3.ts";
 import { makers2 } from "./golden-make-format-2.ts";
+import { makersFind } from "./golden-make-find.ts";
 import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
 import { makersSteered } from "./golden-steer.ts";
 import { sumOf } from "./golden-sums.ts";
@@ -133,6 +134,7 @@ const makers: Makers = {
   ...forks(),
   ...makers2,
   ...makers3,
+  ...makersFind,
   ...makersSteered,
 };
 
