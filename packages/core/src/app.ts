@@ -14,7 +14,8 @@ import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
+import { Pauses } from "./runs/pauses.ts";
+import type { ListPage, ListQuery, Storage, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -74,6 +75,15 @@ export interface App {
   /** Ends a run and all its children. */
   cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
   /**
+   * Pauses a workflow, for all processes: its runs can be started, answered and cancelled, and no worker, sweep,
+   * `advance` or answer drives them. Rejects with `invalid-options` where the storage cannot keep that.
+   */
+  pause(workflow: string, reason?: string): Promise<void>;
+  /** Lets the runs of a workflow continue. Workers and sweeps find those that are due. */
+  unpause(workflow: string): Promise<void>;
+  /** The workflows that are paused. Single paused runs are those with status `paused`. */
+  paused(): Promise<readonly WorkflowPause[]>;
+  /**
    * Removes a run and its children, and ends children that have not ended. They disappear from lists at once;
    * batches that forks still read stay until the last of these forks is gone.
    */
@@ -123,6 +133,8 @@ export function createApp(options: AppOptions): App {
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
   const { define, schedules, source } = schedulesOf(host, [...definitions.keys()]);
+  const pauses = new Pauses(host);
+  host.pauses = pauses;
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
@@ -140,6 +152,9 @@ export function createApp(options: AppOptions): App {
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
+    pause: (workflow, reason) => pauses.set(workflow, true, reason),
+    unpause: (workflow) => pauses.set(workflow, false),
+    paused: () => pauses.list(),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
@@ -163,7 +178,9 @@ async function sweep(
   const { limit = 1_000, concurrency = 16 } = options;
   const scheduled = await schedules.fire();
   const dueAt = host.world.now();
-  const { runs } = await listRuns(host, { dueAt, workflow, limit });
+  const paused = new Set((await host.pauses?.list())?.map((pause) => pause.workflow));
+  const driven = workflow.filter((name) => !paused.has(name));
+  const { runs } = await listRuns(host, { dueAt, workflow: driven, limit });
   const others = await listRuns(host, { dueAt, limit: unknownPage });
   const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];

@@ -20,6 +20,7 @@ export type { ByContent, Unclaimed } from "./engine/by-content.ts";
 export type {
   Branch,
   Context,
+  DeadlineOptions,
   GroupOptions,
   MapOptions,
   ParallelOptions,
@@ -42,6 +43,7 @@ export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
+export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
@@ -84,9 +86,10 @@ export type {
   RunHead,
   RunStatus,
   Storage,
+  WorkflowPause,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Definition } from "./engine/definition.ts";
+export type { Defaults, Definition } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

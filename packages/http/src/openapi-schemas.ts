@@ -20,7 +20,7 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 }
 
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
-const runStatus = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+const runStatus = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
@@ -38,6 +38,13 @@ const outcome = {
       status: is("suspended"),
       waiting: { type: "array", items: suspendPoint },
       wakeAt: orNull(time),
+    }),
+    object({
+      runId,
+      status: is("paused"),
+      reason: orNull(text),
+      since: time,
+      waiting: { type: "array", items: suspendPoint },
     }),
     object({ runId, status: is("cancelled") }),
     object({ runId, status: is("running") }),
@@ -156,6 +163,13 @@ export const schemas: Part = {
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
   CancelRequest: object({ reason: text }, ["reason"]),
+  PauseRequest: object({ reason: text }, ["reason"]),
+  RetryRequest: object({ deadline: { type: ["string", "number"], description: "A new deadline, from now" } }, [
+    "deadline",
+  ]),
+  Paused: object({
+    paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
+  }),
   ResumeRequest: object({ value: any, id: text }, ["id"]),
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,

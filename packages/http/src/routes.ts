@@ -14,6 +14,7 @@ import {
   resumeSchedule,
   triggerSchedule,
 } from "./schedules.ts";
+import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
@@ -35,6 +36,12 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["schedules/{name}/pause", { POST: pauseSchedule }],
   ["schedules/{name}/resume", { POST: resumeSchedule }],
   ["schedules/{name}/trigger", { POST: triggerSchedule }],
+  ["runs/{runId}/pause", { POST: pauseRun }],
+  ["runs/{runId}/unpause", { POST: unpauseRun }],
+  ["runs/{runId}/retry", { POST: retryRun }],
+  ["workflows/{workflow}/pause", { POST: pauseWorkflow }],
+  ["workflows/{workflow}/unpause", { POST: unpauseWorkflow }],
+  ["paused", { GET: listPaused }],
   [byToken, { GET: confirm, POST: answer }],
   ["openapi.json", { GET: describe }],
 ];

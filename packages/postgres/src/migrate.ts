@@ -17,6 +17,7 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { findStep } from "./sql/find.ts";
+import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
 import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
@@ -31,6 +32,7 @@ export const steps: readonly Step[] = [
       .join(""),
   findStep,
   schedules,
+  pausesTable,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

@@ -21,6 +21,7 @@ import type {
   RunHead,
   ScheduleStore,
   Storage,
+  WorkflowPause,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
@@ -39,7 +40,7 @@ import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
-import { put } from "./text.ts";
+import { put, take } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
@@ -210,6 +211,32 @@ export class PostgresStorage implements Storage {
     return this.#database.do(async () => {
       const text = `SELECT ${this.#schema}.note_1($1, $2, $3)`;
       await this.#database.rows(text, [locator, noteText(note), note.length]);
+    });
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    const paused = `${this.#schema}.paused`;
+    const name = put(workflow);
+    return this.#database.do(async () => {
+      if (pause === null) await this.#database.rows(`DELETE FROM ${paused} WHERE workflow = $1`, [name]);
+      else
+        await this.#database.rows(
+          `INSERT INTO ${paused} (workflow, reason, since) VALUES ($1, $2, $3)
+             ON CONFLICT (workflow) DO UPDATE SET reason = excluded.reason, since = excluded.since`,
+          [name, pause.reason === null ? null : put(pause.reason), pause.since],
+        );
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#database.do(async () => {
+      const text = `SELECT workflow, reason, since FROM ${this.#schema}.paused`;
+      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(text, []);
+      return rows.map(({ workflow, reason, since }) => ({
+        workflow: take(workflow),
+        reason: reason === null ? null : take(reason),
+        since,
+      }));
     });
   }
 

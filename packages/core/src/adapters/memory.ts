@@ -22,6 +22,7 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../ports/storage.ts";
 import {
   conflict,
@@ -65,6 +66,7 @@ export class MemoryStorage implements Storage {
    */
   readonly whenDue?: NonNullable<Storage["whenDue"]>;
   readonly finds = true;
+  readonly #paused = new Map<string, WorkflowPause>();
   #order = 0;
   #claims = 0;
 
@@ -206,6 +208,16 @@ export class MemoryStorage implements Storage {
     const run = this.#runs.get(locator);
     if (run !== undefined && !run.deleted && lengthOf(run) === note.length) run.note = note;
     return Promise.resolve();
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    if (pause === null) this.#paused.delete(workflow);
+    else this.#paused.set(workflow, pause);
+    return Promise.resolve();
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return Promise.resolve([...this.#paused.values()]);
   }
 
   async list(query: ListQuery = {}): Promise<ListPage> {

@@ -11,6 +11,7 @@ import type { Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
+import type { Pauses } from "./pauses.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
@@ -91,6 +92,8 @@ export class Host {
   readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
+  /** The workflows that are paused; only apps know of them. */
+  pauses: Pauses | null = null;
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;

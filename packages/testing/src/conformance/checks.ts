@@ -15,6 +15,7 @@ import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
+import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
 import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
@@ -39,6 +40,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     findingChecks,
     leaseChecks,
     noteChecks,
+    pauseChecks,
     chapterChecks,
     dropChecks,
     deleteChecks,

@@ -27,6 +27,8 @@ export type Checks = Readonly<Record<string, Check>>;
 /** Members of the port that a storage may lack. */
 type OptionalMember =
   | "note"
+  | "pause"
+  | "paused"
   | "readChapter"
   | "dropChapters"
   | "changed"

@@ -19,6 +19,7 @@ import type {
   ListQuery,
   ReadReply,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
@@ -31,6 +32,7 @@ import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
 import { mark, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
+import { keepPause, pausesOf } from "./pauses.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
 import {
   blockedBy,
@@ -220,6 +222,14 @@ export class RemoteStorage implements Storage {
         ? null
         : blockedBy(state, note, { slot, now: this.#world.now() }),
     );
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return keepPause(this.#bucket, workflow, pause);
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return pausesOf(this.#bucket);
   }
 
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

@@ -190,6 +190,15 @@ export const additions: readonly Addition[] = [
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;`,
   },
+  // A build without it drives the runs of a paused workflow. Paused runs it refuses, by the kind of their entries.
+  {
+    sign: "paused_workflows",
+    text: `CREATE TABLE paused_workflows (
+     workflow TEXT NOT NULL PRIMARY KEY,
+     reason TEXT,
+     since REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

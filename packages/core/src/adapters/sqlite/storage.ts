@@ -24,6 +24,7 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
@@ -185,6 +186,17 @@ export class SqliteStorage implements Storage {
     const text = noteText(note);
     const sum = noteSum(locator, text);
     return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return this.#write(() => {
+      if (pause === null) this.#sql.unpause.run(workflow);
+      else this.#sql.pause.run(workflow, pause.reason, pause.since);
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#read(() => this.#sql.paused.all().map((row) => ({ ...row }) as unknown as WorkflowPause));
   }
 
   list(query: ListQuery = {}): Promise<ListPage> {

@@ -156,9 +156,13 @@ export class Attempts {
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
   async #bounded(info: Info, attempted: Attempted, timeoutMs: number): Promise<Fact<Json>> {
+    const { world } = this.#engine;
+    const begun = world.now();
     const work = this.#performed(info, attempted).finally(() => info.leave());
+    const blockedMs = world.now() - begun;
+    if (blockedMs > timeoutMs) world.warn(blockedWarning(this.#call.where, blockedMs, timeoutMs));
     const limit = deferred<never>();
-    const cancel = this.#engine.world.timer(timeoutMs, () => {
+    const cancel = world.timer(timeoutMs, () => {
       const error = new DurableError(
         "step-timeout",
         `Attempt ${attempted.attempt} of ${this.#call.where} took longer than ${timeoutMs} ms.`,
@@ -262,6 +266,11 @@ export class Info implements StepInfo {
     this.over = true;
     this.#own?.leave();
   }
+}
+
+/** The work ran without giving the event loop a turn, so no timer could end it. */
+function blockedWarning(where: string, tookMs: number, timeoutMs: number): string {
+  return `the ${where} blocked the process for ${tookMs} ms, longer than its timeout of ${timeoutMs} ms, which could not fire. Use an asynchronous call, or move the work to a worker thread.`;
 }
 
 function unexpected(where: string, error: unknown): DurableError {
