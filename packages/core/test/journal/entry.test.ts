@@ -268,7 +268,9 @@ describe("H54 the format of a batch", () => {
       ...samples["spawn.failed"],
       ...samples["tag.set"],
     ]);
-    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(facts.length - second.length - third.length);
+    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
+      facts.length - second.length - third.length,
+    );
   });
 
   it("stands in its text, and all are read by this build", () => {

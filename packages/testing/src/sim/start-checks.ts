@@ -10,7 +10,7 @@
  */
 
 import type { Body, History } from "./history.ts";
-import { topOf, type RunLog } from "./run-log.ts";
+import { type RunLog } from "./run-log.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { Process } from "./process.ts";
 import { isOfStream } from "./stream-checks.ts";
@@ -45,7 +45,7 @@ function judgeEnds(history: History, process: Process, { run, worker }: ReplayPa
   if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "cancelled"))
     history.violate("I9", `${where} after it read the cancellation`);
   // A fork that a step makes is driven outside of the worker, which does not know of it.
-  if (worker && run !== undefined && topOf(run).parent === null && process.asked)
+  if (worker && run !== undefined && !history.isOfFork(run) && process.asked)
     history.violate("I9", `${where} after it was terminated`);
 }
 
