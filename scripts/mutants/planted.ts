@@ -7,8 +7,10 @@ import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -22,6 +24,8 @@ export const planted: readonly PlantedBug[] = [
   ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInCopies,
+  ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,
+  ...plantedInSchedules,
 ];

@@ -18,6 +18,7 @@ import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { findStep } from "./sql/find.ts";
 import { readFunctions } from "./sql/read.ts";
+import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 
 export type Step = (schema: string) => string;
@@ -29,6 +30,7 @@ export const steps: readonly Step[] = [
       .map((text) => text(schema))
       .join(""),
   findStep,
+  schedules,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

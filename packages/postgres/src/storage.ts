@@ -19,6 +19,7 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  ScheduleStore,
   Storage,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
@@ -32,6 +33,7 @@ import { Leases } from "./leases.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
+import { schedulesIn } from "./schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, type RunRow } from "./rows.ts";
@@ -49,6 +51,7 @@ const [listeningPollMs, blindPollMs] = [5_000, 500];
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: Database;
   readonly #schema: string;
   readonly #appends: Groups<AppendRequest, DurableError | null>;
@@ -64,6 +67,7 @@ export class PostgresStorage implements Storage {
     const settings = settingsOf(options);
     this.#schema = settings.quoted;
     this.#database = new Database(settings);
+    this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
     this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
     this.#appends = new Groups({

@@ -10,6 +10,7 @@
 
 import type { DurableError } from "../values/errors.ts";
 import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
+import type { ScheduleStore } from "../ports/schedules.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -36,6 +37,7 @@ import {
   workflowsOf,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
+import { MemorySchedules } from "./memory/schedules.ts";
 import {
   dueFrom,
   giveBack,
@@ -49,6 +51,7 @@ import {
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
+  readonly schedules: ScheduleStore = new MemorySchedules();
   readonly #runs = new Map<string, Kept>();
   /** Forks, by the run that they read. */
   readonly #readers = new Map<string, Set<string>>();

@@ -12,6 +12,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { Children } from "./child-runs.ts";
+import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
@@ -57,6 +58,7 @@ export interface EngineOptions {
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
   readonly owner: Owner;
+  readonly watch: Watch;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
@@ -101,6 +103,8 @@ export interface AdvanceOptions {
    * as it is, with the error `other-version`. All by default.
    */
   readonly versions?: readonly string[] | undefined;
+  /** Hooks of this drive, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
 }
 
 interface Answerable {

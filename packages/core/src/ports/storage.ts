@@ -4,6 +4,8 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { ScheduleStore } from "./schedules.ts";
+
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
 export type RunStatus = "running" | "suspended" | "blocked" | "completed" | "failed" | "cancelled";
 
@@ -232,6 +234,8 @@ export interface Storage {
    * workers of certain versions list all due runs of their workflows.
    */
   readonly finds?: true;
+  /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
+  readonly schedules?: ScheduleStore;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

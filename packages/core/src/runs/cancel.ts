@@ -38,6 +38,8 @@ export async function cancel(host: Host, journal: RunJournal, reason = ""): Prom
 }
 
 export async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
+  // The hooks of a run that is driven are called by its driver.
+  const isParked = journal.state.summary.status === "suspended";
   while (journal.state.end === null) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
@@ -48,6 +50,7 @@ export async function end(host: Host, journal: RunJournal, reason: string): Prom
     const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
+  if (isParked) void host.observing().then((observe) => observe?.(journal).ended());
 }
 
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));

@@ -181,7 +181,7 @@ async function driven(
       return await driven(host, definition, await openRun(host, runId), options);
     }
     if (isPoison(leased, options)) {
-      const outcome = await poisoned(leased, runId, options);
+      const outcome = await poisoned(host, leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -199,7 +199,7 @@ export async function advanceRun(
   runId: string,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "patience signal maxStarts alone versions", "app.advance");
+  assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
   if (parked !== null) {
@@ -216,7 +216,7 @@ export async function advanceRun(
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return poisoned(leased, runId, options);
+  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
     if (leased.owned) assertVersion(journal, options);
@@ -247,6 +247,7 @@ export async function toNextStop(
   { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, owned } = leased;
+  const observe = owned ? await host.observing(options.hooks) : undefined;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
@@ -255,9 +256,9 @@ export async function toNextStop(
         (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
-  let stop = await execution.drive({ onReplayEnd, options });
+  let stop = await execution.drive({ onReplayEnd, options, observe });
   // The next chapter is driven under the same lease.
-  while (stop.kind === "continued") stop = await (await anew()).drive({ options });
+  while (stop.kind === "continued") stop = await (await anew()).drive({ options, observe });
   return stop;
 }
 
@@ -309,9 +310,10 @@ function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOption
 
 /** Gives the lease of a run back that was started too often without progress. */
 async function poisoned(
-  { lease, starts, length }: LeasedRun,
+  host: Host,
+  { journal, lease, starts, length }: LeasedRun,
   runId: string,
-  { alone = true }: AdvanceOptions,
+  { alone = true, hooks }: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   const error = new DurableError(
     "poison",
@@ -320,6 +322,7 @@ async function poisoned(
   );
   const since = alone ? await lease.note(error, length) : 0;
   await lease.giveBack();
+  if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
   return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 

@@ -16,6 +16,7 @@ import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
 import { readChecks } from "./read.ts";
+import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -45,6 +46,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     blobBodyChecks,
     changedChecks,
     whenDueChecks,
+    scheduleChecks,
     handleChecks,
     hostileChecks,
   ].flatMap((group) => Object.entries(group)),

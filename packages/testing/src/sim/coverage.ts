@@ -151,6 +151,7 @@ export const toBeMet: readonly string[] = [
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",
+  "a hook that failed",
   "a record that was sealed before the rotation",
   "a record made without a workflow",
   ...blobs,

@@ -106,6 +106,8 @@ export interface Plan {
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** True when processes have hooks, some of which fail; none if missing. */
+  readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -114,6 +116,11 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+  return { ...drawnPlan(seed), hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5) };
+}
+
+function drawnPlan(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
