@@ -5,7 +5,7 @@ import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
-import { deleteRun } from "./runs/cancel.ts";
+import { deleteRun } from "./runs/delete.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";

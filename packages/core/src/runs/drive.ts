@@ -19,7 +19,7 @@ import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
-import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import {
   deadlineAt,
@@ -113,15 +113,13 @@ function assertSame(
   journal: RunJournal,
   { name }: Definition,
   input: Json,
-  { childOf, spawnedBy, isNew }: NewRun,
+  { childOf, isNew }: NewRun,
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
-  const { key } = journal.spawnedBy ?? {};
-  const isOther = spawnedBy !== undefined && (parent !== spawnedBy.runId || key !== spawnedBy.key);
-  if (workflow !== name || (isNew && parent !== null) || isOther || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork, a child or a spawned run";
+  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
     throw new DurableError(
-      isNew || isOther ? "run-exists" : "workflow-mismatch",
+      isNew ? "run-exists" : "workflow-mismatch",
       `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
@@ -291,7 +289,7 @@ export async function toNextStop(
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, given) =>
-        (await spawnPart()).spawnRun(host, request, given, { create, advance }),
+        (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
   let stop = await execution.drive({ onReplayEnd, options, observe });

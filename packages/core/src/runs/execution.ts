@@ -20,15 +20,17 @@ import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
   drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
-  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<void>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
 }
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
