@@ -100,8 +100,8 @@ export default defineConfig(({ mode }) => {
       reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
       pool: "forks",
       sequence: { sequencer: LongFirst },
-      // Crash tests start processes of their own: more workers only make time-outs likelier.
-      maxWorkers: 2,
+      // Crash tests start processes of their own, and wait for them: three workers keep two cores busy.
+      maxWorkers: 3,
       // For what hangs, not for what is slow: a busy machine takes several times as long as an idle one.
       testTimeout: 120_000,
       hookTimeout: 120_000,

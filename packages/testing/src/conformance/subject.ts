@@ -88,6 +88,11 @@ export class Subject {
     return method.bind(this.storage) as NonNullable<Storage[K]>;
   }
 
+  /** Skips the test if the storage does not find runs by tags, versions, times and text. */
+  needsFinds(): void {
+    if (this.storage.finds !== true) this.#skip("this storage does not find runs by tags");
+  }
+
   /** The schedules of a storage, of this one by default; skips the test if the adapter keeps none. */
   schedules(storage: Storage = this.storage): ScheduleStore {
     return storage.schedules ?? this.#skip("this storage has no schedules");
