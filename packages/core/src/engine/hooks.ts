@@ -150,9 +150,15 @@ export interface Observer {
   learned(entry: Entry): void;
   /** The workflow gets an outcome. */
   delivered(settlement: Settlement): void;
-  /** Runs the work of an attempt, in what the hooks put around it. */
-  attempt<R>(attempt: Pick<AttemptEvent, "key" | "kind" | "attempt" | "startedAt">, work: () => R): R;
+  /** An attempt begins; returns what the hooks put around its work. */
+  attempt(
+    kind: CallKind,
+    attempted: Pick<AttemptEvent, "key" | "attempt" | "startedAt">,
+  ): Surround | undefined;
 }
+
+/** Runs work in what hooks put around it, and returns its result. */
+export type Surround = <R>(work: () => R) => R;
 
 /** What hooks and logs need of an execution. */
 export interface Watch {
