@@ -150,15 +150,11 @@ export interface Observer {
   learned(entry: Entry): void;
   /** The workflow gets an outcome. */
   delivered(settlement: Settlement): void;
-  /** An attempt begins; returns what the hooks put around its work. */
-  attempt(
-    kind: CallKind,
-    attempted: Pick<AttemptEvent, "key" | "attempt" | "startedAt">,
-  ): Surround | undefined;
+  /** An attempt begins; returns what hooks put around its work, for `surround`. */
+  attempt(kind: CallKind, attempted: Pick<AttemptEvent, "key" | "attempt" | "startedAt">): object | undefined;
+  /** Runs the work of an attempt, outside of the run at first, and returns its result. */
+  surround<R>(open: object, work: () => R): R;
 }
-
-/** Runs work in what hooks put around it, and returns its result. */
-export type Surround = <R>(work: () => R) => R;
 
 /** What hooks and logs need of an execution. */
 export interface Watch {

@@ -19,7 +19,6 @@ import type {
   RunEvent,
   RunStop,
   StepEvent,
-  Surround,
   WaitEvent,
 } from "../engine/hooks.ts";
 import type { Stop } from "../engine/stop.ts";
@@ -261,7 +260,7 @@ class DriveObserver implements Observer {
   attempt(
     kind: CallKind,
     { key, attempt, startedAt }: Pick<AttemptEvent, "key" | "attempt" | "startedAt">,
-  ): Surround | undefined {
+  ): OpenAttempt | undefined {
     if (!this.#wanted.onAttempt) return undefined;
     const { runId, workflow, version, seed } = this.#run;
     const event = { runId, workflow, version, seed, at: startedAt, key, kind, attempt, startedAt };
@@ -274,36 +273,35 @@ class DriveObserver implements Observer {
     }
     if (layers === null) return undefined;
     const { promise, resolve } = Promise.withResolvers<AttemptEnd>();
-    this.#attempts.set(key, { event, resolve });
-    return this.#surround(layers, promise);
+    const open = { event, resolve, end: promise, layers, result: undefined };
+    this.#attempts.set(key, open);
+    return open;
   }
 
-  /** What surrounds the work runs outside of the run; the work itself is named after the run again. */
-  #surround(layers: Layer, end: Promise<AttemptEnd>): Surround {
-    return <R>(work: () => R): R => {
-      let result: R | undefined;
-      const enter = (layer: Layer | null): void => {
-        if (layer === null) {
-          result = work();
-          return;
-        }
-        let called = false;
-        const inner = (): Promise<AttemptEnd> => {
-          if (!called) {
-            called = true;
-            enter(layer.inner);
-          }
-          return end;
-        };
-        this.#call(layer.hooks, "onAttempt", layer.around, inner, end);
-        if (called) return;
-        this.#failed(layer.hooks, "onAttempt", new Error("It did not call the work that it got."));
-        void inner();
-      };
-      this.#host.leave();
-      enter(layers);
-      return result as R;
+  surround<R>(attempt: object, work: () => R): R {
+    const open = attempt as OpenAttempt;
+    this.#host.leave();
+    this.#enter(open, open.layers, work);
+    return open.result as R;
+  }
+
+  #enter(open: OpenAttempt, layer: Layer | null, work: () => unknown): void {
+    if (layer === null) {
+      open.result = work();
+      return;
+    }
+    let called = false;
+    const inner = (): Promise<AttemptEnd> => {
+      if (!called) {
+        called = true;
+        this.#enter(open, layer.inner, work);
+      }
+      return open.end;
     };
+    this.#call(layer.hooks, "onAttempt", layer.around, inner, open.end);
+    if (called) return;
+    this.#failed(layer.hooks, "onAttempt", new Error("It did not call the work that it got."));
+    void inner();
   }
 
   #endAttempt(key: string, outcome: AttemptEnd["outcome"], endedAt: number, entry?: Attempted): void {
@@ -398,4 +396,8 @@ interface Layer {
 interface OpenAttempt {
   readonly event: AttemptEvent;
   readonly resolve: (end: AttemptEnd) => void;
+  readonly end: Promise<AttemptEnd>;
+  readonly layers: Layer;
+  /** What the work returned. */
+  result: unknown;
 }

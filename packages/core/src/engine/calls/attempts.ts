@@ -15,7 +15,7 @@ import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
 import type { Logger } from "../../ports/world.ts";
-import type { Surround } from "../hooks.ts";
+import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
@@ -115,10 +115,10 @@ export class Attempts {
   }
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
-  inContext<R>(work: () => R, around?: Surround): R {
+  inContext<R>(work: () => R, observer?: Observer, open?: object): R {
     const owner = { ...this.#engine.options.owner, step: this.#call.key };
     const named = (): R => runAs(owner, work);
-    const surrounded = around === undefined ? named : (): R => around(named);
+    const surrounded = open === undefined ? named : (): R => (observer as Observer).surround(open, named);
     return this.#inContext === null ? surrounded() : this.#inContext(surrounded);
   }
 
@@ -151,7 +151,7 @@ export class Attempts {
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const work = (): Promise<Fact<Json>> => this.#call.perform(info, attempted);
     const { observer } = this.#engine.options.watch;
-    return this.inContext(work, observer?.attempt(this.#call.kind, attempted));
+    return this.inContext(work, observer, observer?.attempt(this.#call.kind, attempted));
   }
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
