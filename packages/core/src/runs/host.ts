@@ -18,7 +18,7 @@ import type { HooksOption } from "../engine/hooks.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Observe } from "./observer.ts";
-import { ownerNow, runAs } from "../ports/async-context.ts";
+import { leave, ownerNow, runAs } from "../ports/async-context.ts";
 import { decode } from "../values/codec/decode.ts";
 
 /** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
@@ -133,7 +133,7 @@ export class Host {
     const hooks = [this.#options.hooks ?? [], more].flat();
     if (hooks.length > 0)
       try {
-        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow }, hooks);
+        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow, leave }, hooks);
       } catch (error) {
         world.warn(`no hook is called: ${describeError(error)}`);
       }

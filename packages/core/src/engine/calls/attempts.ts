@@ -15,6 +15,7 @@ import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
 import type { Logger } from "../../ports/world.ts";
+import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
@@ -114,10 +115,11 @@ export class Attempts {
   }
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
-  inContext<R>(work: () => R): R {
+  inContext<R>(work: () => R, observer?: Observer, open?: object): R {
     const owner = { ...this.#engine.options.owner, step: this.#call.key };
     const named = (): R => runAs(owner, work);
-    return this.#inContext === null ? named() : this.#inContext(named);
+    const surrounded = open === undefined ? named : (): R => (observer as Observer).surround(open, named);
+    return this.#inContext === null ? surrounded() : this.#inContext(surrounded);
   }
 
   /** The fields that every entry of this attempt has. */
@@ -149,9 +151,7 @@ export class Attempts {
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const work = (): Promise<Fact<Json>> => this.#call.perform(info, attempted);
     const { observer } = this.#engine.options.watch;
-    if (observer === undefined) return this.inContext(work);
-    const { kind } = this.#call;
-    return this.inContext(() => observer.attempt({ ...attempted, kind }, work));
+    return this.inContext(work, observer, observer?.attempt(this.#call.kind, attempted));
   }
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
