@@ -25,10 +25,8 @@ import type { Stop } from "../engine/stop.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Settlement } from "../journal/kinds.ts";
-import type { Owner } from "../ports/async-context.ts";
-import type { World } from "../ports/world.ts";
-import type { Json } from "../values/codec/tags.ts";
 import type { DurableError } from "../values/errors.ts";
+import { HookCalls, type Observing } from "./hook-calls.ts";
 import {
   endsWait,
   isAttempt,
@@ -43,45 +41,13 @@ import {
   type Called,
 } from "./observed-entries.ts";
 
-/**
- * What hooks need of a host and of the kernel. This file imports no code: what a part that is loaded later shares with the
- * kernel, bundlers put into a file of its own.
- */
-interface Observing {
-  readonly decode: (json: Json, where: string) => unknown;
-  readonly ownerNow: () => Owner | undefined;
-  readonly runAs: <R>(owner: Owner, fn: () => R) => R;
-  readonly leave: () => void;
-  readonly world: World;
-  /** Runs that this process drives now. */
-  readonly driving: ReadonlyMap<string, { readonly journal: RunJournal }>;
-}
-
 /** Makes the observer of one drive. Without `recorded`, nothing is driven, and a single event is reported. */
 export type Observe = (journal: RunJournal, recorded?: number) => DriveObserver;
 
-type HookName = keyof Hooks;
-type EventOf<N extends HookName> = Parameters<NonNullable<Hooks[N]>>[0];
-
-/** Hooks that have failed, and were reported. */
-const reported = new WeakMap<Hooks, Set<HookName>>();
-const noOwner = undefined as unknown as Owner;
-
-/** Which hooks there are, so that no event is made for nothing. */
-type Wanted = Readonly<Record<HookName, boolean>>;
-
 export function observing(host: Observing, hooks: readonly Hooks[]): Observe {
-  const wants = (name: HookName): boolean => hooks.some((one) => one[name] !== undefined);
-  const wanted: Wanted = {
-    onRun: wants("onRun"),
-    onStep: wants("onStep"),
-    onAttempt: wants("onAttempt"),
-    onWait: wants("onWait"),
-    onEnd: wants("onEnd"),
-    onBlocked: wants("onBlocked"),
-  };
+  const calls = new HookCalls(host, hooks);
   return (journal, recorded) => {
-    const observer = new DriveObserver(host, hooks, wanted, journal);
+    const observer = new DriveObserver(host, calls, journal);
     if (recorded !== undefined) observer.begin(recorded);
     return observer;
   };
@@ -89,8 +55,7 @@ export function observing(host: Observing, hooks: readonly Hooks[]): Observe {
 
 class DriveObserver implements Observer {
   readonly #host: Observing;
-  readonly #hooks: readonly Hooks[];
-  readonly #wanted: Wanted;
+  readonly #hooks: HookCalls;
   readonly #journal: RunJournal;
   readonly #startedAt: number;
   readonly #length: number;
@@ -103,10 +68,9 @@ class DriveObserver implements Observer {
   readonly #attempts = new Map<string, OpenAttempt>();
   #began: Map<string, number> | null = null;
 
-  constructor(host: Observing, hooks: readonly Hooks[], wanted: Wanted, journal: RunJournal) {
+  constructor(host: Observing, hooks: HookCalls, journal: RunJournal) {
     this.#host = host;
     this.#hooks = hooks;
-    this.#wanted = wanted;
     this.#journal = journal;
     this.#startedAt = host.world.now();
     this.#length = journal.position;
@@ -118,7 +82,7 @@ class DriveObserver implements Observer {
   /** The drive begins. */
   begin(recorded: number): void {
     this.#recorded = recorded;
-    if (!this.#wanted.onRun) return;
+    if (!this.#hooks.wanted.onRun) return;
     const { wakeAt, updatedAt, createdAt } = this.#journal.state.summary;
     const { chapter, first, seq } = this.#journal;
     const due = wakeAt !== null && wakeAt <= this.#startedAt;
@@ -131,8 +95,8 @@ class DriveObserver implements Observer {
       isNew: seq === first.seq,
       dueAt: due ? wakeAt || updatedAt : null,
     };
-    for (const hooks of this.#hooks) {
-      const onStop = this.#call(hooks, "onRun", hooks.onRun, event);
+    for (const hooks of this.#hooks.sets) {
+      const onStop = this.#hooks.call(hooks, "onRun", hooks.onRun, event);
       if (typeof onStop === "function") this.#onStop.push({ hooks, onStop: onStop as () => unknown });
     }
   }
@@ -159,20 +123,20 @@ class DriveObserver implements Observer {
       appends: this.#journal.position - this.#length,
       ...("error" in stop ? { error: stop.error } : this.#errorOf(end)),
     };
-    for (const { hooks, onStop } of this.#onStop) this.#call(hooks, "onRun", onStop, event);
+    for (const { hooks, onStop } of this.#onStop) this.#hooks.call(hooks, "onRun", onStop, event);
   }
 
   blocked(error: DurableError, runId = this.#journal.runId): void {
-    if (this.#wanted.onBlocked)
-      this.#emit("onBlocked", { ...this.#run, at: this.#host.world.now(), runId, error });
+    if (this.#hooks.wanted.onBlocked)
+      this.#hooks.emit("onBlocked", { ...this.#run, at: this.#host.world.now(), runId, error });
   }
 
   /** The run has ended. */
   ended(): void {
     const { end, summary } = this.#journal.state;
-    if (end === null || !this.#wanted.onEnd) return;
+    if (end === null || !this.#hooks.wanted.onEnd) return;
     const { createdAt, steps, status } = summary;
-    this.#emit("onEnd", {
+    this.#hooks.emit("onEnd", {
       ...this.#run,
       at: end.at,
       createdAt,
@@ -210,16 +174,16 @@ class DriveObserver implements Observer {
 
   /** A wait has ended: from the record, or for the first time. */
   #waited(entry: Called, replayed: boolean): void {
-    if (!this.#wanted.onWait || !this.#starts.has(entry.key)) return;
+    if (!this.#hooks.wanted.onWait || !this.#starts.has(entry.key)) return;
     this.#wait(entry, outcomeOf(entry), replayed);
     this.#starts.delete(entry.key);
   }
 
   #wait(entry: Called, outcome: WaitEvent["outcome"], replayed: boolean): void {
-    if (!this.#wanted.onWait) return;
+    if (!this.#hooks.wanted.onWait) return;
     const { key, at } = entry;
     const isOpen = outcome === "open";
-    this.#emit("onWait", {
+    this.#hooks.emit("onWait", {
       ...this.#run,
       at,
       key,
@@ -234,7 +198,7 @@ class DriveObserver implements Observer {
   }
 
   #step(entry: Attempted, replayed: boolean): void {
-    if (!this.#wanted.onStep) return;
+    if (!this.#hooks.wanted.onStep) return;
     const { runId, workflow, version, seed } = this.#run;
     const { key, at, attempt, kind } = entry;
     const failed = kind === "step.failed" || kind === "stream.failed";
@@ -254,21 +218,21 @@ class DriveObserver implements Observer {
       usage: usageOf(entry),
       replayed,
     };
-    this.#emit("onStep", failed ? { ...event, ...this.#errorOf(entry) } : event);
+    this.#hooks.emit("onStep", failed ? { ...event, ...this.#errorOf(entry) } : event);
   }
 
   attempt(
     kind: CallKind,
     { key, attempt, startedAt }: Pick<AttemptEvent, "key" | "attempt" | "startedAt">,
   ): OpenAttempt | undefined {
-    if (!this.#wanted.onAttempt) return undefined;
+    if (!this.#hooks.wanted.onAttempt) return undefined;
     const { runId, workflow, version, seed } = this.#run;
     const event = { runId, workflow, version, seed, at: startedAt, key, kind, attempt, startedAt };
     let layers: Layer | null = null;
     // The hooks of the first set are the outermost.
-    for (let i = this.#hooks.length - 1; i >= 0; i--) {
-      const hooks = this.#hooks[i] as Hooks;
-      const around = this.#call(hooks, "onAttempt", hooks.onAttempt, event);
+    for (let i = this.#hooks.sets.length - 1; i >= 0; i--) {
+      const hooks = this.#hooks.sets[i] as Hooks;
+      const around = this.#hooks.call(hooks, "onAttempt", hooks.onAttempt, event);
       if (typeof around === "function") layers = { hooks, around: around as AroundAttempt, inner: layers };
     }
     if (layers === null) return undefined;
@@ -298,9 +262,9 @@ class DriveObserver implements Observer {
       }
       return open.end;
     };
-    this.#call(layer.hooks, "onAttempt", layer.around, inner, open.end);
+    this.#hooks.call(layer.hooks, "onAttempt", layer.around, inner, open.end);
     if (called) return;
-    this.#failed(layer.hooks, "onAttempt", new Error("It did not call the work that it got."));
+    this.#hooks.failed(layer.hooks, "onAttempt", new Error("It did not call the work that it got."));
     void inner();
   }
 
@@ -346,43 +310,6 @@ class DriveObserver implements Observer {
     } catch (error) {
       return { error };
     }
-  }
-
-  #emit<N extends HookName>(name: N, event: EventOf<N>): void {
-    for (let i = 0; i < this.#hooks.length; i++) {
-      const hooks = this.#hooks[i] as Hooks;
-      this.#call(hooks, name, hooks[name] as ((event: EventOf<N>) => unknown) | undefined, event);
-    }
-  }
-
-  /** Calls a hook, or what a hook has returned. A promise of ours does not reject. */
-  #call<E>(
-    hooks: Hooks,
-    name: HookName,
-    hook: ((given: E) => unknown) | undefined,
-    given: E,
-    ours?: Promise<unknown>,
-  ): unknown {
-    if (hook === undefined) return undefined;
-    try {
-      const { ownerNow, runAs } = this.#host;
-      const value = ownerNow() === undefined ? hook(given) : runAs(noOwner, () => hook(given));
-      if (value instanceof Promise && value !== ours)
-        value.catch((error: unknown) => this.#failed(hooks, name, error));
-      return value;
-    } catch (error) {
-      this.#failed(hooks, name, error);
-      return undefined;
-    }
-  }
-
-  #failed(hooks: Hooks, name: HookName, error: unknown): void {
-    const known = reported.get(hooks) ?? new Set();
-    reported.set(hooks, known);
-    if (known.has(name)) return;
-    known.add(name);
-    const what = `the hook ${name} failed; runs go on, and it is not reported again`;
-    this.#host.world.warn(`${what}: ${String(error)}`);
   }
 }
 
