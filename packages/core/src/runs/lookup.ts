@@ -41,7 +41,7 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-const queryOptions = "workflow status parent dueAt limit cursor";
+const queryOptions = "workflow status parent dueAt endedBefore limit cursor";
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");

@@ -32,6 +32,9 @@ type OptionalMember =
   | "changed"
   | "claim"
   | "whenDue"
+  | "deleteUnchanged"
+  | "takeTurn"
+  | "giveBackSpace"
   | "secret"
   | "close";
 

@@ -4,10 +4,26 @@
  */
 
 import { DurableError, show } from "../../values/errors.ts";
-import { noted, pageSize, workflowsOf } from "../../ports/storage-kit.ts";
+import {
+  endedBefore,
+  endStatuses,
+  noted,
+  pageSize,
+  parentsOf,
+  workflowsOf,
+} from "../../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { hint, isPresent, readMarker, statusPrefix, timersPrefix, timeText, type Marker } from "./layout.ts";
+import {
+  hint,
+  isPresent,
+  newestFirst,
+  readMarker,
+  statusPrefix,
+  timersPrefix,
+  timeText,
+  type Marker,
+} from "./layout.ts";
 import type { Logs } from "./logs.ts";
 import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
@@ -19,21 +35,29 @@ export class Listing {
   readonly #bucket: Bucket;
   readonly #logs: Logs;
   readonly #now: () => number;
+  readonly #free: (locator: string) => Promise<void>;
 
-  constructor(bucket: Bucket, logs: Logs, now: () => number) {
+  /** `free` removes what is left of a run that was deleted. */
+  constructor(bucket: Bucket, logs: Logs, now: () => number, free: (locator: string) => Promise<void>) {
     this.#bucket = bucket;
     this.#logs = logs;
     this.#now = now;
+    this.#free = free;
   }
 
   async list(query: ListQuery): Promise<ListPage> {
-    const { status } = query;
+    const { status, endedBefore: time } = query;
     const cursor = query.cursor ?? "";
     if (!/^(|[\d.]+\.[\w-]+)$/.test(cursor)) throw badCursor(cursor);
-    if (workflowsOf(query)?.length === 0) return { runs: [], next: null };
+    if ([workflowsOf(query), parentsOf(query)].some((names) => names?.length === 0))
+      return { runs: [], next: null };
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
-    const sources = (status === undefined ? statuses : [status]).map((each) =>
-      this.#markers(statusPrefix(each), cursor),
+    const wanted = (time === undefined ? statuses : endStatuses).filter((each) => each === (status ?? each));
+    const blocked = status === "blocked" && time === undefined ? [status] : [];
+    // A run that was created later has not ended before. Its index object need not be looked at.
+    const created = time === undefined ? "" : newestFirst(time);
+    const sources = [...wanted, ...blocked].map((each) =>
+      this.#markers(statusPrefix(each), cursor > created ? cursor : created),
     );
     return this.#page(merged(sources), query);
   }
@@ -76,14 +100,18 @@ export class Listing {
     if (state.deleted || !isPresent(marker, indexed(state))) {
       // The slot that this marker was made for has been written, so the marker is obsolete for good.
       await this.#bucket.delete([key]).catch(() => {});
+      // The process that deleted the run was interrupted.
+      if (state.closed) await this.#free(place.locator).catch(() => {});
       return null;
     }
     const head = noted(state.head, noteOf(state));
-    const { parent, status, dueAt } = query;
+    const { status, dueAt } = query;
+    const parents = parentsOf(query);
     const fits =
       workflowsOf(query)?.includes(head.workflow) !== false &&
-      (parent === undefined || head.parent === parent) &&
-      (status === undefined || head.status === status);
+      (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
+      (status === undefined || head.status === status) &&
+      endedBefore(head, query);
     return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
   }
 
@@ -150,9 +178,9 @@ function flipped(digits: string): string {
 function hintsOf(query: ListQuery): (marker: Marker) => boolean {
   const names = workflowsOf(query);
   const workflows = names === null ? null : new Set(names.map(hint));
-  const parents = query.parent === undefined ? null : hint(query.parent);
-  return ({ workflow, parent }) =>
-    workflows?.has(workflow) !== false && (parents === null || parents === parent);
+  const asked = parentsOf(query);
+  const parents = asked === null ? null : new Set(asked.map(hint));
+  return ({ workflow, parent }) => workflows?.has(workflow) !== false && parents?.has(parent) !== false;
 }
 
 /** Merges several sorted sources into one. */

@@ -144,6 +144,18 @@ export const additions: readonly Addition[] = [
      WHEN NEW.again_sum IS NULL AND (SELECT dropped FROM runs WHERE locator = NEW.locator) > 0
      BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
+  // Computed, so that whatever build ends a run leaves it right. A run that goes on is not in the index.
+  {
+    sign: "runs_ended",
+    text: `ALTER TABLE runs ADD COLUMN ended_at REAL GENERATED ALWAYS AS
+     (CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN updated_at END) VIRTUAL;
+   CREATE INDEX runs_ended ON runs (workflow, status, ended_at) WHERE ended_at IS NOT NULL AND deleted = 0;
+   CREATE TABLE turns (
+     name TEXT PRIMARY KEY,
+     owner TEXT NOT NULL,
+     until REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */
