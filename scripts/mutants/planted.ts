@@ -5,6 +5,7 @@ import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInPurges } from "./planted-keep.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
@@ -21,5 +22,6 @@ export const planted: readonly PlantedBug[] = [
   ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInCopies,
+  ...plantedInPurges,
   ...plantedInRareCases,
 ];

@@ -7,12 +7,14 @@ import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import { deleteRun } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
+import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
+import type { ListPage, ListQuery } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -79,13 +81,18 @@ export interface App {
    * lost.
    */
   sweep(options?: SweepOptions): Promise<Sweep>;
+  /**
+   * Deletes runs that have ended, with their children, in batches. What a fork reads is kept for it. A purge
+   * that was interrupted is continued by the next one.
+   */
+  purge(options: PurgeOptions): Promise<Purged>;
 }
 
 /** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
 export const appStorage = Symbol();
 
 export interface AppOfStorage extends App {
-  readonly [appStorage]: { storage(): Promise<Storage> };
+  readonly [appStorage]: Host;
 }
 
 /**
@@ -121,10 +128,13 @@ export function createApp(options: AppOptions): App {
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
+    purge: async (given) => (await purging()).purge(host, given),
     [appStorage]: host,
   };
   return app;
 }
+
+const purging = /* @__PURE__ */ lazy(() => import("./runs/purge.ts"));
 
 /** How many due runs of other workflows a sweep looks at, to name some of them. */
 const unknownPage = 100;

@@ -15,8 +15,11 @@ import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
+import type { WorkerPurge } from "./purge-work.ts";
 import { guard } from "./runs/host.ts";
+import { purgeSettings } from "./runs/purge-options.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
@@ -44,6 +47,11 @@ export interface WorkerOptions {
    * surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
+  /**
+   * Deletes old runs in the background, slowly. Where the storage can say so, one worker of a fleet does it at
+   * a time.
+   */
+  readonly purge?: WorkerPurge | undefined;
 }
 
 /** A running worker. */
@@ -66,7 +74,9 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive";
+const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive purge";
+
+const purging = /* @__PURE__ */ lazy(() => import("./purge-work.ts"));
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
@@ -74,9 +84,21 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
   }
+  if (options.purge !== undefined) assertPurge(options.purge, app.world.now());
   const worker = new PollingWorker(app, options);
   void worker.poll();
   return worker;
+}
+
+/** Invalid options fail when the worker is created, not in the background. */
+function assertPurge({ every = 0, ...options }: WorkerPurge, now: number): void {
+  assertOptions(
+    options,
+    "every status olderThan keep workflow tags limit onProgress",
+    "createWorker({ purge })",
+  );
+  toMs(every, "every");
+  purgeSettings(options, now);
 }
 
 class PollingWorker implements Worker {
@@ -95,6 +117,7 @@ class PollingWorker implements Worker {
   readonly #intervalMs: number;
   readonly #drainMs: number;
   readonly #forget: () => void;
+  readonly #purging: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
 
@@ -119,6 +142,16 @@ class PollingWorker implements Worker {
       ignore();
       unguard();
     };
+    this.#purging = options.purge === undefined ? Promise.resolve() : this.#purge(options.purge);
+  }
+
+  async #purge(options: WorkerPurge): Promise<void> {
+    try {
+      const { purgeNowAndThen } = await purging();
+      await purgeNowAndThen(this.#app, options, this.#abort.signal);
+    } catch (error) {
+      this.#app.world.warn(`the worker cannot purge: ${describeError(error)}`);
+    }
   }
 
   get active(): number {
@@ -266,7 +299,7 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      void Promise.all(this.#active.values()).then(() => resolve(cancel()));
+      void Promise.all([...this.#active.values(), this.#purging]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");
