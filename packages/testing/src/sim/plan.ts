@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { purgesOf } from "./random-purges.ts";
 import { randomTree } from "./random-tree.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
@@ -41,6 +42,7 @@ export const actionKinds = [
   "storm",
   "reuse",
   "drop-chapters",
+  "purge",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -101,6 +103,8 @@ export interface Plan {
   readonly records?: number;
   /** Runs of a workflow that no worker has; none if missing. */
   readonly strangers?: number;
+  /** True when a purge deletes runs together, each only if it is unchanged; if missing, one by one. */
+  readonly deletesTogether?: boolean;
   /**
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
@@ -113,13 +117,20 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  const plan = drawn(seed);
+  const { purges, deletesTogether } = purgesOf(seed);
+  const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
+  return { ...plan, actions: all, deletesTogether };
+}
+
+function drawn(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
   const strays = !calm && random.chance(0.08);
   let children = 0;
   const childName = (): string => `helper-${++children}`;
-  const drawn = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
+  const trees = Array.from({ length: random.pick([1, 1, 2]) }, (_, i): FlowPlan => {
     const size = random.between(5, random.pick([10, 20, 40]));
     const tree = randomTree(random, { calm, size, childName, foreign, strays });
     const name = `flow-${i}`;
@@ -130,7 +141,7 @@ export function planOf(seed: number): Plan {
   // A stream of its own: plans without chapters are drawn as if there were none.
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
-  const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const flows = continues ? trees.map((flow) => withChapters(others, flow, { calm, childName })) : trees;
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -195,7 +206,7 @@ const killer: FlowPlan = {
 function actions(random: Random): Action[] {
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 5, advance: 8, storm: 4 };
   return actionKinds
-    .filter((kind) => kind !== "drop-chapters" && random.chance(0.35))
+    .filter((kind) => kind !== "drop-chapters" && kind !== "purge" && random.chance(0.35))
     .flatMap((kind) =>
       Array.from({ length: random.between(1, most[kind] ?? 1) }, () => ({
         kind,
