@@ -115,6 +115,29 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const endStatus = { type: "string", enum: ["completed", "failed", "cancelled"] } as const;
+const counted = { type: "integer", minimum: 0 } as const;
+const purgeRequest = object(
+  {
+    status: { oneOf: [endStatus, { type: "array", items: endStatus }] },
+    olderThan: { oneOf: [text, { type: "number", minimum: 0 }] },
+    keep: counted,
+    workflow: keys,
+    tags: { type: "object", additionalProperties: text },
+    limit: counted,
+    dryRun: { type: "boolean" },
+  },
+  ["status", "olderThan", "keep", "workflow", "tags", "limit", "dryRun"],
+);
+
+const purged = object({
+  runs: counted,
+  children: counted,
+  left: counted,
+  byWorkflow: { type: "object", additionalProperties: counted },
+  more: { type: "boolean", description: "True when more runs may be left: ask again" },
+});
+
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
@@ -133,6 +156,9 @@ export const schemas: Part = {
   ),
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
+  Deleted: object({ runId, deleted: { type: "boolean" } }),
+  PurgeRequest: purgeRequest,
+  Purged: purged,
   CancelRequest: object({ reason: text }, ["reason"]),
   ResumeRequest: object({ value: any, id: text }, ["id"]),
   ResumeForm: object({ value: text, id: text }, ["id"]),

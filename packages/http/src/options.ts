@@ -17,12 +17,14 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "delete"
+  | "purge"
   | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, and for a `list` of one workflow. */
+  /** Given for `start`, and for a `list` or a `purge` of one workflow. */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
@@ -120,7 +122,14 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>([
+  "start",
+  "fork",
+  "resume",
+  "cancel",
+  "delete",
+  "purge",
+]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {

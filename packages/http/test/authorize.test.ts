@@ -19,6 +19,8 @@ const asks: readonly [method: string, path: string, body?: unknown][] = [
   ["POST", "/runs/one/fork", { from: "say" }],
   ["POST", "/runs/one/plan", { from: "say" }],
   ["POST", "/runs/one/cancel"],
+  ["DELETE", "/runs/one"],
+  ["POST", "/purge", { keep: 0 }],
   ["GET", "/openapi.json"],
 ];
 
@@ -100,6 +102,8 @@ test("the hook gets the action, with its run and workflow", async () => {
     { type: "fork", runId: "one" },
     { type: "fork", runId: "one" },
     { type: "cancel", runId: "one" },
+    { type: "delete", runId: "one" },
+    { type: "purge" },
     { type: "describe" },
   ]);
 });
