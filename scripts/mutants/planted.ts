@@ -4,9 +4,11 @@ import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
+import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInPurges } from "./planted-keep.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
@@ -23,5 +25,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInPurges,
+  ...plantedInTelemetry,
   ...plantedInRareCases,
+  ...plantedInFinding,
 ];

@@ -1,5 +1,5 @@
 export { durable } from "./workflow.ts";
-export type { AnyWorkflow, RunArguments, Workflow, WorkflowOptions } from "./workflow.ts";
+export type { AnyWorkflow, RunArguments, TagOptions, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
 export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
@@ -45,12 +45,14 @@ export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
 export type { Chunks } from "./engine/calls/chunks.ts";
 export type { StreamOptions } from "./engine/calls/stream.ts";
+export type { SpawnedRun, SpawnOptions } from "./engine/calls/spawn.ts";
 export type { SuspendPromise } from "./engine/calls/suspend.ts";
 export { nextAttemptAt, retryPolicy } from "./engine/calls/retry.ts";
 export type { RetryOptions, RetryPolicy } from "./engine/calls/retry.ts";
 export type { Settled } from "./engine/calls/group.ts";
 export type { Duration } from "./values/duration.ts";
-export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./journal/entry.ts";
+export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind, SpawnedBy } from "./journal/entry.ts";
+export type { TagChanges, Tags } from "./values/run-tags.ts";
 export { DurableError, FatalError, RetryError } from "./values/errors.ts";
 export type { ErrorCode } from "./values/errors.ts";
 export { copyRuns } from "./copy/copy-runs.ts";
@@ -80,7 +82,22 @@ export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
-export type { World } from "./ports/world.ts";
+export type { LogFields, Logger, World } from "./ports/world.ts";
+export type {
+  AroundAttempt,
+  AttemptEnd,
+  AttemptEvent,
+  BlockedEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  HooksOption,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "./engine/hooks.ts";
 export type {
   SchemaInput,
   SchemaIssue,

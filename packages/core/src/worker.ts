@@ -7,23 +7,34 @@
  * worker.3. Stopping hands every run over at its next step boundary: no work is lost, and no attempt is used up.
  * worker.4. A run that keeps killing its worker is skipped, with a warning. A run with a few starts without progress
  *     is a suspect and is driven alone, so that other runs are not blamed for its crashes.
+ * worker.5. A worker of some workflows or versions takes no run of others. It leaves one that it meets as it is: no note,
+ *     and no start that counts.
  */
 
 import type { App } from "./app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
-import { DurableError, describeError } from "./values/errors.ts";
+import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import type { WorkerPurge } from "./purge-work.ts";
-import { guard } from "./runs/host.ts";
+import { assertHooks, guard } from "./runs/host.ts";
 import { purgeSettings } from "./runs/purge-options.ts";
+import type { HooksOption } from "./engine/hooks.ts";
+import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
+  /** Takes only runs of these workflows of the app; of all of them by default. */
+  readonly workflows?: readonly string[] | undefined;
+  /**
+   * Takes only runs whose current chapter began with one of these versions of the code; of all versions by
+   * default. Children go with the run that waits for them.
+   */
+  readonly versions?: readonly string[] | undefined;
   /** Runs driven at the same time; 10 by default. */
   readonly concurrency?: number | undefined;
   /**
@@ -52,6 +63,10 @@ export interface WorkerOptions {
    * a time.
    */
   readonly purge?: WorkerPurge | undefined;
+  /** Hooks of the runs that this worker drives, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
+  /** Where warnings of this worker go; the logger of the app by default. */
+  readonly logger?: Logger | undefined;
 }
 
 /** A running worker. */
@@ -74,15 +89,24 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive purge";
+const workerOptions =
+  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
 
 const purging = /* @__PURE__ */ lazy(() => import("./purge-work.ts"));
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
+  assertHooks(options.hooks);
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
+  }
+  const unknown = options.workflows?.find((name) => !app.workflows.includes(name));
+  if (unknown !== undefined) {
+    throw new DurableError(
+      "unknown-workflow",
+      `A worker cannot take runs of ${show(unknown)}: its app has no such workflow. Add it to createApp({ workflows }).`,
+    );
   }
   if (options.purge !== undefined) assertPurge(options.purge, app.world.now());
   const worker = new PollingWorker(app, options);
@@ -103,6 +127,7 @@ function assertPurge({ every = 0, ...options }: WorkerPurge, now: number): void 
 
 class PollingWorker implements Worker {
   readonly #app: App;
+  readonly #world: World;
   readonly #options: WorkerOptions;
   readonly #due: DueWork;
   readonly #places: number;
@@ -123,13 +148,15 @@ class PollingWorker implements Worker {
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
+    this.#world = options.logger === undefined ? app.world : withLogger(app.world, options.logger);
     this.#options = options;
     this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#places = options.concurrency ?? 10;
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
     const idleMs =
       options.idleInterval === undefined ? undefined : toMs(options.idleInterval, "idleInterval");
-    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs });
+    const { workflows = app.workflows, versions } = options;
+    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs, workflows, versions });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
@@ -159,7 +186,7 @@ class PollingWorker implements Worker {
   }
 
   async poll(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     let failing = false;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
@@ -189,7 +216,7 @@ class PollingWorker implements Worker {
 
   /** Waits until a run stops, or for some time. */
   async #untilStop(ms: number): Promise<void> {
-    const cancel = this.#app.world.timer(ms, () => this.#signal.set());
+    const cancel = this.#world.timer(ms, () => this.#signal.set());
     await this.#signal.wait();
     cancel();
   }
@@ -200,7 +227,7 @@ class PollingWorker implements Worker {
     while (this.active >= this.#places && !isOver()) await this.#signal.wait();
     if (!more) return;
     const wait = { isOver: false };
-    const cancel = this.#app.world.timer(batchMs, () => {
+    const cancel = this.#world.timer(batchMs, () => {
       wait.isOver = true;
       this.#signal.set();
     });
@@ -223,7 +250,7 @@ class PollingWorker implements Worker {
   }
 
   #rests(runId: string): boolean {
-    const rests = (this.#resting.get(runId) ?? 0) > this.#app.world.now();
+    const rests = (this.#resting.get(runId) ?? 0) > this.#world.now();
     if (!rests) this.#resting.delete(runId);
     return rests;
   }
@@ -233,7 +260,7 @@ class PollingWorker implements Worker {
     if (!this.#suspects.any) return false;
     const suspect = this.active === 0 ? this.#suspects.take() : null;
     if (suspect !== null) {
-      this.#aloneUntil = this.#app.world.now() + aloneMs;
+      this.#aloneUntil = this.#world.now() + aloneMs;
       this.#active.set(suspect, this.#drive(suspect, true));
     }
     return true;
@@ -247,7 +274,9 @@ class PollingWorker implements Worker {
         this.#notify(outcome);
       }
     } catch (error) {
-      this.#rest(runId, error);
+      // It has begun a chapter of another version since it was found, or its storage does not know versions.
+      if (DurableError.is(error, "other-version")) this.#skip(runId);
+      else this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
     this.#active.delete(runId);
@@ -258,8 +287,8 @@ class PollingWorker implements Worker {
   /** Advances a run, inside the hook of the user if there is one. */
   async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
     const { signal } = this.#abort;
-    const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
-    const { onDrive } = this.#options;
+    const { onDrive, hooks, versions } = this.#options;
+    const given = { signal, hooks, versions, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     let outcome: Outcome<unknown> | null = null;
     const drive = (): Promise<void> => {
       const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
@@ -272,9 +301,13 @@ class PollingWorker implements Worker {
     throw new DurableError("invalid-options", "onDrive did not call its `drive`, so the run was not driven.");
   }
 
+  #skip(runId: string): void {
+    this.#resting.set(runId, this.#world.now() + restMs);
+  }
+
   #rest(runId: string, error: unknown): void {
-    this.#resting.set(runId, this.#app.world.now() + restMs);
-    this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
+    this.#skip(runId);
+    this.#world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
   /** An error in the listener must not affect the run. */
@@ -282,7 +315,7 @@ class PollingWorker implements Worker {
     try {
       this.#options.onStop?.(outcome);
     } catch (error) {
-      this.#app.world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
+      this.#world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
     }
   }
 
@@ -292,7 +325,7 @@ class PollingWorker implements Worker {
   }
 
   async #stop(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     this.#abort.abort();
     this.#signal.set();
     this.#forget();

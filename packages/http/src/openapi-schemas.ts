@@ -56,6 +56,8 @@ const runHead = object(
     steps: whole,
     label: orNull(text),
     parent: orNull(text),
+    tags: { type: "object", additionalProperties: text },
+    version: orNull(text),
     error: problem,
     since: time,
   },
@@ -141,7 +143,10 @@ const purged = object({
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
-  StartRequest: object({ workflow: text, input: any, id: runId }, ["input", "id"]),
+  StartRequest: object(
+    { workflow: text, input: any, id: runId, tags: { type: "object", additionalProperties: text } },
+    ["input", "id", "tags"],
+  ),
   Started: object({
     runId,
     status: { $ref: "#/components/schemas/RunStatus" },

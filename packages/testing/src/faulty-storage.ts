@@ -123,7 +123,7 @@ function waitingCalls(storage: Storage, isDead: () => boolean): Pick<Storage, "c
       changed: (locator, length, signal) => (isDead() ? never<void>() : changed(locator, length, signal)),
     }),
     ...(whenDue && {
-      whenDue: (workflow, signal) => (isDead() ? never<void>() : whenDue(workflow, signal)),
+      whenDue: (workflow, signal, version) => (isDead() ? never<void>() : whenDue(workflow, signal, version)),
     }),
   };
 }
@@ -136,7 +136,14 @@ export function optionalCalls(
   perform: Perform,
 ): Pick<
   Storage,
-  "readChapter" | "dropChapters" | "note" | "claim" | "deleteUnchanged" | "takeTurn" | "giveBackSpace"
+  | "readChapter"
+  | "dropChapters"
+  | "note"
+  | "claim"
+  | "finds"
+  | "deleteUnchanged"
+  | "takeTurn"
+  | "giveBackSpace"
 > {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
@@ -158,6 +165,7 @@ export function optionalCalls(
       takeTurn: (name, owner, ttlMs) => perform("lease", () => takeTurn(name, owner, ttlMs)),
     }),
     ...(storage.giveBackSpace && { giveBackSpace: storage.giveBackSpace.bind(storage) }),
+    ...(storage.finds && { finds: true }),
   };
 }
 

@@ -9,7 +9,7 @@
  */
 
 import type { DurableError } from "../values/errors.ts";
-import { DueWatch } from "../ports/due-watch.ts";
+import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -27,6 +27,7 @@ import {
   droppedConflict,
   inTurns,
   isUnchanged,
+  isFound,
   noChapter,
   noted,
   pageSize,
@@ -64,7 +65,8 @@ export class MemoryStorage implements Storage {
    * Missing with a clock of your own and no `timer`, because a timer of the system does not know when the
    * time of that clock has come.
    */
-  readonly whenDue?: (workflow: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly whenDue?: NonNullable<Storage["whenDue"]>;
+  readonly finds = true;
   #order = 0;
   #claims = 0;
 
@@ -77,10 +79,10 @@ export class MemoryStorage implements Storage {
   ) {
     const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
-    const due = new DueWatch({ now: this.#now, timer, nextDue: (workflow) => this.#nextDue(workflow) });
+    const due = new DueWatch({ now: this.#now, timer, nextDue: (of) => this.#nextDue(of) });
     this.#due = due;
     if (now === undefined || options.timer !== undefined)
-      this.whenDue = (workflow, signal) => due.whenDue(workflow, signal);
+      this.whenDue = (workflow, signal, version) => due.whenDue({ workflow, version }, signal);
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -217,22 +219,24 @@ export class MemoryStorage implements Storage {
     return page(found, query);
   }
 
-  claim({ workflow, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
+  claim({ workflow, version, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
     const most = pageSize(limit);
     const due = new Map([...new Set(workflow)].map((name) => [name, [] as Kept[]]));
     for (const run of this.#runs.values()) {
       const found = due.get(run.head.workflow);
-      if (found !== undefined && !run.deleted && isDue(run, dueAt, this.#now())) keepFirst(found, run, most);
+      if (found === undefined || run.deleted || !isFound(run.head, { version })) continue;
+      if (isDue(run, dueAt, this.#now())) keepFirst(found, run, most);
     }
     const taken = inTurns([...due.values()], most, this.#claims++);
     for (const run of taken) run.quietUntil = this.#now() + quietMs;
     return Promise.resolve(taken.map(({ head, note }) => noted(head, note)));
   }
 
-  #nextDue(workflow: readonly string[]): number | null {
+  #nextDue({ workflow, version }: DueRuns): number | null {
     let next: number | null = null;
     for (const run of this.#runs.values()) {
-      const at = run.deleted || !workflow.includes(run.head.workflow) ? null : dueFrom(run);
+      const isOne = !run.deleted && workflow.includes(run.head.workflow) && isFound(run.head, { version });
+      const at = isOne ? dueFrom(run) : null;
       if (at !== null && (next === null || at < next)) next = at;
     }
     return next;
@@ -240,7 +244,7 @@ export class MemoryStorage implements Storage {
 
   #notifyDue(run: Kept): void {
     const at = this.#due.size === 0 ? null : dueFrom(run);
-    if (at !== null) this.#due.notify(run.head.workflow, at);
+    if (at !== null) this.#due.notify(run.head, at);
   }
 
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

@@ -10,7 +10,7 @@
 
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
-import { hasEnded, isUnchanged } from "../ports/storage-kit.ts";
+import { hasEnded, isFound, isUnchanged } from "../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, Storage } from "../ports/storage.ts";
 import { limits } from "../values/limits.ts";
 import type { Host } from "./host.ts";
@@ -90,7 +90,8 @@ class Purge {
 
   async *#pages(query: ListQuery): AsyncGenerator<readonly RunHead[]> {
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const page: ListPage = await this.#storage.list({ ...query, limit: pageRuns, cursor });
+      const tags = this.#storage.finds === true ? this.#settings.tags : undefined;
+      const page: ListPage = await this.#storage.list({ ...query, tags, limit: pageRuns, cursor });
       yield page.runs;
       cursor = page.next;
     }
@@ -109,12 +110,11 @@ class Purge {
   }
 
   #matches(head: RunHead): boolean {
-    const { statuses, workflow, tags = {} } = this.#settings;
-    const has = (head as { readonly tags?: Readonly<Record<string, string>> }).tags ?? {};
+    const { statuses, workflow, tags } = this.#settings;
     return (
       (statuses as readonly string[]).includes(head.status) &&
       (workflow === undefined || [workflow].flat().includes(head.workflow)) &&
-      Object.entries(tags).every(([name, value]) => Object.hasOwn(has, name) && has[name] === value)
+      isFound(head, { tags })
     );
   }
 

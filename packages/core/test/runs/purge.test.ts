@@ -134,25 +134,13 @@ describe("purge", () => {
     expect(await on.ids()).toEqual(["q4", "q5"]);
   });
 
-  test("selects by tags, where heads have some", async () => {
+  test.each([true, false])("selects by tags (the storage finds them: %s)", async (finds) => {
     const on = place();
-    for (const id of ["a", "b", "c"]) await on.run("quick", id, id);
+    const tags = { a: { customer: "1" }, b: { customer: "2", plan: "x" }, c: {} };
+    for (const [id, own] of Object.entries(tags))
+      await on.world.run(quick.with(on.lab).run("a", { id, tags: own }));
     await on.world.advance(day);
-    const tags: Record<string, Record<string, string>> = {
-      a: { customer: "1" },
-      b: { customer: "2", plan: "x" },
-    };
-    const list: Storage["list"] = async (query) => {
-      const page = await on.storage.list(query);
-      return { ...page, runs: page.runs.map((head) => ({ ...head, tags: tags[head.runId] })) };
-    };
-    const storage = Object.assign(Object.create(on.storage) as Storage, {
-      list,
-      deleteUnchanged: undefined,
-      read: on.storage.read.bind(on.storage),
-      readChapter: on.storage.readChapter?.bind(on.storage),
-      delete: on.storage.delete.bind(on.storage),
-    });
+    const storage = finds ? on.storage : bare(on.storage);
     const app = createApp({ ...on.lab, storage, workflows });
     const purge = (which: Record<string, string>) => on.world.run(app.purge({ olderThan: 1, tags: which }));
     expect((await purge({ customer: "2", plan: "y" })).runs).toBe(0);
@@ -291,6 +279,23 @@ describe("children", () => {
     const app = createApp({ ...on.lab, storage: { ...bare(on.storage), list, deleteUnchanged }, workflows });
     expect(await on.world.run(app.purge({ olderThan: 1 }))).toEqual({ ...counts, left: 1 });
     expect(asked).toBe(0);
+  });
+
+  test("are not runs that were spawned: these have an age of their own", async () => {
+    const on = place();
+    const top = durable("top", async (ctx) => {
+      await ctx.spawn(quick, "a");
+      return ctx.child(leaf, false);
+    });
+    const app = createApp({ ...on.lab, workflows: [top, quick, leaf] });
+    await on.world.run(app.start("top", undefined, { id: "top" }).then((run) => run.result()));
+    await on.world.run(app.sweep());
+    await on.world.advance(day);
+    expect((await on.storage.list({ parent: "top" })).runs).toHaveLength(2);
+    const purged = await on.world.run(app.purge({ olderThan: 1, workflow: "top" }));
+    expect(purged).toMatchObject({ runs: 1, children: 1 });
+    expect((await on.storage.list()).runs.map(({ workflow }) => workflow)).toEqual(["quick"]);
+    expect(await on.world.run(app.purge({ olderThan: 1 }))).toMatchObject({ runs: 1 });
   });
 
   test("whose parent was deleted go by themselves", async () => {

@@ -1,6 +1,6 @@
 /** A run in memory: what is kept of it, when it is due, and its place in a list. Proven in test/adapters/memory.test.ts. */
 
-import { endedBefore, noted, pageSize, parentsOf, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
+import { endedBefore, isFound, noted, pageSize, parentsOf, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
 import type { BlockedNote, Lease, ListPage, ListQuery, RunHead } from "../../ports/storage.ts";
 
 export interface KeptBlob {
@@ -97,7 +97,8 @@ export function fits(query: ListQuery): (run: Kept) => boolean {
       workflows?.includes(head.workflow) !== false &&
       (status === undefined || shown.status === status) &&
       (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
-      endedBefore(shown, query)
+      endedBefore(shown, query) &&
+      isFound(head, query)
     );
   };
 }

@@ -1,12 +1,15 @@
 /**
  * Lists of runs, from index objects. The index only says which logs to read; the state of a run always comes from its
- * log. So an index that lags or has extra objects costs time, and never gives a wrong result.
+ * log. So an index that lags or has extra objects costs time, and never gives a wrong result. The keys of index objects
+ * have status, times, workflow and parent. Tags, versions and texts are only in the logs, so a list by them reads the last
+ * record of every run that fits the rest of the query.
  */
 
 import { DurableError, show } from "../../values/errors.ts";
 import {
   endedBefore,
   endStatuses,
+  isFound,
   noted,
   pageSize,
   parentsOf,
@@ -55,9 +58,10 @@ export class Listing {
     const wanted = (time === undefined ? statuses : endStatuses).filter((each) => each === (status ?? each));
     const blocked = status === "blocked" && time === undefined ? [status] : [];
     // A run that was created later has not ended before. Its index object need not be looked at.
-    const created = time === undefined ? "" : newestFirst(time);
+    const createdBefore =
+      time === undefined ? query.createdBefore : Math.min(time, query.createdBefore ?? Infinity);
     const sources = [...wanted, ...blocked].map((each) =>
-      this.#markers(statusPrefix(each), cursor > created ? cursor : created),
+      this.#created(statusPrefix(each), { ...query, createdBefore }),
     );
     return this.#page(merged(sources), query);
   }
@@ -111,7 +115,8 @@ export class Listing {
       workflowsOf(query)?.includes(head.workflow) !== false &&
       (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
       (status === undefined || head.status === status) &&
-      endedBefore(head, query);
+      endedBefore(head, query) &&
+      isFound(head, query);
     return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
   }
 
@@ -145,9 +150,21 @@ export class Listing {
       .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
   }
 
-  async *#markers(prefix: string, cursor = ""): AsyncGenerator<Marker> {
+  /** Markers after the cursor, newest first, of runs that were created at these times. */
+  async *#created(prefix: string, query: ListQuery): AsyncGenerator<Marker> {
+    const { cursor, createdAfter, createdBefore } = query;
     // "/" sorts after ".", so this key comes after every key that continues the cursor with a dot.
-    for await (const key of keysOf(this.#bucket, prefix, cursor === "" ? "" : `${prefix}${cursor}/`)) {
+    const after = cursor ? `${cursor}/` : "";
+    const before = createdBefore === undefined ? "" : newestFirst(createdBefore);
+    const end = createdAfter === undefined ? null : newestFirst(createdAfter);
+    for await (const marker of this.#markers(prefix, after > before ? after : before)) {
+      if (end !== null && marker.order.slice(0, end.length) > end) return;
+      yield marker;
+    }
+  }
+
+  async *#markers(prefix: string, after = ""): AsyncGenerator<Marker> {
+    for await (const key of keysOf(this.#bucket, prefix, after === "" ? "" : `${prefix}${after}`)) {
       const marker = readMarker(key);
       if (marker !== null) yield marker;
     }

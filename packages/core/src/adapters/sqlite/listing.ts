@@ -4,7 +4,15 @@
  * status, in the order in which they ended.
  */
 
-import { endStatuses, pageSize, parentsOf, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
+import type { DueRuns } from "../../ports/due-watch.ts";
+import {
+  endStatuses,
+  pageSize,
+  parentsOf,
+  readCursor,
+  versionsOf,
+  workflowsOf,
+} from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
 import { listText, timeOf, type Row, type Statements, type TextQuery, type Value } from "./statements.ts";
@@ -25,7 +33,7 @@ export function listRows(sql: Statements, query: ListQuery, now: number): Row[] 
   return found;
 }
 
-type Part = Pick<TextQuery, "workflow" | "status" | "parent">;
+type Part = Pick<TextQuery, "workflow" | "status" | "parent" | "version">;
 
 /** The parts of a query that have an index to themselves. */
 function partsOf(sql: Statements, query: ListQuery): Part[] {
@@ -35,7 +43,13 @@ function partsOf(sql: Statements, query: ListQuery): Part[] {
 
 function partsOfWorkflows(sql: Statements, query: ListQuery): Part[] {
   const workflows = workflowsOf(query);
-  if (timeOf(query) !== "ended_at") return workflows?.map((workflow) => ({ workflow })) ?? [{}];
+  const time = timeOf(query);
+  // Due runs of some versions are listed version by version, each in the order of its index.
+  const versions = time === "wake_at" ? (versionsOf(query)?.map((version) => ({ version })) ?? [{}]) : [{}];
+  if (time !== "ended_at")
+    return (workflows?.map((workflow) => ({ workflow })) ?? [{}]).flatMap((part) =>
+      versions.map((version) => ({ ...part, ...version })),
+    );
   const statuses = endStatuses.filter((status) => query.status === undefined || query.status === status);
   return statuses.flatMap((status) =>
     (workflows ?? endedWorkflows(sql)).map((workflow) => ({ workflow, status })),
@@ -56,14 +70,18 @@ function endedWorkflows({ nextEndedWorkflow }: Statements): string[] {
 /** The due runs of each workflow, those that are due longest first: at most `most` of each. */
 export function dueRowsOf(
   sql: Statements,
-  workflow: readonly string[],
+  { workflow, version }: DueRuns,
   { dueAt, now, most }: { readonly dueAt: number; readonly now: number; readonly most: number },
 ): Row[][] {
   const workflows = [...new Set(workflow)];
   const due = { now, dead: deadDrivers(sql, { workflow: workflows }, dueAt, now) };
   return workflows.map((name) => {
-    const { text, values } = listText({ workflow: name, dueAt }, due);
-    return sql.list(text, [...values, most]);
+    let found: Row[] = [];
+    for (const one of versionsOf({ version }) ?? [undefined]) {
+      const { text, values } = listText({ workflow: name, version: one, dueAt }, due);
+      found = merged(found, sql.list(text, [...values, most]), "wake_at").slice(0, most);
+    }
+    return found;
   });
 }
 

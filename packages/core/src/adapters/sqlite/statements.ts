@@ -1,8 +1,9 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { noted, readCursor } from "../../ports/storage-kit.ts";
+import { noted, readCursor, tagsOf } from "../../ports/storage-kit.ts";
 import type { BlockedNote, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
+import { addFilters, foundIn, hasTag } from "./finding.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -15,6 +16,8 @@ const dueRuns = "runs INDEXED BY runs_due";
 const dueRunsOf = "runs INDEXED BY runs_due_by_workflow";
 /** Runs that have ended, in the order in which they ended. */
 const endedRuns = "runs INDEXED BY runs_ended";
+/** The same by version. */
+const dueRunsOfVersion = "runs INDEXED BY runs_due_by_version";
 const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
 /** How many batches a journal has, with those that were dropped. */
 const wholeLength = "length + ifnull(dropped, 0)";
@@ -56,6 +59,9 @@ function appending(database: DatabaseSync) {
       "SELECT 1 FROM named_again WHERE name = ? AND locator = ? AND position >= ?",
     ),
     nameAgain: database.prepare("INSERT INTO named_again (name, locator, position) VALUES (?, ?, ?)"),
+    taggedAs: database.prepare("SELECT tags, version FROM runs WHERE locator = ?"),
+    setTags: database.prepare("UPDATE runs SET tags = ?, version = ?, tags_sum = ? WHERE locator = ?"),
+    setVersion: database.prepare("UPDATE runs SET version = ?, tags_sum = ? WHERE locator = ?"),
     addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
   };
 }
@@ -84,6 +90,14 @@ function reading(database: DatabaseSync) {
     drivers: database.prepare(`SELECT DISTINCT process FROM ${dueRuns} WHERE ${withLiveDriver}`),
     driversOf: database.prepare(
       `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
+    ),
+    nextWakeOf: database.prepare(
+      `SELECT min(wake_at) AS at FROM ${dueRunsOfVersion}
+         WHERE workflow = ? AND version = ? AND wake_at > ? AND deleted = 0`,
+    ),
+    nextVisibleOf: database.prepare(
+      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOfVersion}
+         WHERE workflow = ? AND version = ? AND wake_at <= ? AND deleted = 0`,
     ),
     nextWake: database.prepare(
       `SELECT min(wake_at) AS at FROM ${dueRunsOf} WHERE workflow = ? AND wake_at > ? AND deleted = 0`,
@@ -183,7 +197,7 @@ export interface DueNow {
   readonly dead: readonly string[];
 }
 
-/** A query for at most one workflow and one parent. */
+/** A query for at most one workflow and one parent, and of due runs for at most one version. */
 export type TextQuery = ListQuery & {
   readonly workflow?: string | undefined;
   readonly parent?: string | undefined;
@@ -192,7 +206,7 @@ export type TextQuery = ListQuery & {
 /** `last` is the last row that may still be on the page. */
 export function listText(query: TextQuery, due: DueNow, last?: Row): { text: string; values: Value[] } {
   const { workflow, status, parent, dueAt, endedBefore } = query;
-  const where = ["deleted = 0"];
+  const where = ["runs.deleted = 0"];
   const values: Value[] = [];
   const and = (text: string, ...more: Value[]): void => {
     where.push(text);
@@ -204,12 +218,15 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
   if (status === "blocked") and("blocked IS NOT NULL");
   else if (status !== undefined) and("status = ? AND blocked IS NULL", status);
   if (parent !== undefined) and("parent = ?", parent);
+  const source = sourceOf(query, and);
+  addFilters(query, and);
+  const number = source.startsWith("tags") ? "first.run" : "runs.id";
   if (time === null) {
-    if (id !== undefined) and("id < ?", id);
-    if (last !== undefined) and("id > ?", Number(last["id"]));
+    if (id !== undefined) and(`${number} < ?`, id);
+    if (last !== undefined) and(`${number} > ?`, Number(last["id"]));
   } else {
-    if (at !== undefined && id !== undefined) and(`(${time}, id) > (?, ?)`, at, id);
-    if (last !== undefined) and(`(${time}, id) < (?, ?)`, Number(last[time]), Number(last["id"]));
+    if (at !== undefined && id !== undefined) and(`(${time}, runs.id) > (?, ?)`, at, id);
+    if (last !== undefined) and(`(${time}, runs.id) < (?, ?)`, Number(last[time]), Number(last["id"]));
   }
   if (endedBefore !== undefined) and("ended_at < ? AND blocked IS NULL", endedBefore);
   if (dueAt !== undefined) {
@@ -220,8 +237,8 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
     );
     values.push(due.now, due.now, JSON.stringify(due.dead));
   }
-  const order = time === null ? "id DESC" : `${time}, id`;
-  const text = `SELECT * FROM ${sourceOf(query)} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
+  const order = time === null ? `${number} DESC` : `${time}, runs.id`;
+  const text = `SELECT runs.* FROM ${source} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
   return { text, values };
 }
 
@@ -231,11 +248,15 @@ export function timeOf({ dueAt, endedBefore }: ListQuery): "wake_at" | "ended_at
   return endedBefore === undefined ? null : "ended_at";
 }
 
-function sourceOf(query: TextQuery): string {
-  const { workflow, status, dueAt } = query;
-  if (timeOf(query) === "ended_at") return endedRuns;
-  if (dueAt === undefined) return status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs";
-  return workflow === undefined ? dueRuns : dueRunsOf;
+function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => void): string {
+  const { workflow, status } = query;
+  const time = timeOf(query);
+  if (time === null)
+    return foundIn(query, and) ?? (status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs");
+  for (const tag of tagsOf(query).slice(0, 1)) and(hasTag, ...tag);
+  if (time === "ended_at") return endedRuns;
+  if (workflow === undefined) return dueRuns;
+  return typeof query.version === "string" ? dueRunsOfVersion : dueRunsOf;
 }
 
 /** The head of a run as lists show it, with its note. */
@@ -245,6 +266,7 @@ export function listedHead(row: Row): RunHead {
 
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
+  const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
   return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
@@ -259,6 +281,8 @@ export function headOf(row: Row): RunHead {
     ancestors: JSON.parse(String(row["ancestors"])) as string[],
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
+    ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
+    ...(version !== null && { version: String(version) }),
   };
 }
 
