@@ -11,6 +11,7 @@ import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -28,4 +29,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,
+  ...plantedInSchedules,
 ];

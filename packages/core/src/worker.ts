@@ -11,7 +11,7 @@
  *     and no start that counts.
  */
 
-import type { App } from "./app.ts";
+import { appSchedules, type App, type AppOfStorage } from "./app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
@@ -23,6 +23,7 @@ import { purgeSettings } from "./runs/purge-options.ts";
 import type { HooksOption } from "./engine/hooks.ts";
 import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { keepTime } from "./schedules/clock.ts";
 import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 
@@ -143,8 +144,11 @@ class PollingWorker implements Worker {
   readonly #drainMs: number;
   readonly #forget: () => void;
   readonly #purging: Promise<void>;
+  readonly #schedules: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
+  /** The last look for due runs failed. */
+  #isFailing = false;
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
@@ -158,6 +162,19 @@ class PollingWorker implements Worker {
     const { workflows = app.workflows, versions } = options;
     this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs, workflows, versions });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
+    const { [appSchedules]: source } = app as Partial<AppOfStorage>;
+    const { signal } = this.#abort;
+    // An app that `createApp` did not make has no schedules.
+    this.#schedules =
+      source === undefined
+        ? Promise.resolve()
+        : keepTime(source, {
+            world: app.world,
+            workflows: app.workflows,
+            signal,
+            lookMs: idleMs,
+            isFailing: () => this.#isFailing,
+          });
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
     // error takes no run any more, least of all those that it has just released.
@@ -187,7 +204,6 @@ class PollingWorker implements Worker {
 
   async poll(): Promise<void> {
     const world = this.#world;
-    let failing = false;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
         await this.#untilStop(this.#intervalMs);
@@ -197,17 +213,17 @@ class PollingWorker implements Worker {
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
       try {
         more = await this.#take();
-        failing = false;
+        this.#isFailing = false;
       } catch (error) {
         // One warning per outage, not one per poll.
-        if (!failing)
+        if (!this.#isFailing)
           world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
-        failing = true;
+        this.#isFailing = true;
         more = false;
       }
       if (!more)
         await this.#due.idle(this.#signal, {
-          failing,
+          failing: this.#isFailing,
           busy: this.active > 0,
           urgent: () => this.#abort.signal.aborted || this.#suspects.any,
         });
@@ -332,7 +348,8 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      void Promise.all([...this.#active.values(), this.#purging]).then(() => resolve(cancel()));
+      const background = [this.#purging, this.#schedules];
+      void Promise.all([...this.#active.values(), ...background]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");

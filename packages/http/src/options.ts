@@ -19,18 +19,30 @@ export type ActionType =
   | "cancel"
   | "delete"
   | "purge"
+  | "schedules"
+  | "schedule"
+  | "pause"
+  | "unpause"
+  | "retry"
   | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, and for a `list` or a `purge` of one workflow. */
+  /**
+   * Given for `start`, for a `list`, a `purge` and `schedules` of one workflow, and for a `pause` or `unpause` of all its
+   * runs.
+   */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
    * checked; whether the run exists is not.
    */
   readonly runId?: string;
+  /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
+  readonly schedule?: string;
+  /** Given for `schedule`: what it does. */
+  readonly change?: "pause" | "resume" | "trigger" | "delete";
   /** Given for a `fork` that names the id of the new run. */
   readonly forkId?: string;
   /** Given for a `fork` with edits: the keys whose outputs it replaces. */
@@ -129,6 +141,10 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "cancel",
   "delete",
   "purge",
+  "schedule",
+  "pause",
+  "unpause",
+  "retry",
 ]);
 
 /** Without `authorize` the handler allows nothing. */

@@ -20,6 +20,8 @@ export interface StorageCounts {
   notes: number;
   /** Calls that dropped chapters. */
   drops: number;
+  /** Calls about schedules. */
+  schedules: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
   /** Batches that reads returned. */
@@ -29,10 +31,11 @@ export interface StorageCounts {
 }
 
 /** Optional operations that are counted, and under which name. */
-const countOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops">>> = {
+const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops" | "schedules">>> = {
   note: "notes",
   claim: "claims",
   dropChapters: "drops",
+  schedule: "schedules",
 };
 
 /** Counts the operations of a storage. */
@@ -47,6 +50,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     waits: 0,
     notes: 0,
     drops: 0,
+    schedules: 0,
     written: 0,
     batches: 0,
     fetched: 0,
@@ -81,7 +85,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     delete: (locator) => storage.delete(locator),
     ...optionalCalls(storage, (operation, apply) => {
       if (operation === "read") return counted(apply());
-      const name = countOf[operation];
+      const name = counterOf[operation];
       if (name !== undefined) counts[name] += 1;
       return apply();
     }),

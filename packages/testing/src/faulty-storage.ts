@@ -7,7 +7,7 @@ import { DurableError, type Storage, type World } from "@durable/core";
 
 /**
  * The operations of a storage that can fail; `read` is also `readChapter`, `delete` is also `deleteUnchanged`,
- * `lease` is also `takeTurn`.
+ * `lease` is also `takeTurn`, `schedule` is any of `schedules`.
  */
 export type Operation =
   | "append"
@@ -18,7 +18,8 @@ export type Operation =
   | "delete"
   | "note"
   | "dropChapters"
-  | "claim";
+  | "claim"
+  | "schedule";
 
 /** What can go wrong with an operation of a storage. */
 export type Fault =
@@ -65,6 +66,7 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     note: 0,
     dropChapters: 0,
     claim: 0,
+    schedule: 0,
   };
   const death = Promise.withResolvers<void>();
   let dead = false;
@@ -141,6 +143,7 @@ export function optionalCalls(
   | "note"
   | "claim"
   | "finds"
+  | "schedules"
   | "deleteUnchanged"
   | "takeTurn"
   | "giveBackSpace"
@@ -151,6 +154,7 @@ export function optionalCalls(
   const claim = storage.claim?.bind(storage);
   const deleteUnchanged = storage.deleteUnchanged?.bind(storage);
   const takeTurn = storage.takeTurn?.bind(storage);
+  const { schedules } = storage;
   return {
     ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
     ...(dropChapters && {
@@ -166,6 +170,14 @@ export function optionalCalls(
     }),
     ...(storage.giveBackSpace && { giveBackSpace: storage.giveBackSpace.bind(storage) }),
     ...(storage.finds && { finds: true }),
+    ...(schedules && {
+      schedules: {
+        get: (name) => perform("schedule", () => schedules.get(name)),
+        list: (query) => perform("schedule", () => schedules.list(query)),
+        put: (schedule, version) => perform("schedule", () => schedules.put(schedule, version)),
+        delete: (name, version) => perform("schedule", () => schedules.delete(name, version)),
+      },
+    }),
   };
 }
 

@@ -9,6 +9,7 @@ import { endedFaults } from "./support/conformance-ended-faults.ts";
 import { fleetFaults } from "./support/conformance-fleet-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 import { noteFaults } from "./support/conformance-note-faults.ts";
+import { scheduleFaults } from "./support/conformance-schedule-faults.ts";
 
 /** The good storage, with the methods that the fault replaces. */
 function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
@@ -27,6 +28,7 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
     deleteUnchanged: (heads) => good.deleteUnchanged(heads),
     takeTurn: (name, owner, ttlMs) => good.takeTurn(name, owner, ttlMs),
     whenDue: (workflow, signal) => good.whenDue?.(workflow, signal) ?? Promise.resolve(),
+    schedules: good.schedules,
     ...fault,
   };
 }
@@ -65,6 +67,7 @@ const faults = [
   ...chapterFaults,
   ...blobFaults,
   ...endedFaults,
+  ...scheduleFaults,
 ];
 
 describe("the suite finds planted faults", () => {

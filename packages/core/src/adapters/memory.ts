@@ -10,6 +10,7 @@
 
 import type { DurableError } from "../values/errors.ts";
 import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
+import type { ScheduleStore } from "../ports/schedules.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -21,6 +22,7 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../ports/storage.ts";
 import {
   conflict,
@@ -36,6 +38,7 @@ import {
   stillRead,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
+import { MemorySchedules } from "./memory/schedules.ts";
 import {
   dueFrom,
   fits,
@@ -53,6 +56,7 @@ import {
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
+  readonly schedules: ScheduleStore = new MemorySchedules();
   readonly #runs = new Map<string, Kept>();
   /** Forks, by the run that they read. */
   readonly #readers = new Map<string, Set<string>>();
@@ -67,6 +71,7 @@ export class MemoryStorage implements Storage {
    */
   readonly whenDue?: NonNullable<Storage["whenDue"]>;
   readonly finds = true;
+  readonly #paused = new Map<string, WorkflowPause>();
   #order = 0;
   #claims = 0;
 
@@ -208,6 +213,16 @@ export class MemoryStorage implements Storage {
     const run = this.#runs.get(locator);
     if (run !== undefined && !run.deleted && lengthOf(run) === note.length) run.note = note;
     return Promise.resolve();
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    if (pause === null) this.#paused.delete(workflow);
+    else this.#paused.set(workflow, pause);
+    return Promise.resolve();
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return Promise.resolve([...this.#paused.values()]);
   }
 
   async list(query: ListQuery = {}): Promise<ListPage> {

@@ -2,6 +2,7 @@
 
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
+import type { StoredSchedule, StoredScheduleQuery } from "./schedules.ts";
 import type { BlockedNote, ListQuery, NamedBlob, RunHead } from "./storage.ts";
 
 /** Runs per page: what was asked for, within the limit; 100 by default. */
@@ -57,6 +58,21 @@ export function inTurns<T>(lists: readonly (readonly T[])[], limit: number, firs
       if (item !== undefined && taken.length < limit) taken.push(item);
     }
   return taken;
+}
+
+/** The page of schedules that a query asks for, for storages that have all of them at hand. */
+export function scheduleListing(
+  schedules: readonly StoredSchedule[],
+  { workflow, dueAt, after, limit }: StoredScheduleQuery,
+): StoredSchedule[] {
+  return schedules
+    .filter((each) => workflow?.includes(each.workflow) !== false)
+    .filter((each) => dueAt === undefined || (each.dueAt !== null && each.dueAt <= dueAt))
+    .filter((each) => dueAt !== undefined || after === undefined || each.name > after)
+    .toSorted(
+      (a, b) => (dueAt === undefined ? 0 : (a.dueAt ?? 0) - (b.dueAt ?? 0)) || (a.name < b.name ? -1 : 1),
+    )
+    .slice(0, pageSize(limit));
 }
 
 /** The head of a run as lists show it: a note replaces the recorded status. */

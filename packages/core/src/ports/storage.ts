@@ -4,8 +4,10 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { ScheduleStore } from "./schedules.ts";
+
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
-export type RunStatus = "running" | "suspended" | "blocked" | "completed" | "failed" | "cancelled";
+export type RunStatus = "running" | "suspended" | "paused" | "blocked" | "completed" | "failed" | "cancelled";
 
 /** Why a run cannot continue now, and since when. Kept beside its head, never in its journal. */
 export interface BlockedNote {
@@ -30,8 +32,8 @@ export interface RunHead {
   readonly workflow: string;
   readonly status: RunStatus;
   /**
-   * When the run wants a driver: 0 (at once) while running, its next deadline while suspended, `null` after
-   * its end.
+   * When the run wants a driver: 0 (at once) while running, its next deadline while suspended, `null` while
+   * paused and after its end.
    */
   readonly wakeAt: number | null;
   readonly createdAt: number;
@@ -151,6 +153,14 @@ export interface ClaimRequest {
   readonly quietMs: number;
 }
 
+/** A workflow whose runs are not driven. */
+export interface WorkflowPause {
+  readonly workflow: string;
+  readonly reason: string | null;
+  /** When it was paused, in milliseconds since the epoch. */
+  readonly since: number;
+}
+
 /** Batches of a journal. */
 export interface ReadReply {
   /** From the position that was asked for, without gaps. */
@@ -232,6 +242,13 @@ export interface Storage {
    * recorded status.
    */
   note?(locator: string, note: BlockedNote): Promise<void>;
+  /**
+   * Keeps a workflow as paused, or with `null` no longer. It changes no run and no due list: workers leave out
+   * the workflows that `paused` names. Without it, only single runs can be paused.
+   */
+  pause?(workflow: string, pause: WorkflowPause | null): Promise<void>;
+  /** The workflows that are paused, in any order. */
+  paused?(): Promise<readonly WorkflowPause[]>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /**
@@ -253,6 +270,8 @@ export interface Storage {
    * workers of certain versions list all due runs of their workflows.
    */
   readonly finds?: true;
+  /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
+  readonly schedules?: ScheduleStore;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

@@ -138,8 +138,7 @@ function filters(schema: string, query: ListQuery, bind: Bind): string[] {
   const and: string[] = [];
   // The first tag is where a list begins, unless it is a list by time.
   const isTimed = query.dueAt !== undefined || endedBefore !== undefined;
-  for (const tag of tagsOf(query).slice(isTimed ? 0 : 1))
-    and.push(hasTag(schema, tag, bind));
+  for (const tag of tagsOf(query).slice(isTimed ? 0 : 1)) and.push(hasTag(schema, tag, bind));
   const versions = versionsOf(query);
   if (versions !== null) and.push(`r.version = ANY (${bind(versions.map(put), "text[]")})`);
   if (createdAfter !== undefined) and.push(`r.created_at >= ${bind(createdAfter, "float8")}`);

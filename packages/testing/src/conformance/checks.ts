@@ -16,7 +16,9 @@ import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
+import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
+import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -39,6 +41,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     findingChecks,
     leaseChecks,
     noteChecks,
+    pauseChecks,
     chapterChecks,
     dropChecks,
     deleteChecks,
@@ -47,6 +50,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     blobBodyChecks,
     changedChecks,
     whenDueChecks,
+    scheduleChecks,
     handleChecks,
     hostileChecks,
   ].flatMap((group) => Object.entries(group)),

@@ -1,6 +1,14 @@
 /** A run in memory: what is kept of it, when it is due, and its place in a list. Proven in test/adapters/memory.test.ts. */
 
-import { endedBefore, isFound, noted, pageSize, parentsOf, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
+import {
+  endedBefore,
+  isFound,
+  noted,
+  pageSize,
+  parentsOf,
+  readCursor,
+  workflowsOf,
+} from "../../ports/storage-kit.ts";
 import type { BlockedNote, Lease, ListPage, ListQuery, RunHead } from "../../ports/storage.ts";
 
 export interface KeptBlob {

@@ -31,7 +31,7 @@ import type { Logs } from "./logs.ts";
 import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
 /** Those that are recorded: a run with a note has an index object of its recorded status, too. */
-const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+const statuses: readonly RunStatus[] = ["running", "suspended", "paused", "completed", "failed", "cancelled"];
 const lookAhead = 6;
 
 export class Listing {

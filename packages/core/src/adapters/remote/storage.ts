@@ -9,6 +9,7 @@
 
 import { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { conflict, isUnchanged } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -19,6 +20,7 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
@@ -31,6 +33,7 @@ import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
 import { mark, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
+import { keepPause, pausesOf } from "./pauses.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
 import {
   blockedBy,
@@ -47,6 +50,7 @@ import {
   type State,
 } from "./record.ts";
 import type { Chapter, NamedText, RunLog } from "./run-log.ts";
+import { RemoteSchedules } from "./schedules.ts";
 
 /** Options of `RemoteStorage`. */
 export interface RemoteOptions {
@@ -61,6 +65,7 @@ const mostTries = 50;
 export class RemoteStorage implements Storage {
   /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
   readonly #world: World;
@@ -93,6 +98,7 @@ export class RemoteStorage implements Storage {
       () => world.now(),
       (locator) => this.#family.goOn(locator),
     );
+    this.schedules = new RemoteSchedules(this.#bucket, () => this.#assure());
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -220,6 +226,14 @@ export class RemoteStorage implements Storage {
         ? null
         : blockedBy(state, note, { slot, now: this.#world.now() }),
     );
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return keepPause(this.#bucket, workflow, pause);
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return pausesOf(this.#bucket);
   }
 
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

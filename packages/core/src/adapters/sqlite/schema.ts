@@ -189,6 +189,28 @@ export const additions: readonly Addition[] = [
          WHERE batches.locator = runs.locator AND position = ifnull(chapter, 0) - ifnull(dropped, 0))
      WHERE wake_at IS NOT NULL AND deleted = 0;`,
   },
+  // Schedules are read by builds that know them, and by no other.
+  {
+    sign: "schedules_due",
+    text: `CREATE TABLE schedules (
+     name TEXT NOT NULL PRIMARY KEY,
+     workflow TEXT NOT NULL,
+     due_at REAL,
+     version TEXT NOT NULL,
+     body TEXT NOT NULL,
+     sum INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;`,
+  },
+  // A build without it drives the runs of a paused workflow. Paused runs it refuses, by the kind of their entries.
+  {
+    sign: "paused_workflows",
+    text: `CREATE TABLE paused_workflows (
+     workflow TEXT NOT NULL PRIMARY KEY,
+     reason TEXT,
+     since REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

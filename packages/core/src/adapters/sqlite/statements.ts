@@ -132,6 +132,11 @@ function leasing(database: DatabaseSync) {
     note: database.prepare(
       `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND ${wholeLength} = ?`,
     ),
+    pause: database.prepare(
+      "INSERT OR REPLACE INTO paused_workflows (workflow, reason, since) VALUES (?, ?, ?)",
+    ),
+    unpause: database.prepare("DELETE FROM paused_workflows WHERE workflow = ?"),
+    paused: database.prepare("SELECT workflow, reason, since FROM paused_workflows"),
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),

@@ -12,6 +12,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -23,6 +24,7 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
@@ -37,6 +39,7 @@ import { openDatabase } from "./open.ts";
 import { deleteRun, deleteUnchanged } from "./removal.ts";
 import { Space, type Compacted, type CompactOptions } from "./space.ts";
 import { isDead, thisProcess } from "./process.ts";
+import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, listedHead, noteOf, noteText, timeOf, type Row, type Statements } from "./statements.ts";
 import { checkNote, checkPart, checkRun, noteSum } from "./sums.ts";
@@ -64,6 +67,7 @@ export class SqliteStorage implements Storage {
   /** The database file. */
   readonly path: string;
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
@@ -97,6 +101,13 @@ export class SqliteStorage implements Storage {
       return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
     }, version);
     this.#due = new DuePoll(sql, now, version);
+    this.schedules = schedulesIn(
+      {
+        read: (work) => this.#read(() => work(database)),
+        write: (work) => this.#write(() => work(database)),
+      },
+      this.path,
+    );
   }
 
   /** True after `close`. */
@@ -177,6 +188,17 @@ export class SqliteStorage implements Storage {
     const text = noteText(note);
     const sum = noteSum(locator, text);
     return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return this.#write(() => {
+      if (pause === null) this.#sql.unpause.run(workflow);
+      else this.#sql.pause.run(workflow, pause.reason, pause.since);
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#read(() => this.#sql.paused.all().map((row) => ({ ...row }) as unknown as WorkflowPause));
   }
 
   list(query: ListQuery = {}): Promise<ListPage> {
