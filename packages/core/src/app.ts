@@ -7,15 +7,17 @@ import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import { deleteRun } from "./runs/delete.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
+import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
 import { Pauses } from "./runs/pauses.ts";
-import type { ListPage, ListQuery, Storage, WorkflowPause } from "./ports/storage.ts";
+import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -105,6 +107,11 @@ export interface App {
    * driver. Finds the work even if every notification was lost.
    */
   sweep(options?: SweepOptions): Promise<Sweep>;
+  /**
+   * Deletes runs that have ended, with their children, in batches. What a fork reads is kept for it. A purge
+   * that was interrupted is continued by the next one.
+   */
+  purge(options: PurgeOptions): Promise<Purged>;
 }
 
 /** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
@@ -114,7 +121,7 @@ export const appStorage = Symbol();
 export const appSchedules = Symbol();
 
 export interface AppOfStorage extends App {
-  readonly [appStorage]: { storage(): Promise<Storage> };
+  readonly [appStorage]: Host;
   readonly [appSchedules]: ScheduleSource;
 }
 
@@ -159,11 +166,14 @@ export function createApp(options: AppOptions): App {
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
     sweep: (given = {}) => sweep(host, schedules, { workflow: [...definitions.keys()], options: given }),
+    purge: async (given) => (await purging()).purge(host, given),
     [appStorage]: host,
     [appSchedules]: source,
   };
   return app;
 }
+
+const purging = /* @__PURE__ */ lazy(() => import("./runs/purge.ts"));
 
 /** How many due runs of other workflows a sweep looks at, to name some of them. */
 const unknownPage = 100;

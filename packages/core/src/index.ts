@@ -2,6 +2,7 @@ export { durable } from "./workflow.ts";
 export type { AnyWorkflow, RunArguments, TagOptions, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
 export { tickOf } from "./schedules/tick-of.ts";
 export type {
   ScheduleArguments,
@@ -14,6 +15,7 @@ export type {
 export type { Missed, Overlap } from "./schedules/record.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
+export type { WorkerPurge } from "./purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext } from "./engine/create-context.ts";
 export type { ByContent, Unclaimed } from "./engine/by-content.ts";

@@ -124,6 +124,29 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const endStatus = { type: "string", enum: ["completed", "failed", "cancelled"] } as const;
+const counted = { type: "integer", minimum: 0 } as const;
+const purgeRequest = object(
+  {
+    status: { oneOf: [endStatus, { type: "array", items: endStatus }] },
+    olderThan: { oneOf: [text, { type: "number", minimum: 0 }] },
+    keep: counted,
+    workflow: keys,
+    tags: { type: "object", additionalProperties: text },
+    limit: counted,
+    dryRun: { type: "boolean" },
+  },
+  ["status", "olderThan", "keep", "workflow", "tags", "limit", "dryRun"],
+);
+
+const purged = object({
+  runs: counted,
+  children: counted,
+  left: counted,
+  byWorkflow: { type: "object", additionalProperties: counted },
+  more: { type: "boolean", description: "True when more runs may be left: ask again" },
+});
+
 const scheduleMembers = {
   name: text,
   workflow: text,
@@ -162,11 +185,15 @@ export const schemas: Part = {
   ),
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
+  Deleted: object({ runId, deleted: { type: "boolean" } }),
+  PurgeRequest: purgeRequest,
+  Purged: purged,
   CancelRequest: object({ reason: text }, ["reason"]),
   PauseRequest: object({ reason: text }, ["reason"]),
-  RetryRequest: object({ deadline: { type: ["string", "number"], description: "A new deadline, from now" } }, [
-    "deadline",
-  ]),
+  RetryRequest: object(
+    { deadline: { type: ["string", "number"], description: "A new deadline, from now" } },
+    ["deadline"],
+  ),
   Paused: object({
     paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
   }),

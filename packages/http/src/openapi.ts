@@ -12,12 +12,12 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       title: "Durable runs",
       version: "0.1.0",
       description:
-        "Start, read, stream, fork, pause, retry and cancel runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
+        "Start, read, stream, fork, pause, retry, cancel and delete runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],
     paths: {
       "/runs": { get: listRuns, post: startRun },
-      "/runs/{runId}": { parameters: [runId], get: readRun },
+      "/runs/{runId}": { parameters: [runId], get: readRun, delete: deleteRun },
       "/runs/{runId}/entries": { parameters: [runId], get: readEntries },
       "/runs/{runId}/streams/{name}": {
         parameters: [runId, inPath("name", "The stream's key, or its name")],
@@ -37,6 +37,7 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       "/workflows/{workflow}/pause": { parameters: [workflow], post: pauseWorkflow },
       "/workflows/{workflow}/unpause": { parameters: [workflow], post: unpauseWorkflow },
       "/paused": { get: listPaused },
+      "/purge": { post: purgeRuns },
       "/resume/{token}": { parameters: [inPath("token", "The resume token")], get: confirm, post: resume },
       "/openapi.json": { get: describe },
     },
@@ -157,6 +158,19 @@ const cancelRun = {
   summary: "End a run, and every run below it",
   requestBody: { required: false, ...jsonOf("CancelRequest") },
   responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const deleteRun = {
+  operationId: "deleteRun",
+  summary: "Remove a run and its children. What forks read is kept until the last of them is gone",
+  responses: { 200: answer("It is removed", "Deleted"), ...errors },
+};
+
+const purgeRuns = {
+  operationId: "purgeRuns",
+  summary: "Remove runs that have ended, by age or number: at most 1,000 in one request",
+  requestBody: { required: true, ...jsonOf("PurgeRequest") },
+  responses: { 200: answer("What was removed; with `dryRun`, what would be", "Purged"), ...errors },
 };
 
 const scheduleName = inPath("name", "The schedule's name");

@@ -17,6 +17,8 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "delete"
+  | "purge"
   | "schedules"
   | "schedule"
   | "pause"
@@ -27,7 +29,10 @@ export type ActionType =
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, for a `list` and `schedules` of one workflow, and for a `pause` or `unpause` of all its runs. */
+  /**
+   * Given for `start`, for a `list`, a `purge` and `schedules` of one workflow, and for a `pause` or `unpause` of all its
+   * runs.
+   */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
@@ -134,6 +139,8 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "fork",
   "resume",
   "cancel",
+  "delete",
+  "purge",
   "schedule",
   "pause",
   "unpause",

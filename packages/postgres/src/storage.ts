@@ -37,9 +37,10 @@ import type { PostgresOptions } from "./options.ts";
 import { schedulesIn } from "./schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
-import { listedHead, noteText, type RunRow } from "./rows.ts";
+import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
+import { takeTurnText } from "./sql/retention.ts";
 import { put, take } from "./text.ts";
 import { Watch } from "./watch.ts";
 
@@ -168,7 +169,7 @@ export class PostgresStorage implements Storage {
       const last = rows.length > limit ? page.at(-1) : undefined;
       return {
         runs: page.map(listedHead),
-        next: last === undefined ? null : `${last.wake_at ?? 0}:${last.id}`,
+        next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
       };
     });
   }
@@ -231,7 +232,10 @@ export class PostgresStorage implements Storage {
   paused(): Promise<readonly WorkflowPause[]> {
     return this.#database.do(async () => {
       const text = `SELECT workflow, reason, since FROM ${this.#schema}.paused`;
-      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(text, []);
+      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(
+        text,
+        [],
+      );
       return rows.map(({ workflow, reason, since }) => ({
         workflow: take(workflow),
         reason: reason === null ? null : take(reason),
@@ -243,6 +247,26 @@ export class PostgresStorage implements Storage {
   delete(locator: string): Promise<void> {
     return this.#database.do(async () => {
       await this.#database.rows(`SELECT ${this.#schema}.delete_1($1)`, [locator]);
+    });
+  }
+
+  deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    const columns = [
+      heads.map(({ locator }) => locator),
+      heads.map(({ status }) => status),
+      heads.map(({ createdAt }) => createdAt),
+      heads.map(({ updatedAt }) => updatedAt),
+    ];
+    return this.#database.do(async () => {
+      const text = `SELECT * FROM ${this.#schema}.delete_unchanged_1($1, $2, $3, $4) AS d (locator)`;
+      return (await this.#database.rows<{ locator: string }>(text, columns)).map(({ locator }) => locator);
+    });
+  }
+
+  takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#database.do(async () => {
+      const values = [put(name), put(owner), ttlMs, this.#now()];
+      return (await this.#database.rows(takeTurnText(this.#schema), values)).length > 0;
     });
   }
 

@@ -18,6 +18,7 @@ export const commands = {
   fork: async (): Promise<Command> => (await import("./fork.ts")).fork,
   schedules: async (): Promise<Command> => (await import("./schedules.ts")).schedules,
   rm: async (): Promise<Command> => (await import("./rm.ts")).rm,
+  purge: async (): Promise<Command> => (await import("./purge.ts")).purge,
   doctor: async (): Promise<Command> => (await import("./doctor.ts")).doctor,
   replay: async (): Promise<Command> => (await import("./replay.ts")).replay,
   explain: async (): Promise<Command> => (await import("./explain.ts")).explain,

@@ -9,6 +9,7 @@ import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
+import { endedChecks } from "./ended.ts";
 import { findingChecks } from "./finding.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
@@ -44,6 +45,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     chapterChecks,
     dropChecks,
     deleteChecks,
+    endedChecks,
     blobChecks,
     blobBodyChecks,
     changedChecks,

@@ -34,6 +34,9 @@ type OptionalMember =
   | "changed"
   | "claim"
   | "whenDue"
+  | "deleteUnchanged"
+  | "takeTurn"
+  | "giveBackSpace"
   | "secret"
   | "close";
 

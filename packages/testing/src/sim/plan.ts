@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { purgesOf } from "./random-purges.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { steered } from "./steer-plan.ts";
@@ -45,6 +46,7 @@ export const actionKinds = [
   "storm",
   "reuse",
   "drop-chapters",
+  "purge",
   "pause-run",
   "retry-run",
 ] as const;
@@ -107,6 +109,8 @@ export interface Plan {
   readonly records?: number;
   /** Runs of a workflow that no worker has; none if missing. */
   readonly strangers?: number;
+  /** True when a purge deletes runs together, each only if it is unchanged; if missing, one by one. */
+  readonly deletesTogether?: boolean;
   /**
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
@@ -121,8 +125,12 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  const plan = drawnPlan(seed);
+  const { purges, deletesTogether } = purgesOf(seed);
+  const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
-  return { ...drawnPlan(seed), hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5) };
+  const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
+  return { ...plan, actions: all, deletesTogether, hooks };
 }
 
 function drawnPlan(seed: number): Plan {
@@ -219,7 +227,12 @@ const killer: FlowPlan = {
 };
 
 /** Kinds that are drawn from streams of their own. */
-const later: ReadonlySet<ActionKind> = new Set<ActionKind>(["drop-chapters", "pause-run", "retry-run"]);
+const later: ReadonlySet<ActionKind> = new Set<ActionKind>([
+  "drop-chapters",
+  "pause-run",
+  "retry-run",
+  "purge",
+]);
 
 /** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {
