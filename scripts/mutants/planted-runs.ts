@@ -266,6 +266,18 @@ const warm: readonly PlantedBug[] = [
     seenBy: { test: "packages/core/test/tools.test.ts", because: "no tool is used in a simulation" },
   },
   {
+    name: "leased-before-the-release",
+    breaks: "parked.4",
+    file: "runs/execution.ts",
+    find: "      await this.#left;\n",
+    replace: "",
+    why: "Code that continues by itself takes a lease, and the late release of the drive before ends it: another driver does the same work.",
+    seenBy: {
+      test: "packages/core/test/runs/lease-leak.test.ts",
+      because: "in a simulation it takes about twenty thousand seeds",
+    },
+  },
+  {
     name: "returned-by-a-former-user",
     breaks: "parked.2",
     file: "runs/parked.ts",

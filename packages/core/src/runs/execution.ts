@@ -48,6 +48,8 @@ export class Execution implements Parked {
   #options: AdvanceOptions = {};
   #observe: Observe | undefined;
   #stopped: Promise<unknown> = Promise.resolve();
+  /** Settles once the latest drive has given its lease back. */
+  #left: Promise<unknown> = Promise.resolve();
   #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
   private constructor(host: Host, definition: Definition, engine: Engine, lease: DriverLease) {
@@ -162,10 +164,13 @@ export class Execution implements Parked {
     const leaveGuard = guard(() => this.lease.release());
     let stop: Stop | undefined;
     try {
-      stop = await this.#settled(driving);
+      const settled = this.#settled(driving);
+      this.#left = settled.catch(() => {});
+      stop = await settled;
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
-      if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
+      // It may have continued by itself while the lease was given back.
+      if (stop.kind === "suspended" && asleep && this.parked) this.#host.parked.keep(this);
       return stop;
     } finally {
       observer?.stopped(stop);
@@ -216,6 +221,8 @@ export class Execution implements Parked {
   /** A foreign await ended after the run was parked: the same execution continues, under a new lease. */
   revive(): void {
     const again = async (): Promise<void> => {
+      // The lease of the drive before has the same owner: its release must not end the new one.
+      await this.#left;
       const granted = await this.lease.acquire(this.journal);
       if (granted === null) return;
       // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.

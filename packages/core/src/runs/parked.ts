@@ -6,6 +6,7 @@
  * parked.2. An execution has one user at a time: it is checked out, then taken or checked in, and not used by others
  *     in between. A user that was handed the execution returns nothing: others may have checked it out since.
  * parked.3. An execution that missed entries of another driver is dropped, and the journal is read and replayed.
+ * parked.4. Code that continues by itself is driven once the drive before has given its lease back.
  */
 
 import type { Observe } from "./observer.ts";

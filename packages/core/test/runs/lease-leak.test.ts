@@ -1,4 +1,4 @@
-import { createApp, durable } from "@durable/core";
+import { createApp, durable, type Storage } from "@durable/core";
 import { expect, test } from "vitest";
 import { lab, outputOf, pause, tokenOf } from "../support/behaviour-lab.ts";
 import type { Flow } from "../support/behaviour-lives.ts";
@@ -25,4 +25,29 @@ test("a run in memory that goes on by itself, and finds its journal moved, does 
   await until(1);
   expect(heard.map(outputOf)).toEqual([["yes", "late"]]);
   expect(on.world.now() - start).toBeLessThan(12_000);
+});
+
+test("a run that goes on by itself waits until the drive before has given its lease back", async () => {
+  const on = lab();
+  const seen: string[] = [];
+  const flow = (foreign: boolean): Flow =>
+    durable("asks", async (ctx) => {
+      // Ends while the lease is given back, and makes a call then.
+      if (foreign) void pause(on.world, 10).then(() => ctx.step("extra", () => void seen.push("work")));
+      return ctx.suspend("ok");
+    });
+  await createApp({ ...on, workflows: [flow(false)] }).start("asks", undefined, { id: "r" });
+  await on.world.advance(1_000);
+  const slow = Object.create(on.storage) as Storage;
+  for (const name of ["append", "read", "readChapter", "list", "lease", "changed"] as const)
+    Object.assign(slow, { [name]: (on.storage[name] as () => never).bind(on.storage) });
+  slow.release = async (...given) => {
+    await pause(on.world, 100);
+    seen.push("released");
+    return on.storage.release(...given);
+  };
+  const here = createApp({ ...on, storage: slow, workflows: [flow(true)], warm: 10 });
+  expect(await on.world.run(here.advance("r"))).toMatchObject({ status: "suspended" });
+  await on.world.advance(1_000);
+  expect(seen.slice(0, 2)).toEqual(["released", "work"]);
 });

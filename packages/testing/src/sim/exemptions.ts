@@ -22,6 +22,8 @@ export function isExempt(history: History, run: RunLog): boolean {
 function isStuck(history: History, run: RunLog): boolean {
   // What a storage forgot may leave a journal, and so every fork of it, that cannot be read.
   if (history.blocked.has(run.runId) || history.lineage(run).some(({ tainted }) => tainted)) return true;
+  // A child cannot report its end to such a journal.
+  if (run.above?.tainted === true) return true;
   // The driver of a parent does not report that a child is blocked.
   const mayBeBlocked = history.codeChanges || history.foreign || history.strayed.has(run.runId);
   if (!history.known.has(run.workflow) && mayBeBlocked) return true;

@@ -65,6 +65,8 @@ export function noteBlocked(cluster: Cluster, runId: string, error: unknown): vo
 export function retryBlocked(cluster: Cluster, runId: string): void {
   const { history, network } = cluster;
   if (!network.healed || history.blocked.has(runId)) return;
+  // A drive that the code itself began, after a foreign await, may have met the rejection: no caller gets its outcome.
+  if (history.strayed.has(runId)) return void history.blocked.add(runId);
   history.meet("a blocked run that was advanced");
   advanceAsOperator(cluster, runId);
 }
