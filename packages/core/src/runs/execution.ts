@@ -112,10 +112,8 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { first } = journal;
-    const { version } = first;
-    const { tags = {} } = first.kind === "run.continued" ? first.head : first;
-    const tagNames = new Set(Object.keys(tags));
+    const { version } = journal.first;
+    const tagNames = tagNamesOf(journal);
     const context = createContext({ engine, version, owner, continueAs, fail, tagNames }, engine.root);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
@@ -225,6 +223,12 @@ export class Execution implements Parked {
     };
     this.#host.background(`run ${this.journal.runId}`, again());
   }
+}
+
+/** The names of the tags that the run or its chapter began with. */
+function tagNamesOf({ first }: RunJournal): Set<string> {
+  const { tags = {} } = first.kind === "run.continued" ? first.head : first;
+  return new Set(Object.keys(tags));
 }
 
 /** A driver has seen the journal up to its latest own entry. What only looks at a run logs nothing. */
