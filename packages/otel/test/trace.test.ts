@@ -29,7 +29,8 @@ function drive(args: readonly string[], env: Readonly<Record<string, string>> = 
   });
 }
 
-test("one trace per run across three processes and a fork", async () => {
+// Four processes: on a busy machine each takes its time.
+test("one trace per run across three processes and a fork", { timeout: 300_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "durable-otel-"));
   const receiver = await startReceiver();
   onTestFinished(async () => {

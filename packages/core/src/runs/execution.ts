@@ -11,6 +11,7 @@ import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun, ChildEnd, SpawnRequest } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
+import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
@@ -80,8 +81,6 @@ export class Execution implements Parked {
       },
     };
     const input = decode(journal.input, `input of run ${journal.runId}`);
-    // Up to where a driver has seen the journal.
-    const recorded = journal.entries.findLast(({ outside }) => !outside)?.seq ?? 0;
     const engine = new Engine({
       journal,
       world: host.world,
@@ -100,8 +99,7 @@ export class Execution implements Parked {
       defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
-      // What only looks at a run logs nothing.
-      watch: { observer: undefined, recorded, reached: lease.owned ? undefined : Infinity },
+      watch: watchOf(journal, lease),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -116,10 +114,8 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { first } = journal;
-    const { version } = first;
-    const { tags = {} } = first.kind === "run.continued" ? first.head : first;
-    const tagNames = new Set(Object.keys(tags));
+    const { version } = journal.first;
+    const tagNames = tagNamesOf(journal);
     const context = createContext({ engine, version, owner, continueAs, fail, tagNames }, engine.root);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
@@ -234,6 +230,18 @@ export class Execution implements Parked {
     };
     this.#host.background(`run ${this.journal.runId}`, again());
   }
+}
+
+/** The names of the tags that the run or its chapter began with. */
+function tagNamesOf({ first }: RunJournal): Set<string> {
+  const { tags = {} } = first.kind === "run.continued" ? first.head : first;
+  return new Set(Object.keys(tags));
+}
+
+/** A driver has seen the journal up to its latest own entry. What only looks at a run logs nothing. */
+function watchOf({ entries }: RunJournal, { owned }: DriverLease): Watch {
+  const recorded = entries.findLast(({ outside }) => !outside)?.seq ?? 0;
+  return { observer: undefined, recorded, reached: owned ? undefined : Infinity };
 }
 
 /** Calls the function. Its result is encoded at once, so that later changes to the value have no effect. */

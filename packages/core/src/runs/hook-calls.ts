@@ -33,6 +33,9 @@ export class HookCalls {
   /** Which hooks there are, so that no event is made for nothing. */
   readonly wanted: Readonly<Record<HookName, boolean>>;
 
+  /** A promise that a hook may return and that does not reject. */
+  ours: Promise<unknown> | null = null;
+
   constructor(host: Observing, sets: readonly Hooks[]) {
     this.#host = host;
     this.sets = sets;
@@ -54,19 +57,13 @@ export class HookCalls {
     }
   }
 
-  /** Calls a hook, or what a hook has returned. A promise of ours does not reject. */
-  call<E>(
-    hooks: Hooks,
-    name: HookName,
-    hook: ((given: E) => unknown) | undefined,
-    given: E,
-    ours?: Promise<unknown>,
-  ): unknown {
+  /** Calls a hook, or what a hook has returned. */
+  call<E>(hooks: Hooks, name: HookName, hook: ((given: E) => unknown) | undefined, given: E): unknown {
     if (hook === undefined) return undefined;
     try {
       const { ownerNow, runAs } = this.#host;
       const value = ownerNow() === undefined ? hook(given) : runAs(noOwner, () => hook(given));
-      if (value instanceof Promise && value !== ours)
+      if (value instanceof Promise && value !== this.ours)
         value.catch((error: unknown) => this.failed(hooks, name, error));
       return value;
     } catch (error) {

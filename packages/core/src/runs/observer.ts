@@ -262,7 +262,8 @@ class DriveObserver implements Observer {
       }
       return open.end;
     };
-    this.#hooks.call(layer.hooks, "onAttempt", layer.around, inner, open.end);
+    this.#hooks.ours = open.end;
+    this.#hooks.call(layer.hooks, "onAttempt", layer.around, inner);
     if (called) return;
     this.#hooks.failed(layer.hooks, "onAttempt", new Error("It did not call the work that it got."));
     void inner();
