@@ -20,15 +20,17 @@ import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
   drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
-  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<void>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
 }
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
@@ -93,6 +95,7 @@ export class Execution implements Parked {
         await endSpawned(host, journal);
         await reportToParent(host, journal, end);
       },
+      defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
       // What only looks at a run logs nothing.
@@ -126,6 +129,10 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
+  leave(): void {
+    this.#engine.leave();
+  }
+
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
@@ -140,7 +147,7 @@ export class Execution implements Parked {
     const { signal, patience } = options;
     this.#options = options;
     this.#heads = null;
-    const leave = (): void => this.#engine.leave();
+    const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
     this.#observe = observe;
     const { watch } = this.#engine.options;
