@@ -1,6 +1,6 @@
 /**
  * When a schedule ticks: by a cron expression on the clock of a time zone, or in equal periods.
- * Proven in test/schedules/ticks.test.ts, against a walk through every minute of a year.
+ * Proven in test/schedules/ticks.test.ts, and against a walk through every minute of a year in every-minute.test.ts.
  *
  * ticks.1. A time of day that the expression names happens once a day: a time that exists twice counts the first time, and
  *     one that the clock jumps over counts when the clock goes on. Two times that come to the same instant are one tick.

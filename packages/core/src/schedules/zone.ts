@@ -1,6 +1,6 @@
 /**
  * Wall clocks of time zones, over `Intl`. A wall time is written as the UTC time with the same fields.
- * Proven in test/schedules/zone.test.ts and, against a walk through every minute, in test/schedules/ticks.test.ts.
+ * Proven in test/schedules/ticks.test.ts and every-minute.test.ts.
  *
  * zone.1. A time that exists twice has two instants, in order. A time that the clock jumps over has none; `afterGap` is the
  *     instant at which the clock goes on.

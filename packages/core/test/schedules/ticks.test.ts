@@ -1,8 +1,6 @@
-import { describe, expect, inject, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ticksOf, timingOf, type Ticks } from "../../src/schedules/ticks.ts";
-import { oracle, walls } from "./oracle.ts";
 
-const dayMs = 86_400_000;
 const at = (text: string): number => Date.parse(text);
 const cron = (expression: string, timezone = "UTC"): Ticks =>
   ticksOf(timingOf({ cron: expression, timezone }));
@@ -142,60 +140,5 @@ describe("periods", () => {
     [{ cron: "* * * * *", timezone: "Mars/Olympus" }, "Mars/Olympus"],
   ])("refuses %j", (given, message) => {
     expect(() => timingOf(given)).toThrow(message);
-  });
-});
-
-const zones = [
-  "Europe/Paris",
-  "America/New_York",
-  "Australia/Lord_Howe",
-  "Asia/Kathmandu",
-  "America/St_Johns",
-  "Africa/Casablanca",
-];
-const expressions = [
-  "30 2 * * *",
-  "0,30 1-3 * * *",
-  "*/20 2 * * *",
-  "15 * * * *",
-  "*/45 */2 * * *",
-  "7 0-23 * * *",
-  "0 0 1,15 * mon",
-  "5 3 29-31 * *",
-  "59 1 */5 mar-nov *",
-  "0 9 * * mon-fri",
-  "30 23 * 1-6,12 sun",
-  "10 2 * * 5-7",
-];
-
-describe.each(zones)("every minute of a year in %s", (zone) => {
-  const [from, until] = [at("2026-01-01T00:00Z"), at("2027-01-01T00:00Z")];
-  const sample = [
-    [44, 47],
-    [65, 68],
-    [79, 82],
-    [86, 97],
-    [274, 278],
-    [295, 299],
-    [303, 306],
-  ] as const;
-  // Without the full size, only days around the changes of the clocks.
-  const spans = inject("full")
-    ? ([[from, until]] as const)
-    : sample.map(([first, last]) => [from + first * dayMs, from + last * dayMs] as const);
-  const walks = spans.map(([begin, end]) => ({ begin, end, walk: walls(zone, begin - 2 * dayMs, end) }));
-
-  test.each(expressions)("%s", (expression) => {
-    const ticks = cron(expression, zone);
-    for (const { begin, end, walk } of walks) {
-      const expected = oracle(expression, walk).filter((tick) => tick >= begin);
-      const found: number[] = [];
-      for (let next = ticks.next(begin - 1); next !== null && next < end; next = ticks.next(next))
-        found.push(next);
-      const text = (times: readonly number[]): string[] => times.map((time) => new Date(time).toISOString());
-      expect(text(found)).toEqual(text(expected));
-      expect(ticks.last(begin - 1, end - 1, Infinity)).toEqual(expected);
-      expect(ticks.last(begin - 1, end - 1, 7)).toEqual(expected.slice(-7));
-    }
   });
 });
