@@ -7,7 +7,8 @@ import type { DueRuns } from "../../ports/due-watch.ts";
 import { pageSize, readCursor, versionsOf, workflowsOf } from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { listText, type Row, type Statements } from "./statements.ts";
+import { listText } from "./list-text.ts";
+import type { Row, Statements } from "./statements.ts";
 
 /** The rows of a page, and one more if another page follows. */
 export function listRows(sql: Statements, query: ListQuery, now: number): Row[] {
