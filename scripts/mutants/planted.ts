@@ -6,6 +6,7 @@ import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInPurges } from "./planted-keep.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
@@ -24,6 +25,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInCopies,
+  ...plantedInPurges,
   ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,

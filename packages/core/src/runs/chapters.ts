@@ -49,7 +49,8 @@ function beginning(
   const { runId, childOf, spawnedBy } = journal;
   return {
     fact: (leftovers) => {
-      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = journal.state.summary;
+      const { endsBy, summary } = journal.state;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = summary;
       return {
         kind: "run.continued",
         runId,
@@ -62,6 +63,7 @@ function beginning(
         chapter: journal.chapter + 1,
         base: journal.seq,
         first: journal.firstInput,
+        ...(endsBy === null ? {} : { deadline: endsBy }),
         head: {
           createdAt,
           steps,

@@ -23,6 +23,7 @@ import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import {
   assertVersion,
+  deadlineAt,
   definitionOf,
   encodeInput,
   newNonce,
@@ -33,8 +34,9 @@ import {
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { outcomeWithChildren } from "./status.ts";
+import { asPaused, outcomeWithChildren } from "./status.ts";
 
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
@@ -81,6 +83,7 @@ export async function create(
     ...(childOf === undefined ? {} : { childOf }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
+    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
@@ -168,8 +171,17 @@ async function driven(
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
+    if (journal.state.paused !== null) {
+      await lease.release();
+      return () => outcomeWithChildren(host, journal, false);
+    }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
     await assertVersion(leased, options);
+    const pause = await pauseOf(host, definition, lease);
+    if (pause !== null) {
+      await lease.release();
+      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
+    }
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -186,6 +198,20 @@ async function driven(
     return () => outcomeAfter(host, journal, stop);
   } finally {
     host.parked.checkIn(journal, user);
+  }
+}
+
+/** Why the workflow of a leased run is not driven now. */
+async function pauseOf(
+  { pauses }: Host,
+  { name }: Definition,
+  lease: DriverLease,
+): Promise<WorkflowPause | null> {
+  try {
+    return (await pauses?.of(name)) ?? null;
+  } catch (error) {
+    await lease.release();
+    throw error;
   }
 }
 

@@ -95,6 +95,7 @@ export class Execution implements Parked {
         await endSpawned(host, journal);
         await reportToParent(host, journal, end);
       },
+      defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
       // What only looks at a run logs nothing.
@@ -128,6 +129,10 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
+  leave(): void {
+    this.#engine.leave();
+  }
+
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
@@ -142,7 +147,7 @@ export class Execution implements Parked {
     const { signal, patience } = options;
     this.#options = options;
     this.#heads = null;
-    const leave = (): void => this.#engine.leave();
+    const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
     this.#observe = observe;
     const { watch } = this.#engine.options;

@@ -236,6 +236,7 @@ export class History {
     const wasOpen = isOpen(run);
     for (const { kind } of applied.entries) run.status = statusAfter(run.status, kind);
     if (wasOpen && !isOpen(run)) this.#open -= 1;
+    if (!wasOpen && isOpen(run)) this.#open += 1;
     return { run, batch: applied };
   }
 

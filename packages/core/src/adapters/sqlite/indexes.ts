@@ -6,3 +6,5 @@ export const dueRuns = "runs INDEXED BY runs_due";
 export const dueRunsOf = "runs INDEXED BY runs_due_by_workflow";
 /** The same by version. */
 export const dueRunsOfVersion = "runs INDEXED BY runs_due_by_version";
+/** Runs that have ended, in the order in which they ended. */
+export const endedRuns = "runs INDEXED BY runs_ended";

@@ -3,7 +3,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { noted } from "../../ports/storage-kit.ts";
 import type { BlockedNote, RunHead, RunStatus } from "../../ports/storage.ts";
-import { dueRuns, dueRunsOf, dueRunsOfVersion } from "./indexes.ts";
+import { dueRuns, dueRunsOf, dueRunsOfVersion, endedRuns } from "./indexes.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -99,6 +99,10 @@ function reading(database: DatabaseSync) {
       `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOf}
          WHERE workflow = ? AND wake_at <= ? AND deleted = 0`,
     ),
+    // From one name to the next, so that it costs as many steps as there are names.
+    nextEndedWorkflow: database.prepare(
+      `SELECT min(workflow) AS name FROM ${endedRuns} WHERE ended_at IS NOT NULL AND deleted = 0 AND workflow > ?`,
+    ),
     version: database.prepare("PRAGMA data_version"),
     list: lists(database),
   };
@@ -120,6 +124,11 @@ function leasing(database: DatabaseSync) {
     note: database.prepare(
       `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND ${wholeLength} = ?`,
     ),
+    pause: database.prepare(
+      "INSERT OR REPLACE INTO paused_workflows (workflow, reason, since) VALUES (?, ?, ?)",
+    ),
+    unpause: database.prepare("DELETE FROM paused_workflows WHERE workflow = ?"),
+    paused: database.prepare("SELECT workflow, reason, since FROM paused_workflows"),
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
@@ -132,6 +141,10 @@ function leasing(database: DatabaseSync) {
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,
+    ),
+    takeTurn: database.prepare(
+      `INSERT INTO turns (name, owner, until) VALUES (?, ?, ?) ON CONFLICT (name)
+         DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE owner = excluded.owner OR until <= ?`,
     ),
     dropReader: database.prepare("DELETE FROM readers WHERE ancestor = ? AND reader = ?"),
     dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
