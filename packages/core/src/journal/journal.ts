@@ -11,6 +11,7 @@
  * journal.7. Memory holds one chapter: the entry that begins the next one replaces entries and state.
  */
 
+import type { AppendOptions, Appended } from "./appended.ts";
 import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
@@ -35,22 +36,6 @@ export interface JournalOptions {
   readonly cipher?: Cipher | null;
   /** Opens this chapter to read it; the current one by default. */
   readonly chapter?: number | undefined;
-}
-
-/**
- * The result of an append. `absorbed`: others appended first and nothing was written; the caller decides again with the
- * new entries. `lost`: another driver has the run, or it has ended.
- */
-export type Appended =
-  | { readonly kind: "landed"; readonly entries: readonly Entry[] }
-  | { readonly kind: "absorbed"; readonly entries: readonly Entry[] }
-  | { readonly kind: "lost" };
-
-export interface AppendOptions {
-  readonly outside?: boolean;
-  readonly lease?: AppendRequest["lease"];
-  /** False if the batch need not be added to this object, because the driver of the run will read it. */
-  readonly learn?: boolean;
 }
 
 type TailBatch = { readonly batch: ReadBatch; readonly entries: readonly Entry[] };

@@ -5,6 +5,7 @@
 
 import { writeFact } from "../journal/fact-text.ts";
 import { cancel } from "./cancel.ts";
+import type { NewRun } from "./new-run.ts";
 import { decode } from "../values/codec/decode.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -13,18 +14,25 @@ import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
-import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
-import type { Duration } from "../values/duration.ts";
-import { DurableError, show } from "../values/errors.ts";
+import type { ChildOf } from "../journal/entry.ts";
+import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { deadlineAt, definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import {
+  assertVersion,
+  deadlineAt,
+  definitionOf,
+  encodeInput,
+  newNonce,
+  notFound,
+  openJournal,
+  openRun,
+} from "./lookup.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
-import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
@@ -45,21 +53,6 @@ export interface LeasedRun {
   readonly starts: number;
   /** How many batches the journal had when the lease was taken. */
   readonly length: number;
-}
-
-export interface NewRun {
-  readonly id?: string | undefined;
-  readonly childOf?: ChildOf;
-  readonly spawnedBy?: SpawnedBy;
-  readonly tags?: Tags | undefined;
-  /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
-  readonly isNew?: boolean;
-  /** How long the run may take; the default of its workflow when it is missing. */
-  readonly deadline?: Duration | undefined;
-  /** A run without a nonce, which builds that do not know nonces can read. */
-  readonly plain?: boolean;
-  /** Without the lease the run is due at once, for any worker or sweep. */
-  readonly takeLease: boolean;
 }
 
 // ---- create: record a run ----
@@ -183,6 +176,7 @@ async function driven(
       return () => outcomeWithChildren(host, journal, false);
     }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    await assertVersion(leased, options);
     const pause = await pauseOf(host, definition, lease);
     if (pause !== null) {
       await lease.release();
@@ -230,16 +224,7 @@ export async function advanceRun(
   assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
-  if (parked !== null) {
-    const user = host.parked.user(parked);
-    try {
-      assertVersion(parked, options);
-    } catch (error) {
-      host.parked.checkIn(parked, user);
-      throw error;
-    }
-    return advance(host, definitionOf(host, parked), parked, options);
-  }
+  if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
@@ -247,24 +232,12 @@ export async function advanceRun(
   if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
-    if (leased.owned) assertVersion(journal, options);
     return await advance(host, definitionOf(host, journal), leased, options);
   } catch (error) {
-    // A run that is not driven here was not started.
-    const isOther = DurableError.is(error, "unknown-workflow") || DurableError.is(error, "other-version");
-    if (lease.owned) await (isOther ? lease.giveBack() : lease.release());
+    // A run of a workflow that is not known here was not started.
+    if (lease.owned) await (DurableError.is(error, "unknown-workflow") ? lease.giveBack() : lease.release());
     throw error;
   }
-}
-
-/** A driver that is kept to some versions leaves a run of another one as it is. */
-function assertVersion({ runId, first: { version } }: RunJournal, { versions }: AdvanceOptions): void {
-  if (versions === undefined || (version !== null && versions.includes(version))) return;
-  throw new DurableError(
-    "other-version",
-    `Run ${runId} has version ${show(version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
-    { details: { version } },
-  );
 }
 
 /** Runs the function over its journal to the next stop: in the execution that is still in memory, or a new one. */
@@ -291,15 +264,21 @@ export async function toNextStop(
 }
 
 /** Creates a child run if it is missing, and advances it. */
-async function advanceChild(host: Host, child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>> {
+async function advanceChild(host: Host, child: ChildRun, given: AdvanceOptions): Promise<Outcome<unknown>> {
+  // A child goes with the run that waits for it.
+  const options = { ...given, versions: undefined };
   const { runId, definition, input, childOf, plain } = child;
   const locator = locatorOf(runId);
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
   if (journal !== null && isChild(journal, childOf)) return advance(host, definition, journal, options);
   // Another run has the id of the child, and `create` refuses it.
   if (journal !== null) host.parked.checkIn(journal, host.parked.user(journal));
-  const given = decode(input, `input of run ${runId}`);
-  const created = await create(host, definition, given, { id: runId, childOf, plain, takeLease: true });
+  const created = await create(host, definition, decode(input, `input of run ${runId}`), {
+    id: runId,
+    childOf,
+    plain,
+    takeLease: true,
+  });
   return advance(host, definition, created, options);
 }
 

@@ -3,6 +3,8 @@
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
+import type { DriverLease } from "../engine/lease.ts";
+import type { AdvanceOptions } from "../engine/stop.ts";
 import { endOfTime, toMs, type Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
@@ -92,4 +94,19 @@ export async function encodeInput(definition: Definition, input: unknown): Promi
   if (!result.ok)
     throw new DurableError("invalid-input", `The ${where} does not fit its schema: ${result.issues}.`);
   return encode(result.value, where);
+}
+
+/** A driver that is kept to some versions leaves a run of another one as it is: the start does not count. */
+export async function assertVersion(
+  { journal, lease }: { readonly journal: RunJournal; readonly lease: Pick<DriverLease, "giveBack"> },
+  { versions }: AdvanceOptions,
+): Promise<void> {
+  const { runId, first } = journal;
+  if (versions === undefined || versions.includes(first.version as string)) return;
+  await lease.giveBack();
+  throw new DurableError(
+    "other-version",
+    `Run ${runId} has version ${show(first.version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
+    { details: { version: first.version } },
+  );
 }

@@ -17,10 +17,17 @@ type Opened = Entry & { readonly kind: "spawn.opened" };
 
 /** What others do, who load this file. It imports nothing that a first run needs, so that bundles stay in one piece. */
 interface Verbs<Leased> {
-  create(host: Host, definition: Definition, input: unknown, given: object): Promise<Leased>;
-  advance(host: Host, definition: Definition, run: Leased): Promise<Outcome<unknown>>;
-  openRun(host: Host, runId: string): Promise<RunJournal>;
-  childIdOf(runId: string, key: string, nonce: string | null): string;
+  readonly create: (host: Host, definition: Definition, input: unknown, given: NewSpawned) => Promise<Leased>;
+  readonly advance: (host: Host, definition: Definition, run: Leased) => Promise<Outcome<unknown>>;
+  readonly openRun: (host: Host, runId: string) => Promise<RunJournal>;
+  readonly childIdOf: (runId: string, key: string, nonce: string | null) => string;
+}
+
+interface NewSpawned {
+  readonly id: string;
+  readonly spawnedBy: SpawnedBy;
+  readonly isNew: boolean;
+  readonly takeLease: boolean;
 }
 
 /** Errors that a further try would meet again. */
@@ -94,10 +101,10 @@ function spawnedOf({ entries, first }: RunJournal): Opened[] {
 
 /** What cancel.ts does, which loads this file. */
 interface Enders {
-  cancelChild(host: Host, child: UnneededChild): Promise<void>;
-  end(host: Host, run: RunJournal, reason: string): Promise<void>;
-  headsBelow(host: Host, runId: string): Promise<ReadonlyMap<string, RunHead>>;
-  openJournal(host: Host, locator: string): Promise<RunJournal | null>;
+  readonly cancelChild: (host: Host, child: UnneededChild) => Promise<void>;
+  readonly end: (host: Host, run: RunJournal, reason: string) => Promise<void>;
+  readonly headsBelow: (host: Host, runId: string) => Promise<ReadonlyMap<string, RunHead>>;
+  readonly openJournal: (host: Host, locator: string) => Promise<RunJournal | null>;
 }
 
 /** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */

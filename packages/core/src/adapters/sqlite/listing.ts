@@ -15,7 +15,8 @@ import {
 } from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { listText, timeOf, type Row, type Statements, type TextQuery, type Value } from "./statements.ts";
+import { listText, timeOf, type TextQuery } from "./list-text.ts";
+import type { Row, Statements, Value } from "./statements.ts";
 
 /** The rows of a page, and one more if another page follows. */
 export function listRows(sql: Statements, query: ListQuery, now: number): Row[] {

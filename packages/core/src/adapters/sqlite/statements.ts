@@ -1,23 +1,15 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { noted, readCursor, tagsOf } from "../../ports/storage-kit.ts";
-import type { BlockedNote, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
-import { addFilters, foundIn, hasTag } from "./finding.ts";
+import { noted } from "../../ports/storage-kit.ts";
+import type { BlockedNote, RunHead, RunStatus } from "../../ports/storage.ts";
+import { dueRuns, dueRunsOf, dueRunsOfVersion, endedRuns } from "./indexes.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
 export type Statements = ReturnType<typeof statements>;
 
 const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = ?, head_sum = ?, length = length + 1, quiet_until = 0`;
-/** The index by wake time, so that a list of due runs never reads runs that sleep or have ended. */
-const dueRuns = "runs INDEXED BY runs_due";
-/** The same by workflow, so that a list of some workflows never reads due runs of others. */
-const dueRunsOf = "runs INDEXED BY runs_due_by_workflow";
-/** Runs that have ended, in the order in which they ended. */
-const endedRuns = "runs INDEXED BY runs_ended";
-/** The same by version. */
-const dueRunsOfVersion = "runs INDEXED BY runs_due_by_version";
 const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
 /** How many batches a journal has, with those that were dropped. */
 const wholeLength = "length + ifnull(dropped, 0)";
@@ -194,74 +186,6 @@ function lists(database: DatabaseSync): (text: string, values: readonly Value[])
     known.set(text, statement);
     return statement.all(...values) as Row[];
   };
-}
-
-export interface DueNow {
-  readonly now: number;
-  /** Dead processes, whose leases no longer count. */
-  readonly dead: readonly string[];
-}
-
-/** A query for at most one workflow and one parent, and of due runs for at most one version. */
-export type TextQuery = ListQuery & {
-  readonly workflow?: string | undefined;
-  readonly parent?: string | undefined;
-};
-
-/** `last` is the last row that may still be on the page. */
-export function listText(query: TextQuery, due: DueNow, last?: Row): { text: string; values: Value[] } {
-  const { workflow, status, parent, dueAt, endedBefore } = query;
-  const where = ["runs.deleted = 0"];
-  const values: Value[] = [];
-  const and = (text: string, ...more: Value[]): void => {
-    where.push(text);
-    values.push(...more);
-  };
-  const [at, id] = readCursor(query.cursor) ?? [];
-  const time = timeOf(query);
-  if (workflow !== undefined) and("workflow = ?", workflow);
-  if (status === "blocked") and("blocked IS NOT NULL");
-  else if (status !== undefined) and("status = ? AND blocked IS NULL", status);
-  if (parent !== undefined) and("parent = ?", parent);
-  const source = sourceOf(query, and);
-  addFilters(query, and);
-  const number = source.startsWith("tags") ? "first.run" : "runs.id";
-  if (time === null) {
-    if (id !== undefined) and(`${number} < ?`, id);
-    if (last !== undefined) and(`${number} > ?`, Number(last["id"]));
-  } else {
-    if (at !== undefined && id !== undefined) and(`(${time}, runs.id) > (?, ?)`, at, id);
-    if (last !== undefined) and(`(${time}, runs.id) < (?, ?)`, Number(last[time]), Number(last["id"]));
-  }
-  if (endedBefore !== undefined) and("ended_at < ? AND blocked IS NULL", endedBefore);
-  if (dueAt !== undefined) {
-    and("wake_at <= ?", dueAt);
-    // A driver that died may have claimed the run before: its quiet time ends with it, like its lease.
-    and(
-      `(quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?) OR process IN (SELECT value FROM json_each(?)))`,
-    );
-    values.push(due.now, due.now, JSON.stringify(due.dead));
-  }
-  const order = time === null ? `${number} DESC` : `${time}, runs.id`;
-  const text = `SELECT runs.* FROM ${source} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
-  return { text, values };
-}
-
-/** The column of the time by which a list is sorted; `null` for one that begins with the newest run. */
-export function timeOf({ dueAt, endedBefore }: ListQuery): "wake_at" | "ended_at" | null {
-  if (dueAt !== undefined) return "wake_at";
-  return endedBefore === undefined ? null : "ended_at";
-}
-
-function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => void): string {
-  const { workflow, status } = query;
-  const time = timeOf(query);
-  if (time === null)
-    return foundIn(query, and) ?? (status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs");
-  for (const tag of tagsOf(query).slice(0, 1)) and(hasTag, ...tag);
-  if (time === "ended_at") return endedRuns;
-  if (workflow === undefined) return dueRuns;
-  return typeof query.version === "string" ? dueRunsOfVersion : dueRunsOf;
 }
 
 /** The head of a run as lists show it, with its note. */

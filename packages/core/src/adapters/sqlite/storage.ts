@@ -41,7 +41,8 @@ import { Space, type Compacted, type CompactOptions } from "./space.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
-import { headOf, listedHead, noteOf, noteText, timeOf, type Row, type Statements } from "./statements.ts";
+import { timeOf } from "./list-text.ts";
+import { headOf, listedHead, noteOf, noteText, type Row, type Statements } from "./statements.ts";
 import { checkNote, checkPart, checkRun, noteSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 

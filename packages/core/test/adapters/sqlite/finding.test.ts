@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { durable } from "../../../src/index.ts";
 import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
 import { additions, migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
-import { listText } from "../../../src/adapters/sqlite/statements.ts";
+import { listText } from "../../../src/adapters/sqlite/list-text.ts";
 import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
 import { PlainBuild } from "./support/plain-build.ts";
 import { headOf, request } from "./support/samples.ts";
