@@ -9,6 +9,7 @@ import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSteering } from "./planted-steer.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -24,4 +25,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInCopies,
   ...plantedInRareCases,
   ...plantedInFinding,
+  ...plantedInSteering,
 ];
