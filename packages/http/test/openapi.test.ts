@@ -34,7 +34,7 @@ test("it is OpenAPI 3.1: every operation has a name of its own, parameters for i
       expect(responses["default"]).toBeDefined();
     }
   }
-  expect(names.size).toBe(11);
+  expect(names.size).toBe(17);
 });
 
 test("every reference leads somewhere, and every shape is used", () => {
@@ -88,6 +88,17 @@ test("every answer that is described was given once, and was as described", asyn
   await post("/runs/e/plan", { from: "nothing" });
   await post("/runs/c/cancel");
   await post("/runs/none/cancel");
+  for (const verb of ["pause", "unpause"]) {
+    await post(`/runs/r/${verb}`);
+    await post(`/runs/none/${verb}`);
+    await post(`/workflows/typed/${verb}`);
+    await post(`/workflows/typed/${verb}`, { nope: 1 });
+  }
+  await stopped(app, "r");
+  await post("/runs/b/retry");
+  await post("/runs/none/retry");
+  await get("/paused");
+  await get("/paused?nope=1");
   await get(`/resume/${token}`);
   await get("/resume/x?value=1&value=2");
   await post(`/resume/${token}`, { value: 1 });
