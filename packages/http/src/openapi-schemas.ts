@@ -147,9 +147,10 @@ export const schemas: Part = {
   Forked: object({ runId, status: is("running") }),
   CancelRequest: object({ reason: text }, ["reason"]),
   PauseRequest: object({ reason: text }, ["reason"]),
-  RetryRequest: object({ deadline: { type: ["string", "number"], description: "A new deadline, from now" } }, [
-    "deadline",
-  ]),
+  RetryRequest: object(
+    { deadline: { type: ["string", "number"], description: "A new deadline, from now" } },
+    ["deadline"],
+  ),
   Paused: object({
     paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
   }),

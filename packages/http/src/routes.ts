@@ -6,14 +6,7 @@ import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
-import {
-  listPaused,
-  pauseRun,
-  pauseWorkflow,
-  retryRun,
-  unpauseRun,
-  unpauseWorkflow,
-} from "./steer.ts";
+import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;

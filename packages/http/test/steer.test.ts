@@ -77,7 +77,13 @@ test("each verb has an action of its own", async () => {
       return false;
     },
   });
-  const paths = ["runs/r/pause", "runs/r/unpause", "runs/r/retry", "workflows/w/pause", "workflows/w/unpause"];
+  const paths = [
+    "runs/r/pause",
+    "runs/r/unpause",
+    "runs/r/retry",
+    "workflows/w/pause",
+    "workflows/w/unpause",
+  ];
   for (const path of paths)
     expect((await handler(new Request(`http://localhost/${path}`, { method: "POST" }))).status).toBe(403);
   expect((await handler(new Request("http://localhost/paused"))).status).toBe(403);

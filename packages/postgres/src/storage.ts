@@ -227,7 +227,10 @@ export class PostgresStorage implements Storage {
   paused(): Promise<readonly WorkflowPause[]> {
     return this.#database.do(async () => {
       const text = `SELECT workflow, reason, since FROM ${this.#schema}.paused`;
-      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(text, []);
+      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(
+        text,
+        [],
+      );
       return rows.map(({ workflow, reason, since }) => ({
         workflow: take(workflow),
         reason: reason === null ? null : take(reason),

@@ -23,7 +23,10 @@ const ended = new Set(["completed", "failed", "cancelled"]);
 const dryRun: OptionSpecs = { "dry-run": { type: "boolean", help: "only say which runs" } };
 const reason: OptionSpecs = { reason: { type: "string", value: "text", help: "shown with the pause" } };
 const all: OptionSpecs = {
-  all: { type: "boolean", help: "with --workflow: the workflow itself, with all runs that are started later" },
+  all: {
+    type: "boolean",
+    help: "with --workflow: the workflow itself, with all runs that are started later",
+  },
 };
 
 export const pause: Command = {
@@ -71,7 +74,8 @@ export const retry: Command = {
       name: "retry",
       done: "Retried",
       fits: ({ status }) => status === "failed",
-      act: (app, runId, { flags }) => app.get(runId).retry({ deadline: flags.text("deadline"), drive: false }),
+      act: (app, runId, { flags }) =>
+        app.get(runId).retry({ deadline: flags.text("deadline"), drive: false }),
     }),
 };
 
@@ -79,7 +83,8 @@ export const retry: Command = {
 function ofWorkflow(context: CommandContext, verb: "pause" | "unpause"): Promise<number> | null {
   const { flags, args } = context;
   const workflow = flags.text("workflow");
-  const lists = verb === "pause" && args.length === 0 && !Object.keys(filterOptions).some((name) => flags.text(name));
+  const lists =
+    verb === "pause" && args.length === 0 && !Object.keys(filterOptions).some((name) => flags.text(name));
   if (!flags.on("all") && !lists) return null;
   if (flags.on("all") && (workflow === undefined || args.length > 0))
     throw new CliError("--all needs --workflow, and no runs.");

@@ -60,7 +60,9 @@ export function inherit(
     }
     const counted = afterRetries(own);
     for (const entry of counted) if (entry.kind === "run.retried") view = withoutFailure(view, entry);
-    view = view.concat(materialize(counted).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
+    view = view.concat(
+      materialize(counted).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)),
+    );
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
     const { runId, base } = ancestor;

@@ -8,7 +8,12 @@
 import type { Entry } from "./entry.ts";
 import { traitsOf } from "./kinds.ts";
 
-const kept: ReadonlySet<string> = new Set(["stream.chunks", "child.opened", "parallel.opened", "race.opened"]);
+const kept: ReadonlySet<string> = new Set([
+  "stream.chunks",
+  "child.opened",
+  "parallel.opened",
+  "race.opened",
+]);
 
 /** The entries that count after a retry. */
 export function withoutFailure(entries: readonly Entry[], { failed }: { readonly failed?: string }): Entry[] {
@@ -21,7 +26,8 @@ export function withoutFailure(entries: readonly Entry[], { failed }: { readonly
         entry.key.startsWith(`${failed}/`) || entry.key.startsWith(`${failed}[]/`));
   const waits = new Set(entries.flatMap((entry) => ("wait" in entry && isTaken(entry) ? [entry.wait] : [])));
   return entries.filter(
-    (entry) => traitsOf(entry).ends !== true && !isTaken(entry) && !("wait" in entry && waits.has(entry.wait)),
+    (entry) =>
+      traitsOf(entry).ends !== true && !isTaken(entry) && !("wait" in entry && waits.has(entry.wait)),
   );
 }
 

@@ -21,15 +21,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import {
-  deadlineAt,
-  definitionOf,
-  encodeInput,
-  newNonce,
-  notFound,
-  openJournal,
-  openRun,
-} from "./lookup.ts";
+import { deadlineAt, definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Tags } from "../values/run-tags.ts";

@@ -28,10 +28,7 @@ export async function outcomeWithChildren(
 }
 
 /** The outcome of a run whose workflow is paused; an end and a pause of the run itself say more. */
-export function asPaused(
-  outcome: Outcome<unknown>,
-  { reason, since }: WorkflowPause,
-): Outcome<unknown> {
+export function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowPause): Outcome<unknown> {
   if (outcome.status !== "running" && outcome.status !== "suspended") return outcome;
   const { runId, recorded } = outcome;
   const waiting = outcome.status === "suspended" ? outcome.waiting : [];

@@ -122,7 +122,10 @@ async function takeBack(
 async function assertUnused(host: Host, journal: RunJournal, parent: string | null): Promise<void> {
   const { runId, childOf } = journal;
   if (journal.entries.some((entry) => "key" in entry && isCompensation(entry.key)))
-    throw refused(journal, "a compensation has run, so its work was undone. Start a new run, or fork this one.");
+    throw refused(
+      journal,
+      "a compensation has run, so its work was undone. Start a new run, or fork this one.",
+    );
   if (childOf === undefined || childOf.runId === parent) return;
   const above = await openJournal(host, locatorOf(childOf.runId));
   const known = above?.state.children.get(childOf.key);
@@ -147,7 +150,10 @@ async function takeBackChild(
   if (child === null || child.childOf?.runId !== journal.runId) return;
   const { end } = child.state;
   if (end?.kind === "run.cancelled")
-    throw refused(journal, `its child "${key}" was cancelled, so it would fail again. Fork the run from "${key}".`);
+    throw refused(
+      journal,
+      `its child "${key}" was cancelled, so it would fail again. Fork the run from "${key}".`,
+    );
   if (end?.kind === "run.failed") await takeBack(host, child, options, journal.runId);
 }
 

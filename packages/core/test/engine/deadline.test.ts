@@ -188,7 +188,11 @@ describe("the deadline of a group or a child", () => {
         if (kind === "map") await ctx.map([1, 2], slow, { deadline });
         return "in time";
       } catch (error) {
-        return [DurableError.is(error) && error.code, DurableError.is(error) && error.details["key"], ctx.now()];
+        return [
+          DurableError.is(error) && error.code,
+          DurableError.is(error) && error.details["key"],
+          ctx.now(),
+        ];
       }
     }).with({ ...on, patience: "1y" });
     const start = on.world.now();

@@ -182,7 +182,10 @@ describe("a paused run", () => {
 
   test("with encryption the pause and its reason are sealed", async () => {
     const on = lab();
-    const encryption = aesGcm({ current: "k", keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 1) } });
+    const encryption = aesGcm({
+      current: "k",
+      keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 1) },
+    });
     const flow = durable("ask", (ctx) => ctx.suspend("a"));
     const app = createApp({ ...on, encryption, workflows: [flow] });
     await on.world.run(flow.with({ ...on, encryption }).run(undefined, { id: "r" }));
@@ -217,15 +220,28 @@ describe("faults", () => {
       });
       const driving = flow.with({ ...on, storage }).run("t", { id: "r" });
       await on.world.advance(1_500);
-      await app.get("r").pause().catch(() => {});
+      await app
+        .get("r")
+        .pause()
+        .catch(() => {});
       await on.world.run(Promise.race([driving, storage.died]));
       await on.world.advance(60_000);
       const begun = ran.length;
       await on.world.run(app.sweep());
       const where = `${fault} at append ${append}`;
-      if ((await app.get("r").outcome().catch(() => null))?.status === "paused")
+      if (
+        (
+          await app
+            .get("r")
+            .outcome()
+            .catch(() => null)
+        )?.status === "paused"
+      )
         expect(ran.length, where).toBe(begun);
-      await app.get("r").unpause({ drive: false }).catch(() => {});
+      await app
+        .get("r")
+        .unpause({ drive: false })
+        .catch(() => {});
       const outcome = await on.world.run(flow.with(on).run("t", { id: "r" }));
       expect(outputOf(outcome), where).toEqual(["t a", "t b", "t c"]);
       expect(ran.length, where).toBeLessThanOrEqual(4);

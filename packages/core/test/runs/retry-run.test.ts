@@ -298,7 +298,10 @@ describe("run.retry and other runs", () => {
 
   test("under encryption, and in a chapter", async () => {
     const on = lab();
-    const encryption = aesGcm({ current: "k", keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 1) } });
+    const encryption = aesGcm({
+      current: "k",
+      keys: { k: Uint8Array.from({ length: 32 }, (_, at) => at + 1) },
+    });
     let broken = true;
     const flow = durable("story", async (ctx, n: number): Promise<string> => {
       await ctx.step("s", () => {
@@ -314,7 +317,13 @@ describe("run.retry and other runs", () => {
 });
 
 describe("faults", () => {
-  const faults: readonly Fault[] = ["crash-before", "crash-after", "crash-then-apply", "lose-reply", "conflict"];
+  const faults: readonly Fault[] = [
+    "crash-before",
+    "crash-after",
+    "crash-then-apply",
+    "lose-reply",
+    "conflict",
+  ];
 
   test.each(faults)("%s at every append of the retry and after it", async (fault) => {
     for (let append = 1; append <= 3; append++) {
@@ -328,7 +337,10 @@ describe("faults", () => {
         plan: (operation, index) => (operation === "append" && index === append ? fault : null),
       });
       const dying = createApp({ ...on, storage, workflows: [flow] });
-      const retried = dying.get("r").retry().then(() => dying.get("r").result());
+      const retried = dying
+        .get("r")
+        .retry()
+        .then(() => dying.get("r").result());
       await on.world.run(Promise.race([retried.catch(() => {}), storage.died]));
       await on.world.advance(60_000);
       const app = createApp({ ...on, workflows: [flow] });

@@ -96,8 +96,7 @@ function wrongGroup({ key = "" }: WrittenEntry, seq: number, lineage: readonly P
   // A child may have a deadline, and no branches.
   const opens = key.endsWith("[]/deadline") ? /^(parallel|race|child)\.opened$/ : /^(parallel|race)\.opened$/;
   const opened = lineage.some(
-    ({ entry, seq: other }) =>
-      other < seq && entry.key === group && opens.test(entry.kind),
+    ({ entry, seq: other }) => other < seq && entry.key === group && opens.test(entry.kind),
   );
   return opened ? null : `is in a group that was never opened`;
 }

@@ -52,11 +52,7 @@ export function performAction(cluster: Cluster, action: Action): void {
   }
 }
 
-async function interfere(
-  cluster: Cluster,
-  life: ProcessLife,
-  { kind, target, ms }: Action,
-): Promise<void> {
+async function interfere(cluster: Cluster, life: ProcessLife, { kind, target, ms }: Action): Promise<void> {
   const { history } = cluster;
   const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];

@@ -217,7 +217,8 @@ export function namedBy(token: string): string {
 export function statusAfter(status: RunLog["status"], kind: string): RunLog["status"] {
   if (status === "failed" && kind === "run.retried") return "running";
   if (status !== "running" && status !== "suspended" && status !== "paused") return status;
-  if (kind === "run.paused" || (status === "paused" && kind !== "run.unpaused" && !isEnd(kind))) return "paused";
+  if (kind === "run.paused" || (status === "paused" && kind !== "run.unpaused" && !isEnd(kind)))
+    return "paused";
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
   return kind === "run.suspended" ? "suspended" : "running";
 }

@@ -33,7 +33,8 @@ export function judgeSteered(
 }
 
 function judgeDeadline(history: History, run: RunLog, end: WrittenEntry, slackMs: number): void {
-  const [, text] = / did not end by its deadline, ([\dT:.Z-]+)\. /.exec(JSON.stringify(end.error ?? null)) ?? [];
+  const [, text] =
+    / did not end by its deadline, ([\dT:.Z-]+)\. /.exec(JSON.stringify(end.error ?? null)) ?? [];
   if (text === undefined) return;
   const own = history
     .entries(run)

@@ -43,8 +43,7 @@ export function judgeBodyContext(
   const own = driven && run !== undefined && run.above === undefined && !history.isOfFork(run);
   // Neither the calls of the parent nor those of the chapter before lead to it, unless a call after a foreign
   // await has woken the parent.
-  const alone =
-    history.foreign || run === undefined || history.isOfFork(run) || seen?.place === undefined;
+  const alone = history.foreign || run === undefined || history.isOfFork(run) || seen?.place === undefined;
   if (seen?.process === process && alone && (!own || seen.drive === run.runId)) return;
   history.violate("I14", `run ${run?.runId}: its code in ${process} sees ${JSON.stringify(seen)}`);
 }

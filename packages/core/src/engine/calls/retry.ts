@@ -42,7 +42,14 @@ export function retryPolicy(options: RetryOptions | false | undefined, where: st
   // Made once, because most steps have no policy of their own.
   if (options === undefined) return (usual ??= retryPolicy({}, where));
   assertOptions(options || {}, known, `${where}: its retry`);
-  const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true, ...rest } = options || {};
+  const {
+    attempts = 3,
+    delay = 1_000,
+    factor = 2,
+    maxDelay = 60_000,
+    jitter = true,
+    ...rest
+  } = options || {};
   const count = options === false ? 1 : attempts;
   const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;
   const isRight = counted && typeof factor === "number" && factor >= 1;

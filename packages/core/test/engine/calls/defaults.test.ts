@@ -119,6 +119,8 @@ test("a step that blocks the process for longer than its timeout is reported", a
   const outcome = await on.world.run(flow.with({ ...on, world }).run(undefined, { id: "r" }));
   expect(outcome.status).toBe("completed");
   expect(on.world.warnings).toEqual([
-    expect.stringMatching(/step "spin" of run r blocked the process for 5000 ms, longer than its timeout of 1000 ms/),
+    expect.stringMatching(
+      /step "spin" of run r blocked the process for 5000 ms, longer than its timeout of 1000 ms/,
+    ),
   ]);
 });

@@ -57,7 +57,10 @@ describe("a spawned run", () => {
     expect(await kindsOf(flow.get("r"))).toContain("spawn.started mail");
     // Another run of the same id, and another call of it, are refused.
     const second = await base.world.run(flow.run(undefined, { id: "r2" }));
-    expect(second).toMatchObject({ status: "failed", error: { code: "step-failed", cause: { code: "run-exists" } } });
+    expect(second).toMatchObject({
+      status: "failed",
+      error: { code: "step-failed", cause: { code: "run-exists" } },
+    });
   });
 
   test("with an input that its schema refuses fails the call, which may be caught", async () => {

@@ -45,7 +45,10 @@ export const makersSteered: Makers = {
   "steered-paused": async () => {
     const at = place();
     await parked(at, "letter-1");
-    await letter.with({ ...at, secret }).get("letter-1").pause("inventory");
+    await letter
+      .with({ ...at, secret })
+      .get("letter-1")
+      .pause("inventory");
     return [at, "letter-1"];
   },
   "steered-retried": async () => {
