@@ -155,7 +155,7 @@ const strangers: readonly PlantedBug[] = [
     name: "sweep-sees-the-first-page",
     breaks: "worker.1",
     file: "app.ts",
-    find: "await listRuns(host, { dueAt, workflow: driven, limit })",
+    find: "await listRuns(host, { dueAt, workflow, limit })",
     replace:
       "{ runs: (await listRuns(host, { dueAt, limit: unknownPage })).runs.filter((run) => host.find(run.workflow) !== null) }",
     why: "A sweep never reaches runs that are due behind many runs of other workflows.",

@@ -135,7 +135,7 @@ export function createApp(options: AppOptions): App {
     unpause: (workflow) => pauses.set(workflow, false),
     paused: () => pauses.list(),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
-    sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
+    sweep: async (given = {}) => sweep(host, await pauses.without([...definitions.keys()]), given),
     [appStorage]: host,
   };
   return app;
@@ -149,9 +149,7 @@ async function sweep(host: Host, workflow: readonly string[], options: SweepOpti
   assertOptions(options, "limit concurrency", "app.sweep");
   const { limit = 1_000, concurrency = 16 } = options;
   const dueAt = host.world.now();
-  const paused = new Set((await host.pauses?.list())?.map((pause) => pause.workflow));
-  const driven = workflow.filter((name) => !paused.has(name));
-  const { runs } = await listRuns(host, { dueAt, workflow: driven, limit });
+  const { runs } = await listRuns(host, { dueAt, workflow, limit });
   const others = await listRuns(host, { dueAt, limit: unknownPage });
   const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];

@@ -21,14 +21,15 @@ import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { deadlineAt, definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import { deadlineAt } from "../engine/deadline.ts";
+import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
-import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { asPaused, outcomeWithChildren } from "./status.ts";
+import { isPoison, poisoned } from "./poison.ts";
+import { asPaused, outcomeWithChildren, pauseOf } from "./status.ts";
 
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
@@ -209,20 +210,6 @@ async function driven(
   }
 }
 
-/** Why the workflow of a leased run is not driven now. */
-async function pauseOf(
-  { pauses }: Host,
-  { name }: Definition,
-  lease: DriverLease,
-): Promise<WorkflowPause | null> {
-  try {
-    return (await pauses?.of(name)) ?? null;
-  } catch (error) {
-    await lease.release();
-    throw error;
-  }
-}
-
 /** Advances the run with this id. */
 export async function advanceRun(
   host: Host,
@@ -331,26 +318,6 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
   return stop.kind === "lost" && outcome.status === "suspended"
     ? { runId: journal.runId, recorded: false, status: "running" }
     : outcome;
-}
-
-function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOptions): boolean {
-  return starts > maxStarts;
-}
-
-/** Gives the lease of a run back that was started too often without progress. */
-async function poisoned(
-  { lease, starts, length }: LeasedRun,
-  runId: string,
-  { alone = true }: AdvanceOptions,
-): Promise<Outcome<unknown>> {
-  const error = new DurableError(
-    "poison",
-    `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry; then advance it again.`,
-    { details: { starts: starts - 1 } },
-  );
-  const since = alone ? await lease.note(error, length) : 0;
-  await lease.giveBack();
-  return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 
 // ---- replay: run the code over a journal, and write nothing ----

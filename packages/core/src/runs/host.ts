@@ -7,11 +7,10 @@ import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
-import type { Storage } from "../ports/storage.ts";
+import type { Storage, WorkflowPause } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
-import type { Pauses } from "./pauses.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, type World } from "../ports/world.ts";
 
@@ -71,7 +70,7 @@ export class Host {
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
   /** The workflows that are paused; only apps know of them. */
-  pauses: Pauses | null = null;
+  pauses: { of(workflow: string): Promise<WorkflowPause | null> } | null = null;
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;

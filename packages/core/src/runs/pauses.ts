@@ -32,6 +32,12 @@ export class Pauses {
     return [...(await this.#now()).values()];
   }
 
+  /** Those of some workflows that are not paused. */
+  async without(workflows: readonly string[]): Promise<readonly string[]> {
+    const paused = await this.#now();
+    return workflows.filter((name) => !paused.has(name));
+  }
+
   async set(workflow: string, isPaused: boolean, reason = ""): Promise<void> {
     const storage = await this.#host.storage();
     if (storage.pause === undefined)

@@ -1,5 +1,7 @@
 /** The outcome of a run, including the waits of its children. */
 
+import type { Definition } from "../engine/definition.ts";
+import type { DriverLease } from "../engine/lease.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
@@ -33,4 +35,18 @@ export function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowP
   const { runId, recorded } = outcome;
   const waiting = outcome.status === "suspended" ? outcome.waiting : [];
   return { runId, recorded, status: "paused", reason, since, waiting };
+}
+
+/** Why the workflow of a leased run is not driven now. */
+export async function pauseOf(
+  { pauses }: Host,
+  { name }: Definition,
+  lease: DriverLease,
+): Promise<WorkflowPause | null> {
+  try {
+    return (await pauses?.of(name)) ?? null;
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
 }

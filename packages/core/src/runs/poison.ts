@@ -1,0 +1,35 @@
+/** Runs that were started too often without progress. */
+
+import type { DriverLease } from "../engine/lease.ts";
+import type { AdvanceOptions } from "../engine/stop.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import { DurableError } from "../values/errors.ts";
+
+interface Started {
+  readonly lease: DriverLease;
+  readonly starts: number;
+  readonly length: number;
+}
+
+export function isPoison(
+  { starts }: Pick<Started, "starts">,
+  { maxStarts = Infinity }: AdvanceOptions,
+): boolean {
+  return starts > maxStarts;
+}
+
+/** Gives the lease of a run back that was started too often without progress. */
+export async function poisoned(
+  { lease, starts, length }: Started,
+  runId: string,
+  { alone = true }: AdvanceOptions,
+): Promise<Outcome<unknown>> {
+  const error = new DurableError(
+    "poison",
+    `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry; then advance it again.`,
+    { details: { starts: starts - 1 } },
+  );
+  const since = alone ? await lease.note(error, length) : 0;
+  await lease.giveBack();
+  return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
+}
