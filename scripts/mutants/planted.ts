@@ -6,10 +6,13 @@ import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInPurges } from "./planted-keep.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
 import { plantedInSteering } from "./planted-steer.ts";
+import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -23,7 +26,10 @@ export const planted: readonly PlantedBug[] = [
   ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInCopies,
+  ...plantedInPurges,
+  ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,
   ...plantedInSteering,
+  ...plantedInSchedules,
 ];

@@ -28,6 +28,7 @@ import type {
   FatalError,
   ForkOptions,
   GroupOptions,
+  Hooks,
   HostOptions,
   JournalOptions,
   ListPage,
@@ -44,18 +45,23 @@ import type {
   RetryOptions,
   Run,
   RunOptions,
+  ScheduleOptions,
+  ScheduleQuery,
+  StoredScheduleQuery,
   StartOptions,
   StepOptions,
   StreamOptions,
   SuspendOptions,
+  PurgeOptions,
   SweepOptions,
   Workflow,
   WorkerOptions,
+  WorkerPurge,
   WorkflowOptions,
 } from "@durable/core";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
-import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
+import type { BackupOptions, CompactOptions, SqliteOptions } from "@durable/core/sqlite";
 import type { ReplayOptions } from "@durable/core/tools";
 import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/view";
 import type { CliConfig, CliStreams } from "@durable/cli";
@@ -74,6 +80,7 @@ import type { ServeOptions } from "@durable/http/node";
 import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
 import type { ServeDashboardOptions } from "@durable/dashboard/node";
 import type { PostgresOptions } from "@durable/postgres";
+import type { ObserveOptions, TelemetryOptions } from "@durable/otel";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
   CrashOptions,
@@ -134,12 +141,17 @@ interface Listed {
     ResumeOptions,
     RetryOptions,
     RunOptions,
+    ScheduleOptions<{ x: number }>,
+    ScheduleQuery,
+    StoredScheduleQuery,
     StartOptions,
     StepOptions,
     StreamOptions,
     SuspendOptions,
+    PurgeOptions,
     SweepOptions,
     WorkerOptions,
+    WorkerPurge,
     WorkflowOptions,
     OptionsOf<Run["result"]>,
     OptionsOf<Run["fork"]>,
@@ -151,6 +163,7 @@ interface Listed {
     MadeWith<typeof RetryError, 1>,
     MadeWith<typeof MemoryStorage, 0>,
     BackupOptions,
+    CompactOptions,
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,
@@ -179,6 +192,7 @@ interface Listed {
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly postgres: [PostgresOptions];
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
+  readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [
@@ -205,6 +219,7 @@ type AllRefusing = { [P in keyof Listed]: { [I in keyof Listed[P]]: Refusing<Lis
 expectTypeOf<AllRefusing["core"][number]>().toBeNever();
 expectTypeOf<AllRefusing["http"][number]>().toBeNever();
 expectTypeOf<AllRefusing["ai"][number]>().toBeNever();
+expectTypeOf<AllRefusing["otel"][number]>().toBeNever();
 expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
 expectTypeOf<AllRefusing["dashboard"][number]>().toBeNever();
 expectTypeOf<AllRefusing["cloudflare"][number]>().toBeNever();

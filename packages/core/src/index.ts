@@ -2,8 +2,20 @@ export { durable } from "./workflow.ts";
 export type { AnyWorkflow, RunArguments, TagOptions, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
+export { tickOf } from "./schedules/tick-of.ts";
+export type {
+  ScheduleArguments,
+  ScheduleInfo,
+  ScheduleOptions,
+  SchedulePage,
+  ScheduleQuery,
+  Schedules,
+} from "./schedules/types.ts";
+export type { Missed, Overlap } from "./schedules/record.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
+export type { WorkerPurge } from "./purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext } from "./engine/create-context.ts";
 export type { ByContent, Unclaimed } from "./engine/by-content.ts";
@@ -63,6 +75,7 @@ export { RemoteStorage, type RemoteOptions } from "./adapters/remote/storage.ts"
 export type { Rebuilt } from "./adapters/remote/rebuild.ts";
 export { MemoryBucket } from "./adapters/remote/memory-bucket.ts";
 export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
+export type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "./ports/schedules.ts";
 export type {
   AppendRequest,
   BlockedNote,
@@ -83,7 +96,22 @@ export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
-export type { World } from "./ports/world.ts";
+export type { LogFields, Logger, World } from "./ports/world.ts";
+export type {
+  AroundAttempt,
+  AttemptEnd,
+  AttemptEvent,
+  BlockedEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  HooksOption,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "./engine/hooks.ts";
 export type {
   SchemaInput,
   SchemaIssue,

@@ -132,7 +132,7 @@ export function storageOf(app: App): Promise<Storage> {
 
 function hostOf(app: App): Host {
   const host = (app as Partial<AppOfStorage>)[appStorage];
-  if (host !== undefined) return host as Host;
+  if (host !== undefined) return host;
   throw new DurableError(
     "invalid-options",
     "This app was not made by this copy of @durable/core. Install the package once: `npm ls @durable/core` lists its copies.",

@@ -124,6 +124,46 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const endStatus = { type: "string", enum: ["completed", "failed", "cancelled"] } as const;
+const counted = { type: "integer", minimum: 0 } as const;
+const purgeRequest = object(
+  {
+    status: { oneOf: [endStatus, { type: "array", items: endStatus }] },
+    olderThan: { oneOf: [text, { type: "number", minimum: 0 }] },
+    keep: counted,
+    workflow: keys,
+    tags: { type: "object", additionalProperties: text },
+    limit: counted,
+    dryRun: { type: "boolean" },
+  },
+  ["status", "olderThan", "keep", "workflow", "tags", "limit", "dryRun"],
+);
+
+const purged = object({
+  runs: counted,
+  children: counted,
+  left: counted,
+  byWorkflow: { type: "object", additionalProperties: counted },
+  more: { type: "boolean", description: "True when more runs may be left: ask again" },
+});
+
+const scheduleMembers = {
+  name: text,
+  workflow: text,
+  cron: orNull(text),
+  timezone: orNull(text),
+  every: orNull({ type: "integer", description: "The period in milliseconds" }),
+  overlap: { type: "string", enum: ["skip", "allow", "queue", "cancel"] },
+  missed: { type: "string", enum: ["latest", "skip", "all"] },
+  paused: { type: "boolean" },
+  nextAt: orNull(time),
+  queuedAt: orNull(time),
+  lastAt: orNull(time),
+  lastRunId: orNull(text),
+  createdAt: time,
+  updatedAt: time,
+} as const;
+
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
@@ -145,6 +185,9 @@ export const schemas: Part = {
   ),
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
+  Deleted: object({ runId, deleted: { type: "boolean" } }),
+  PurgeRequest: purgeRequest,
+  Purged: purged,
   CancelRequest: object({ reason: text }, ["reason"]),
   PauseRequest: object({ reason: text }, ["reason"]),
   RetryRequest: object(
@@ -157,4 +200,11 @@ export const schemas: Part = {
   ResumeRequest: object({ value: any, id: text }, ["id"]),
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
+  Schedule: object(scheduleMembers),
+  ScheduleWithTicks: object({ ...scheduleMembers, next: { type: "array", items: time } }),
+  SchedulePage: object({
+    schedules: { type: "array", items: { $ref: "#/components/schemas/Schedule" } },
+    next: orNull(text),
+  }),
+  DeletedSchedule: object({ name: text, deleted: { type: "boolean" } }),
 };

@@ -12,12 +12,12 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       title: "Durable runs",
       version: "0.1.0",
       description:
-        "Start, read, stream, fork, pause, retry and cancel runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
+        "Start, read, stream, fork, pause, retry, cancel and delete runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],
     paths: {
       "/runs": { get: listRuns, post: startRun },
-      "/runs/{runId}": { parameters: [runId], get: readRun },
+      "/runs/{runId}": { parameters: [runId], get: readRun, delete: deleteRun },
       "/runs/{runId}/entries": { parameters: [runId], get: readEntries },
       "/runs/{runId}/streams/{name}": {
         parameters: [runId, inPath("name", "The stream's key, or its name")],
@@ -26,12 +26,18 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       "/runs/{runId}/fork": { parameters: [runId], post: forkRun },
       "/runs/{runId}/plan": { parameters: [runId], post: planRun },
       "/runs/{runId}/cancel": { parameters: [runId], post: cancelRun },
+      "/schedules": { get: listSchedules },
+      "/schedules/{name}": { parameters: [scheduleName], get: readSchedule, delete: deleteSchedule },
+      "/schedules/{name}/pause": { parameters: [scheduleName], post: pauseSchedule },
+      "/schedules/{name}/resume": { parameters: [scheduleName], post: resumeSchedule },
+      "/schedules/{name}/trigger": { parameters: [scheduleName], post: triggerSchedule },
       "/runs/{runId}/pause": { parameters: [runId], post: pauseRun },
       "/runs/{runId}/unpause": { parameters: [runId], post: unpauseRun },
       "/runs/{runId}/retry": { parameters: [runId], post: retryRun },
       "/workflows/{workflow}/pause": { parameters: [workflow], post: pauseWorkflow },
       "/workflows/{workflow}/unpause": { parameters: [workflow], post: unpauseWorkflow },
       "/paused": { get: listPaused },
+      "/purge": { post: purgeRuns },
       "/resume/{token}": { parameters: [inPath("token", "The resume token")], get: confirm, post: resume },
       "/openapi.json": { get: describe },
     },
@@ -152,6 +158,62 @@ const cancelRun = {
   summary: "End a run, and every run below it",
   requestBody: { required: false, ...jsonOf("CancelRequest") },
   responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const deleteRun = {
+  operationId: "deleteRun",
+  summary: "Remove a run and its children. What forks read is kept until the last of them is gone",
+  responses: { 200: answer("It is removed", "Deleted"), ...errors },
+};
+
+const purgeRuns = {
+  operationId: "purgeRuns",
+  summary: "Remove runs that have ended, by age or number: at most 1,000 in one request",
+  requestBody: { required: true, ...jsonOf("PurgeRequest") },
+  responses: { 200: answer("What was removed; with `dryRun`, what would be", "Purged"), ...errors },
+};
+
+const scheduleName = inPath("name", "The schedule's name");
+
+const listSchedules = {
+  operationId: "listSchedules",
+  summary: "Schedules, sorted by name",
+  parameters: [
+    inQuery("workflow", "Only schedules of this workflow", { type: "string" }),
+    inQuery("limit", "Schedules on a page; 50 by default", whole(1, 1_000)),
+    inQuery("cursor", "`next` of the previous page", { type: "string" }),
+  ],
+  responses: { 200: answer("A page", "SchedulePage"), ...errors },
+};
+
+const readSchedule = {
+  operationId: "readSchedule",
+  summary: "A schedule, with the times of its next ticks",
+  responses: { 200: answer("The schedule", "ScheduleWithTicks"), ...errors },
+};
+
+const pauseSchedule = {
+  operationId: "pauseSchedule",
+  summary: "No further tick starts a run",
+  responses: { 200: answer("The schedule now", "Schedule"), ...errors },
+};
+
+const resumeSchedule = {
+  operationId: "resumeSchedule",
+  summary: "End a pause. Ticks that passed during the pause do not start",
+  responses: { 200: answer("The schedule now", "Schedule"), ...errors },
+};
+
+const triggerSchedule = {
+  operationId: "triggerSchedule",
+  summary: "Record one more run with the input of the schedule, now",
+  responses: { 202: answer("The run is recorded", "Started"), ...errors },
+};
+
+const deleteSchedule = {
+  operationId: "deleteSchedule",
+  summary: "Remove a schedule. Its runs stay",
+  responses: { 200: answer("It is removed", "DeletedSchedule"), ...errors },
 };
 
 const pauseRun = {

@@ -17,6 +17,10 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "delete"
+  | "purge"
+  | "schedules"
+  | "schedule"
   | "pause"
   | "unpause"
   | "retry"
@@ -25,13 +29,20 @@ export type ActionType =
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, for a `list` of one workflow, and for a `pause` or `unpause` of a whole workflow. */
+  /**
+   * Given for `start`, for a `list`, a `purge` and `schedules` of one workflow, and for a `pause` or `unpause` of all its
+   * runs.
+   */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
    * checked; whether the run exists is not.
    */
   readonly runId?: string;
+  /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
+  readonly schedule?: string;
+  /** Given for `schedule`: what it does. */
+  readonly change?: "pause" | "resume" | "trigger" | "delete";
   /** Given for a `fork` that names the id of the new run. */
   readonly forkId?: string;
   /** Given for a `fork` with edits: the keys whose outputs it replaces. */
@@ -128,6 +139,9 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "fork",
   "resume",
   "cancel",
+  "delete",
+  "purge",
+  "schedule",
   "pause",
   "unpause",
   "retry",

@@ -5,7 +5,16 @@ import { forkRun, planRun } from "./forks.ts";
 import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
+import { deleteRun, purgeRuns } from "./retention.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
+import {
+  deleteSchedule,
+  listSchedules,
+  pauseSchedule,
+  readSchedule,
+  resumeSchedule,
+  triggerSchedule,
+} from "./schedules.ts";
 import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
@@ -17,12 +26,18 @@ const byToken = "resume/{token}";
 
 const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs", { GET: listRuns, POST: startRun }],
-  ["runs/{runId}", { GET: readRun }],
+  ["runs/{runId}", { GET: readRun, DELETE: deleteRun }],
   ["runs/{runId}/entries", { GET: readEntries }],
   ["runs/{runId}/streams/{name}", { GET: streamRun }],
   ["runs/{runId}/fork", { POST: forkRun }],
   ["runs/{runId}/plan", { POST: planRun }],
   ["runs/{runId}/cancel", { POST: cancelRun }],
+  ["purge", { POST: purgeRuns }],
+  ["schedules", { GET: listSchedules }],
+  ["schedules/{name}", { GET: readSchedule, DELETE: deleteSchedule }],
+  ["schedules/{name}/pause", { POST: pauseSchedule }],
+  ["schedules/{name}/resume", { POST: resumeSchedule }],
+  ["schedules/{name}/trigger", { POST: triggerSchedule }],
   ["runs/{runId}/pause", { POST: pauseRun }],
   ["runs/{runId}/unpause", { POST: unpauseRun }],
   ["runs/{runId}/retry", { POST: retryRun }],

@@ -19,6 +19,8 @@ import { leaseFunctions } from "./sql/lease.ts";
 import { findStep } from "./sql/find.ts";
 import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
+import { retention } from "./sql/retention.ts";
+import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 
 export type Step = (schema: string) => string;
@@ -30,7 +32,9 @@ export const steps: readonly Step[] = [
       .map((text) => text(schema))
       .join(""),
   findStep,
+  schedules,
   pausesTable,
+  retention,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

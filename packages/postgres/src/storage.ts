@@ -19,6 +19,7 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  ScheduleStore,
   Storage,
   WorkflowPause,
 } from "@durable/core";
@@ -33,11 +34,13 @@ import { Leases } from "./leases.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
+import { schedulesIn } from "./schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
-import { listedHead, noteText, type RunRow } from "./rows.ts";
+import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
+import { takeTurnText } from "./sql/retention.ts";
 import { put, take } from "./text.ts";
 import { Watch } from "./watch.ts";
 
@@ -50,6 +53,7 @@ const [listeningPollMs, blindPollMs] = [5_000, 500];
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: Database;
   readonly #schema: string;
   readonly #appends: Groups<AppendRequest, DurableError | null>;
@@ -65,6 +69,7 @@ export class PostgresStorage implements Storage {
     const settings = settingsOf(options);
     this.#schema = settings.quoted;
     this.#database = new Database(settings);
+    this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
     this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
     this.#appends = new Groups({
@@ -164,7 +169,7 @@ export class PostgresStorage implements Storage {
       const last = rows.length > limit ? page.at(-1) : undefined;
       return {
         runs: page.map(listedHead),
-        next: last === undefined ? null : `${last.wake_at ?? 0}:${last.id}`,
+        next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
       };
     });
   }
@@ -242,6 +247,26 @@ export class PostgresStorage implements Storage {
   delete(locator: string): Promise<void> {
     return this.#database.do(async () => {
       await this.#database.rows(`SELECT ${this.#schema}.delete_1($1)`, [locator]);
+    });
+  }
+
+  deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    const columns = [
+      heads.map(({ locator }) => locator),
+      heads.map(({ status }) => status),
+      heads.map(({ createdAt }) => createdAt),
+      heads.map(({ updatedAt }) => updatedAt),
+    ];
+    return this.#database.do(async () => {
+      const text = `SELECT * FROM ${this.#schema}.delete_unchanged_1($1, $2, $3, $4) AS d (locator)`;
+      return (await this.#database.rows<{ locator: string }>(text, columns)).map(({ locator }) => locator);
+    });
+  }
+
+  takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#database.do(async () => {
+      const values = [put(name), put(owner), ttlMs, this.#now()];
+      return (await this.#database.rows(takeTurnText(this.#schema), values)).length > 0;
     });
   }
 

@@ -10,6 +10,7 @@ import type { StreamOptions } from "./calls/stream.ts";
 import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
 import type { SpawnOptions, SpawnedRun } from "./calls/spawn.ts";
 import type { TagChanges } from "../values/run-tags.ts";
+import type { Logger } from "../ports/world.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
@@ -163,6 +164,8 @@ export interface Context {
    * Fails the run with this error, from code whose throws would be caught. The promise never settles. Elsewhere, throw.
    */
   fail(error: unknown): Promise<never>;
+  /** Writes lines to the `logger`, with run, workflow and branch. Silent while recorded work is replayed. */
+  readonly log: Logger;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
   /** A random number in [0, 1), equal on replay. */

@@ -20,6 +20,7 @@ import { tag } from "./calls/tag.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
+import { logOf, repeats } from "./log.ts";
 import { sleep } from "./calls/sleep.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
@@ -98,6 +99,9 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     },
     continueAs: parts.continueAs,
     fail: parts.fail,
+    get log() {
+      return logOf(engine, scope.path, () => repeats(engine));
+    },
     now: () => engine.replay.clock,
     random: (name?: string) => Number.parseInt(hex(sha256(draw("random", name))).slice(0, 13), 16) / 2 ** 52,
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),

@@ -13,6 +13,7 @@ import type { Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { Defaults } from "./definition.ts";
 import type { Children } from "./child-runs.ts";
+import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
@@ -62,6 +63,7 @@ export interface EngineOptions {
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
   readonly owner: Owner;
+  readonly watch: Watch;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
@@ -106,6 +108,8 @@ export interface AdvanceOptions {
    * as it is, with the error `other-version`. All by default.
    */
   readonly versions?: readonly string[] | undefined;
+  /** Hooks of this drive, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
 }
 
 interface Answerable {

@@ -128,8 +128,8 @@ export class RunState {
   /** Waits that have an answer and are not open yet. */
   readonly #early = new Set<WaitState>();
   readonly children = new Map<string, ChildState>();
-  /** Runs that this one has spawned, by the key of the call. */
-  readonly spawned = new Map<string, Entry & { kind: "spawn.opened" }>();
+  /** The run has spawned some that are cancelled when it ends, in this chapter or an earlier one. */
+  endsSpawned = false;
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
   /** The deadline of the run itself. */
@@ -161,20 +161,15 @@ export class RunState {
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
-    if (entry.kind === "spawn.opened") this.spawned.set(entry.key, entry);
     // What a fork has inherited was spawned by another run.
-    if (entry.kind === "run.forked") this.spawned.clear();
+    if (entry.kind === "run.forked") this.endsSpawned = false;
+    if ("onParentEnd" in entry || "endsSpawned" in entry) this.endsSpawned = true;
   }
 
   #learnChild(entry: Entry & { key: string }): void {
     const state = this.children.get(entry.key);
     if (entry.kind === "child.opened") this.children.set(entry.key, { opened: entry, over: false });
     else if (state !== undefined) state.over = true;
-  }
-
-  /** Spawned runs that are cancelled when this one ends. */
-  endingSpawned(): (Entry & { kind: "spawn.opened" })[] {
-    return [...this.spawned.values()].filter(({ onParentEnd }) => onParentEnd !== undefined);
   }
 
   openChildren(): ChildState[] {

@@ -4,6 +4,8 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { ScheduleStore } from "./schedules.ts";
+
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
 export type RunStatus = "running" | "suspended" | "paused" | "blocked" | "completed" | "failed" | "cancelled";
 
@@ -102,8 +104,8 @@ export interface ListQuery {
   /** Only runs of this workflow, or of one of these. */
   readonly workflow?: string | readonly string[] | undefined;
   readonly status?: RunStatus | undefined;
-  /** Only forks and children of this run, and runs that it has spawned. */
-  readonly parent?: string | undefined;
+  /** Only forks and children of this run or of one of these, and runs that they have spawned. */
+  readonly parent?: string | readonly string[] | undefined;
   /** Only runs with all of these tags. Needs a storage that `finds`, like the filters below. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Only runs whose current chapter began with this version of the code, or with one of these. */
@@ -116,6 +118,11 @@ export interface ListQuery {
   readonly q?: string | undefined;
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
+  /**
+   * Only runs that have ended, before this time. Those that ended first come first, where the storage has them
+   * in that order.
+   */
+  readonly endedBefore?: number | undefined;
   /** Runs per page. */
   readonly limit?: number | undefined;
   /** `next` of the previous page; `null` begins at the first page. */
@@ -185,7 +192,7 @@ export interface Storage {
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are. An unknown run has none. */
   read(locator: string, from?: number): Promise<ReadReply>;
-  /** Newest first; with `dueAt`, those that are due longest first. */
+  /** Newest first; with `dueAt`, those that are due longest first; see also `endedBefore`. */
   list(query?: ListQuery): Promise<ListPage>;
   /**
    * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
@@ -200,6 +207,22 @@ export interface Storage {
    * them.
    */
   delete(locator: string): Promise<void>;
+  /**
+   * Deletes runs, as `delete` does, in their order: those that are still as these heads say (status, creation,
+   * time of the last batch). Returns the locators of those that it deleted. All of them go in one commit, where
+   * the storage has such. Without it, runs are looked at and deleted one by one.
+   */
+  deleteUnchanged?(heads: readonly RunHead[]): Promise<readonly string[]>;
+  /**
+   * Gives the space of deleted runs back, as far as that is possible without keeping others from their work.
+   * Without it, the storage uses that space again or needs none of this.
+   */
+  giveBackSpace?(signal?: AbortSignal): Promise<void>;
+  /**
+   * Takes the turn to do some work of the whole storage, for a time: true when no other owner has it. The owner
+   * extends it by taking it again. It only saves work. Without it, every process does that work.
+   */
+  takeTurn?(name: string, owner: string, ttlMs: number): Promise<boolean>;
   /**
    * Batches from the beginning of the current chapter on; `from` is its position. Without it, a run is read
    * from its first batch.
@@ -247,6 +270,8 @@ export interface Storage {
    * workers of certain versions list all due runs of their workflows.
    */
   readonly finds?: true;
+  /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
+  readonly schedules?: ScheduleStore;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

@@ -14,7 +14,6 @@ import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
-import { endsSpawned } from "./cancel.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
@@ -60,7 +59,7 @@ function beginning(
         ...given,
         ...(childOf === undefined ? {} : { childOf }),
         ...(spawnedBy === undefined ? {} : { spawnedBy }),
-        ...(endsSpawned(journal) ? { endsSpawned: true } : {}),
+        ...(journal.state.endsSpawned ? { endsSpawned: true } : {}),
         chapter: journal.chapter + 1,
         base: journal.seq,
         first: journal.firstInput,

@@ -19,7 +19,7 @@ import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
-import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
@@ -106,15 +106,13 @@ function assertSame(
   journal: RunJournal,
   { name }: Definition,
   input: Json,
-  { childOf, spawnedBy, isNew }: NewRun,
+  { childOf, isNew }: NewRun,
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
-  const { key } = journal.spawnedBy ?? {};
-  const isOther = spawnedBy !== undefined && (parent !== spawnedBy.runId || key !== spawnedBy.key);
-  if (workflow !== name || (isNew && parent !== null) || isOther || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork, a child or a spawned run";
+  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
     throw new DurableError(
-      isNew || isOther ? "run-exists" : "workflow-mismatch",
+      isNew ? "run-exists" : "workflow-mismatch",
       `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
@@ -198,7 +196,7 @@ async function driven(
       return await driven(host, definition, await openRun(host, runId), options);
     }
     if (isPoison(leased, options)) {
-      const outcome = await poisoned(leased, runId, options);
+      const outcome = await poisoned(host, leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -216,7 +214,7 @@ export async function advanceRun(
   runId: string,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "patience signal maxStarts alone versions", "app.advance");
+  assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
   if (parked !== null) {
@@ -233,7 +231,7 @@ export async function advanceRun(
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return poisoned(leased, runId, options);
+  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
     if (leased.owned) assertVersion(journal, options);
@@ -264,17 +262,18 @@ export async function toNextStop(
   { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, owned } = leased;
+  const observe = owned ? await host.observing(options.hooks) : undefined;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, given) =>
-        (await spawnPart()).spawnRun(host, request, given, { create, advance }),
+        (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
-  let stop = await execution.drive({ onReplayEnd, options });
+  let stop = await execution.drive({ onReplayEnd, options, observe });
   // The next chapter is driven under the same lease.
-  while (stop.kind === "continued") stop = await (await anew()).drive({ options });
+  while (stop.kind === "continued") stop = await (await anew()).drive({ options, observe });
   return stop;
 }
 

@@ -44,7 +44,7 @@ export function notFound(runId: string): DurableError {
 
 /** Filters that only some storages know. */
 const filters = "tags version createdAfter createdBefore q";
-const queryOptions = `workflow status parent dueAt limit cursor ${filters}`;
+const queryOptions = `workflow status parent dueAt endedBefore limit cursor ${filters}`;
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {

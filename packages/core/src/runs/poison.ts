@@ -2,10 +2,13 @@
 
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions } from "../engine/stop.ts";
+import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { DurableError } from "../values/errors.ts";
+import type { Host } from "./host.ts";
 
 interface Started {
+  readonly journal: RunJournal;
   readonly lease: DriverLease;
   readonly starts: number;
   readonly length: number;
@@ -20,9 +23,10 @@ export function isPoison(
 
 /** Gives the lease of a run back that was started too often without progress. */
 export async function poisoned(
-  { lease, starts, length }: Started,
+  host: Host,
+  { journal, lease, starts, length }: Started,
   runId: string,
-  { alone = true }: AdvanceOptions,
+  { alone = true, hooks }: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   const error = new DurableError(
     "poison",
@@ -31,5 +35,6 @@ export async function poisoned(
   );
   const since = alone ? await lease.note(error, length) : 0;
   await lease.giveBack();
+  if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
   return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }

@@ -9,6 +9,7 @@ import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
+import { endedChecks } from "./ended.ts";
 import { findingChecks } from "./finding.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
@@ -17,6 +18,7 @@ import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
 import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
+import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -43,10 +45,12 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     chapterChecks,
     dropChecks,
     deleteChecks,
+    endedChecks,
     blobChecks,
     blobBodyChecks,
     changedChecks,
     whenDueChecks,
+    scheduleChecks,
     handleChecks,
     hostileChecks,
   ].flatMap((group) => Object.entries(group)),

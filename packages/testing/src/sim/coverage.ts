@@ -98,6 +98,8 @@ const chapters = [
   "a blob that went with its chapter",
 ];
 
+const purges = ["a purge of a run", "a purge of a child", "a purge of a run that a fork reads"];
+
 /** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [
   "a start that was called off",
@@ -151,6 +153,7 @@ export const toBeMet: readonly string[] = [
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",
+  "a hook that failed",
   "a record that was sealed before the rotation",
   "a record made without a workflow",
   ...blobs,
@@ -158,6 +161,7 @@ export const toBeMet: readonly string[] = [
   ...findingEvents,
   ...streams,
   ...chapters,
+  ...purges,
   ...uncertain,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,

@@ -264,7 +264,7 @@ export class History {
       childOf,
       spawnedBy: first?.spawnedBy ?? null,
       above: childOf === null ? undefined : (earlier?.above ?? this.run(childOf.runId)),
-      family: childOf !== null,
+      family: childOf !== null || first?.spawnedBy !== undefined,
       parts: { names: new Set(), places: earlier?.parts.places ?? new Set() },
       batches: [],
       status: "running",

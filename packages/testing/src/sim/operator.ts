@@ -9,6 +9,7 @@ import type { History } from "./history.ts";
 import { judgeFailure, judgeOutcome } from "./outcome-checks.ts";
 import { inputFor } from "./input-checks.ts";
 import type { Action, RunPlan } from "./plan.ts";
+import { purgeOf } from "./random-purges.ts";
 import type { RunLog } from "./run-log.ts";
 import { isStrange } from "./stranger-checks.ts";
 import { inProcess } from "./surroundings.ts";
@@ -54,6 +55,7 @@ export function performAction(cluster: Cluster, action: Action): void {
 
 async function interfere(cluster: Cluster, life: ProcessLife, { kind, target, ms }: Action): Promise<void> {
   const { history } = cluster;
+  if (kind === "purge") return purge(life, target);
   const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];
   if (run === undefined || !life.process.alive) return;
@@ -92,6 +94,12 @@ async function interfere(cluster: Cluster, life: ProcessLife, { kind, target, ms
     }
     default:
   }
+}
+
+async function purge({ process, app }: ProcessLife, target: number): Promise<void> {
+  if (!process.alive) return;
+  const { runs, children } = await app.purge(purgeOf(target));
+  process.history.say("operator", `purged ${runs} runs and ${children} children`);
 }
 
 /** Deletes a run of the plan, and starts another one under its id, with another input. */

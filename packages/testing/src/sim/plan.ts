@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { purgesOf } from "./random-purges.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { steered } from "./steer-plan.ts";
@@ -45,6 +46,7 @@ export const actionKinds = [
   "storm",
   "reuse",
   "drop-chapters",
+  "purge",
   "pause-run",
   "retry-run",
 ] as const;
@@ -107,10 +109,14 @@ export interface Plan {
   readonly records?: number;
   /** Runs of a workflow that no worker has; none if missing. */
   readonly strangers?: number;
+  /** True when a purge deletes runs together, each only if it is unchanged; if missing, one by one. */
+  readonly deletesTogether?: boolean;
   /**
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** True when processes have hooks, some of which fail; none if missing. */
+  readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -119,6 +125,15 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  const plan = drawnPlan(seed);
+  const { purges, deletesTogether } = purgesOf(seed);
+  const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
+  // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+  const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
+  return { ...plan, actions: all, deletesTogether, hooks };
+}
+
+function drawnPlan(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
@@ -212,7 +227,12 @@ const killer: FlowPlan = {
 };
 
 /** Kinds that are drawn from streams of their own. */
-const later: ReadonlySet<ActionKind> = new Set<ActionKind>(["drop-chapters", "pause-run", "retry-run"]);
+const later: ReadonlySet<ActionKind> = new Set<ActionKind>([
+  "drop-chapters",
+  "pause-run",
+  "retry-run",
+  "purge",
+]);
 
 /** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {

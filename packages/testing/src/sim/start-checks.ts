@@ -10,7 +10,7 @@
  */
 
 import type { Body, History } from "./history.ts";
-import { isRetried, isSettlement, topOf, type RunLog } from "./run-log.ts";
+import { isRetried, isSettlement, type RunLog } from "./run-log.ts";
 import { settledBefore } from "./steer-checks.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { Process } from "./process.ts";
@@ -49,7 +49,7 @@ function judgeEnds(history: History, process: Process, { run, worker }: ReplayPa
   if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "paused"))
     history.violate("I20", `${where} after it read that the run is paused`);
   // A fork that a step makes is driven outside of the worker, which does not know of it.
-  if (worker && run !== undefined && topOf(run).parent === null && process.asked)
+  if (worker && run !== undefined && !history.isOfFork(run) && process.asked)
     history.violate("I9", `${where} after it was terminated`);
 }
 
