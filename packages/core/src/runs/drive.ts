@@ -29,7 +29,7 @@ import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
 import { isPoison, poisoned } from "./poison.ts";
-import { asPaused, outcomeWithChildren, pauseOf } from "./status.ts";
+import { outcomeWithChildren } from "./status.ts";
 
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
@@ -184,11 +184,9 @@ async function driven(
       return () => outcomeWithChildren(host, journal, false);
     }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
-    const pause = await pauseOf(host, definition, lease);
-    if (pause !== null) {
-      await lease.release();
-      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
-    }
+    const now = (): Promise<Outcome<unknown>> => outcomeWithChildren(host, journal, false);
+    const paused = await host.pauses?.keeps(definition.name, lease, now);
+    if (paused) return paused;
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);

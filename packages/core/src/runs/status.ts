@@ -1,12 +1,9 @@
 /** The outcome of a run, including the waits of its children. */
 
-import type { Definition } from "../engine/definition.ts";
-import type { DriverLease } from "../engine/lease.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
-import type { WorkflowPause } from "../ports/storage.ts";
 
 /** The present outcome of a run. Waits of open children count as waits of the run. */
 export async function outcomeWithChildren(
@@ -27,26 +24,4 @@ export async function outcomeWithChildren(
     return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));
   });
   return { ...outcome, waiting: [...outcome.waiting, ...(await Promise.all(below)).flat()] };
-}
-
-/** The outcome of a run whose workflow is paused; an end and a pause of the run itself say more. */
-export function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowPause): Outcome<unknown> {
-  if (outcome.status !== "running" && outcome.status !== "suspended") return outcome;
-  const { runId, recorded } = outcome;
-  const waiting = outcome.status === "suspended" ? outcome.waiting : [];
-  return { runId, recorded, status: "paused", reason, since, waiting };
-}
-
-/** Why the workflow of a leased run is not driven now. */
-export async function pauseOf(
-  { pauses }: Host,
-  { name }: Definition,
-  lease: DriverLease,
-): Promise<WorkflowPause | null> {
-  try {
-    return (await pauses?.of(name)) ?? null;
-  } catch (error) {
-    await lease.release();
-    throw error;
-  }
 }
