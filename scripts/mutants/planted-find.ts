@@ -72,9 +72,9 @@ const workers: readonly PlantedBug[] = [
     name: "worker-of-every-version",
     breaks: "worker.5",
     file: "due-work.ts",
-    find: "    const { workflows: workflow, versions: version } = this.#options;\n    // A claim",
+    find: "    const { workflows, versions: version } = this.#options;\n    const paused",
     replace:
-      "    const { workflows: workflow } = this.#options;\n    const version = undefined as readonly string[] | undefined;\n    // A claim",
+      "    const { workflows } = this.#options;\n    const version = undefined as readonly string[] | undefined;\n    const paused",
     why: "A worker claims runs that it must not drive, and keeps them from others.",
     seenBy: {
       test: "packages/core/test/worker-versions.test.ts",

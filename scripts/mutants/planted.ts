@@ -11,6 +11,7 @@ import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSteering } from "./planted-steer.ts";
 import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
@@ -29,5 +30,6 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,
+  ...plantedInSteering,
   ...plantedInSchedules,
 ];

@@ -14,6 +14,10 @@ const actions: readonly (readonly [string, readonly string[], number])[] = [
   ["resume-refused", ["resume", "tides-1", "--data", "true"], 4],
   ["wake", ["wake", "tides-2", ...code], 10],
   ["cancel", ["cancel", "moon-1", "--reason", "not needed"], 0],
+  ["pause", ["pause", "moon-1", "--reason", "stock-taking"], 0],
+  ["unpause-nothing", ["unpause", "moon-1"], 4],
+  ["retry", ["retry", "sun-1"], 0],
+  ["retry-refused", ["retry", "moon-1"], 4],
   ["cancel-needs-yes", ["cancel", "--status", "suspended"], 4],
   ["fork", ["fork", "tides-1", "--from", "draft#2", "--id", "tides-3", ...code], 10],
   ["rm", ["rm", "sun-1"], 0],
@@ -43,6 +47,18 @@ describe("screens of actions", () => {
         `screens/${name}${form.length > 0 ? ".json" : ""}.txt`,
       );
     }
+  });
+
+  test("a workflow is paused, listed and unpaused", async () => {
+    const project = await Project.withRuns();
+    onTestFinished(() => project.remove());
+    const workflow = ["--workflow", "research-brief", "--all"];
+    const paused = await project.cli(["pause", ...workflow, "--reason", "a bug"]);
+    expect([paused.code, paused.out]).toEqual([0, "Paused workflows:\n research-brief  a bug\n"]);
+    const listed = JSON.parse((await project.cli(["pause", "--json"])).out) as { paused: unknown };
+    expect(listed.paused).toMatchObject([{ workflow: "research-brief", reason: "a bug" }]);
+    expect((await project.cli(["unpause", ...workflow])).out).toBe("No workflow is paused.\n");
+    expect((await project.cli(["pause", "--all"])).code).toBe(2);
   });
 
   test("tail", async () => {

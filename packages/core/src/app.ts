@@ -165,7 +165,10 @@ export function createApp(options: AppOptions): App {
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
-    sweep: (given = {}) => sweep(host, schedules, { workflow: [...definitions.keys()], options: given }),
+    sweep: async (given = {}) => {
+      const workflow = await pauses.without([...definitions.keys()]);
+      return sweep(host, schedules, { workflow, options: given });
+    },
     purge: async (given) => (await purging()).purge(host, given),
     [appStorage]: host,
     [appSchedules]: source,
@@ -188,9 +191,7 @@ async function sweep(
   const { limit = 1_000, concurrency = 16 } = options;
   const scheduled = await schedules.fire();
   const dueAt = host.world.now();
-  const paused = new Set((await host.pauses?.list())?.map((pause) => pause.workflow));
-  const driven = workflow.filter((name) => !paused.has(name));
-  const { runs } = await listRuns(host, { dueAt, workflow: driven, limit });
+  const { runs } = await listRuns(host, { dueAt, workflow, limit });
   const others = await listRuns(host, { dueAt, limit: unknownPage });
   const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];

@@ -89,6 +89,17 @@ test("every answer that is described was given once, and was as described", asyn
   await post("/runs/e/plan", { from: "nothing" });
   await post("/runs/c/cancel");
   await post("/runs/none/cancel");
+  for (const verb of ["pause", "unpause"]) {
+    await post(`/runs/r/${verb}`);
+    await post(`/runs/none/${verb}`);
+    await post(`/workflows/typed/${verb}`);
+    await post(`/workflows/typed/${verb}`, { nope: 1 });
+  }
+  await stopped(app, "r");
+  await post("/runs/b/retry");
+  await post("/runs/none/retry");
+  await get("/paused");
+  await get("/paused?nope=1");
   await get(`/resume/${token}`);
   await get("/resume/x?value=1&value=2");
   await post(`/resume/${token}`, { value: 1 });

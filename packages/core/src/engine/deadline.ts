@@ -6,19 +6,42 @@
  * deadline.2. The deadline of a call is a sleep inside its key, so that replay sees it fire where it fired.
  */
 
-import { recordedError, DurableError } from "../values/errors.ts";
-import { toMs, type Duration } from "../values/duration.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import type { World } from "../ports/world.ts";
+import { endOfTime, toMs, type Duration } from "../values/duration.ts";
+import { DurableError, recordedError } from "../values/errors.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { sleep } from "./calls/sleep.ts";
+import type { CallRegistry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
+import { failure, type Finish } from "./stop.ts";
 
-/** The error of a run that did not end in time. */
-export function missedBy(runId: string, endsBy: number): DurableError {
-  return new DurableError(
+/** The deadline of a run that begins now, as its first entry has it. */
+export function deadlineAt(
+  { world }: { readonly world: Pick<World, "now"> },
+  deadline: Duration | undefined,
+): { readonly deadline?: number } {
+  if (deadline === undefined) return {};
+  return { deadline: Math.min(world.now() + toMs(deadline, "The deadline of the run"), endOfTime) };
+}
+
+interface Expiring {
+  readonly journal: Pick<RunJournal, "runId">;
+  readonly calls: Pick<CallRegistry, "unfinished">;
+  readonly root: Scope;
+}
+
+/** Ends a run that did not end in time: its scopes are closed, so children are cancelled, and work is aborted. */
+export function expire({ journal: { runId }, calls, root }: Expiring, endsBy: number): Finish {
+  const error = new DurableError(
     "deadline",
     `Run ${runId} did not end by its deadline, ${new Date(endsBy).toISOString()}. Continue it with run.retry({ deadline }), or give it more time when it starts.`,
     { details: { deadline: endsBy } },
   );
+  const abandoned = calls.unfinished("step", "stream", "child");
+  root.close("abandoned");
+  root.abort(error);
+  return { ...failure(error, runId), abandoned };
 }
 
 /**

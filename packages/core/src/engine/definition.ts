@@ -4,7 +4,7 @@ import type { Duration } from "../values/duration.ts";
 import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
 import type { RetryOptions } from "./calls/retry.ts";
-import type { OnUncertain } from "./calls/uncertain.ts";
+import type { OnUncertain } from "./calls/on-uncertain.ts";
 
 /** What the runs and steps of a workflow have where they do not say otherwise. */
 export interface Defaults {

@@ -17,7 +17,7 @@ import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
-import { missedBy } from "./deadline.ts";
+import { expire } from "./deadline.ts";
 import { Changes } from "./changes.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
@@ -25,7 +25,6 @@ import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts
 import {
   abortReason,
   endOf,
-  failure,
   isParked,
   parkOf,
   type Driving,
@@ -314,14 +313,8 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#begin(this.#fresh.filter(({ kind, key }) => kind === "suspend" && this.replay.record(key)?.opened));
     this.verdicts.flush();
     if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();
-    const { runId } = this.journal;
-    const error = missedBy(runId, deadline);
-    const abandoned = this.calls.unfinished("step", "stream", "child");
     this.#abandoned = true;
-    this.finish({ ...failure(error, runId), abandoned });
-    // Children are cancelled, and the end waits for that.
-    this.root.close("abandoned");
-    this.root.abort(error);
+    this.finish(expire(this, deadline));
     return Promise.resolve();
   }
 

@@ -6,6 +6,7 @@
  */
 
 import type { Entry } from "./entry.ts";
+import type { RunState } from "./fold.ts";
 import { traitsOf } from "./kinds.ts";
 
 const kept: ReadonlySet<string> = new Set([
@@ -29,6 +30,16 @@ export function withoutFailure(entries: readonly Entry[], { failed }: { readonly
     (entry) =>
       traitsOf(entry).ends !== true && !isTaken(entry) && !("wait" in entry && waits.has(entry.wait)),
   );
+}
+
+/** What a journal knows after a retry; nothing changes when the run had not failed. */
+export function retaken(
+  { entries, state }: { readonly entries: Entry[]; readonly state: RunState },
+  retried: { readonly failed?: string },
+): { readonly entries: Entry[]; readonly state: RunState } {
+  if (state.end?.kind !== "run.failed") return { entries, state };
+  const counted = withoutFailure(entries, retried);
+  return { entries: counted, state: state.retaken(counted) };
 }
 
 /** The entries of a whole journal that count, after all its retries. */

@@ -21,9 +21,9 @@ import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
+import { deadlineAt } from "../engine/deadline.ts";
 import {
   assertVersion,
-  deadlineAt,
   definitionOf,
   encodeInput,
   newNonce,
@@ -34,9 +34,9 @@ import {
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
-import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { asPaused, outcomeWithChildren } from "./status.ts";
+import { isPoison, poisoned } from "./poison.ts";
+import { outcomeWithChildren } from "./status.ts";
 
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
@@ -177,11 +177,9 @@ async function driven(
     }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
     await assertVersion(leased, options);
-    const pause = await pauseOf(host, definition, lease);
-    if (pause !== null) {
-      await lease.release();
-      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
-    }
+    const now = (): Promise<Outcome<unknown>> => outcomeWithChildren(host, journal, false);
+    const paused = await host.pauses?.keeps(definition.name, lease, now);
+    if (paused) return paused;
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -198,20 +196,6 @@ async function driven(
     return () => outcomeAfter(host, journal, stop);
   } finally {
     host.parked.checkIn(journal, user);
-  }
-}
-
-/** Why the workflow of a leased run is not driven now. */
-async function pauseOf(
-  { pauses }: Host,
-  { name }: Definition,
-  lease: DriverLease,
-): Promise<WorkflowPause | null> {
-  try {
-    return (await pauses?.of(name)) ?? null;
-  } catch (error) {
-    await lease.release();
-    throw error;
   }
 }
 
@@ -309,28 +293,6 @@ export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop):
   return stop.kind === "lost" && outcome.status === "suspended"
     ? { runId: journal.runId, recorded: false, status: "running" }
     : outcome;
-}
-
-function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOptions): boolean {
-  return starts > maxStarts;
-}
-
-/** Gives the lease of a run back that was started too often without progress. */
-async function poisoned(
-  host: Host,
-  { journal, lease, starts, length }: LeasedRun,
-  runId: string,
-  { alone = true, hooks }: AdvanceOptions,
-): Promise<Outcome<unknown>> {
-  const error = new DurableError(
-    "poison",
-    `Run ${runId} was started ${starts - 1} times without progress, so it may kill its driver. Check the step after its last entry; then advance it again.`,
-    { details: { starts: starts - 1 } },
-  );
-  const since = alone ? await lease.note(error, length) : 0;
-  await lease.giveBack();
-  if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
-  return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 
 // ---- replay: run the code over a journal, and write nothing ----

@@ -7,11 +7,11 @@ import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
-import type { Storage } from "../ports/storage.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import type { Storage, WorkflowPause } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
-import type { Pauses } from "./pauses.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
@@ -74,6 +74,16 @@ export function assertHooks(hooks: HooksOption = []): void {
     assertOptions(one, "onRun onStep onAttempt onWait onEnd onBlocked", "hooks");
 }
 
+/** Which workflows are not driven; see pauses.ts. */
+interface PausedWorkflows {
+  of(workflow: string): Promise<WorkflowPause | null>;
+  keeps(
+    workflow: string,
+    lease: DriverLease,
+    outcome: () => Promise<Outcome<unknown>>,
+  ): Promise<(() => Promise<Outcome<unknown>>) | null>;
+}
+
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
 
@@ -93,7 +103,7 @@ export class Host {
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
   /** The workflows that are paused; only apps know of them. */
-  pauses: Pauses | null = null;
+  pauses: PausedWorkflows | null = null;
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;

@@ -5,7 +5,6 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions } from "../engine/stop.ts";
-import { endOfTime, toMs, type Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -36,15 +35,6 @@ export async function openRun(host: Host, runId: string, chapter?: number): Prom
 /** Names one incarnation of a run id, so that a deleted id that is used again shares nothing with the old run. */
 export function newNonce(world: World, runId: string): string {
   return world.nonce?.(runId) ?? world.id().slice(0, 16);
-}
-
-/** The deadline of a run that begins now, as its first entry has it. */
-export function deadlineAt(
-  { world }: Pick<Host, "world">,
-  deadline: Duration | undefined,
-): { readonly deadline?: number } {
-  if (deadline === undefined) return {};
-  return { deadline: Math.min(world.now() + toMs(deadline, "The deadline of the run"), endOfTime) };
 }
 
 export function notFound(runId: string): DurableError {

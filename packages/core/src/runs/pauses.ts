@@ -5,6 +5,8 @@
  * pauses.2. When a workflow turns out to be paused, its runs in this process are handed over at their next step boundary.
  */
 
+import type { DriverLease } from "../engine/lease.ts";
+import type { Outcome } from "../journal/outcome.ts";
 import type { WorkflowPause } from "../ports/storage.ts";
 import { DurableError } from "../values/errors.ts";
 import { scrub } from "../values/scrub.ts";
@@ -28,8 +30,33 @@ export class Pauses {
     return (await this.#now()).get(workflow) ?? null;
   }
 
+  /** Gives the lease of a run back whose workflow is paused, and how its outcome is read then; `null` for any other. */
+  async keeps(
+    workflow: string,
+    lease: Pick<DriverLease, "release">,
+    outcome: () => Promise<Outcome<unknown>>,
+  ): Promise<(() => Promise<Outcome<unknown>>) | null> {
+    let pause: WorkflowPause | null = null;
+    try {
+      pause = await this.of(workflow);
+      if (pause === null) return null;
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+    await lease.release();
+    const known = pause;
+    return async () => asPaused(await outcome(), known);
+  }
+
   async list(): Promise<readonly WorkflowPause[]> {
     return [...(await this.#now()).values()];
+  }
+
+  /** Those of some workflows that are not paused. */
+  async without(workflows: readonly string[]): Promise<readonly string[]> {
+    const paused = await this.#now();
+    return workflows.filter((name) => !paused.has(name));
   }
 
   async set(workflow: string, isPaused: boolean, reason = ""): Promise<void> {
@@ -63,4 +90,12 @@ export class Pauses {
       if (paused.has(execution.definition.name)) execution.leave();
     return paused;
   }
+}
+
+/** The outcome of a run whose workflow is paused; an end and a pause of the run itself say more. */
+function asPaused(outcome: Outcome<unknown>, { reason, since }: WorkflowPause): Outcome<unknown> {
+  if (outcome.status !== "running" && outcome.status !== "suspended") return outcome;
+  const { runId, recorded } = outcome;
+  const waiting = outcome.status === "suspended" ? outcome.waiting : [];
+  return { runId, recorded, status: "paused", reason, since, waiting };
 }

@@ -6,6 +6,7 @@
  * steer.3. When a child caused the failure, the child is retried first. A retry that stops between the two is repeated.
  */
 
+import { deadlineAt } from "../engine/deadline.ts";
 import type { Entry } from "../journal/entry.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import type { RunJournal } from "../journal/journal.ts";
@@ -19,7 +20,7 @@ import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
 import { advanceRun } from "./drive.ts";
 import type { Host } from "./host.ts";
-import { deadlineAt, openJournal, openRun } from "./lookup.ts";
+import { openJournal, openRun } from "./lookup.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** Options of `run.unpause`. */

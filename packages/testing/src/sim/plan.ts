@@ -195,8 +195,8 @@ function drawnPlan(seed: number): Plan {
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
-  const more = steered(seed, calm || foreign || strays, plan);
-  return { ...plan, ...more, actions: more.actions.toSorted((a, b) => a.at - b.at) };
+  const { steering, ...more } = steered(seed, calm || foreign || strays, plan);
+  return { ...plan, ...more, actions: [...plan.actions, ...steering].toSorted((a, b) => a.at - b.at) };
 }
 
 /** Workflows that are spawned have such a name, and every app has them. */

@@ -4,17 +4,32 @@
  */
 
 import { seeded } from "../random.ts";
-import type { Action, FlowPlan, RunPlan } from "./plan.ts";
 import { childrenOf, withChild, type Tree } from "./tree.ts";
 
-interface Steered {
-  readonly flows: readonly FlowPlan[];
-  readonly runs: readonly RunPlan[];
-  readonly actions: readonly Action[];
+/** A workflow in two versions. */
+interface Versions {
+  readonly tree: Tree;
+  readonly changed: Tree;
+}
+
+interface SteerAction {
+  readonly kind: "pause-run" | "retry-run";
+  readonly at: number;
+  readonly target: number;
+  readonly ms: number;
+}
+
+interface Steered<F, R> {
+  readonly flows: readonly F[];
+  readonly runs: readonly R[];
 }
 
 /** The same plan, in which some groups and runs have deadlines, and an operator pauses and retries runs. */
-export function steered(seed: number, calm: boolean, plan: Steered): Steered {
+export function steered<F extends Versions, R extends object>(
+  seed: number,
+  calm: boolean,
+  plan: Steered<F, R>,
+): Steered<F, R & { readonly deadlineMs?: number }> & { readonly steering: readonly SteerAction[] } {
   const random = seeded(seed * 2_971_215_073 + 3);
   const lengths = new Map<string, number | undefined>();
   const has = !calm && random.chance(0.25);
@@ -27,7 +42,7 @@ export function steered(seed: number, calm: boolean, plan: Steered): Steered {
   const runs = plan.runs.map((run) =>
     has && random.chance(0.3) ? { ...run, deadlineMs: random.pick([2_000, 30_000, 200_000]) } : run,
   );
-  const more = (kind: Action["kind"], most: number): Action[] =>
+  const more = (kind: SteerAction["kind"], most: number): SteerAction[] =>
     random.chance(0.7)
       ? []
       : Array.from({ length: random.between(1, most) }, () => ({
@@ -39,11 +54,11 @@ export function steered(seed: number, calm: boolean, plan: Steered): Steered {
   return {
     flows: has ? plan.flows.map((flow) => withDeadlines(flow, lengthOf)) : plan.flows,
     runs,
-    actions: [...plan.actions, ...more("pause-run", 3), ...more("retry-run", 4)],
+    steering: [...more("pause-run", 3), ...more("retry-run", 4)],
   };
 }
 
-function withDeadlines(flow: FlowPlan, lengthOf: (name: string) => number | undefined): FlowPlan {
+function withDeadlines<F extends Versions>(flow: F, lengthOf: (name: string) => number | undefined): F {
   return { ...flow, tree: bounded(flow.tree, lengthOf), changed: bounded(flow.changed, lengthOf) };
 }
 

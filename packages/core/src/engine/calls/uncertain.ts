@@ -11,20 +11,12 @@ import { DurableError, show } from "../../values/errors.ts";
 import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
 import { pause, type World } from "../../ports/world.ts";
 import type { Info } from "./attempts.ts";
+import type { OnUncertain, Resolution, Uncertain } from "./on-uncertain.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
 import type { Scope } from "../scope.ts";
 import { suspend } from "./suspend.ts";
 
-/** What is known about an attempt that began and whose end was not recorded. */
-export interface Uncertain {
-  readonly key: string;
-  readonly attempt: number;
-  /** When it began, in milliseconds since the epoch. */
-  readonly startedAt: number;
-  /** The key that the work passed to the service: use it to ask that service. */
-  readonly idempotencyKey: string;
-  readonly signal: AbortSignal;
-}
+export type { OnUncertain, Resolution, Uncertain } from "./on-uncertain.ts";
 
 /** Key and signal are made when they are read. */
 export function uncertainOf(info: Info, startedAt: number): Uncertain {
@@ -41,20 +33,6 @@ export function uncertainOf(info: Info, startedAt: number): Uncertain {
     },
   };
 }
-
-/**
- * The answer about an uncertain attempt: it completed with this value, it is to be repeated, or it failed.
- */
-export type Resolution =
-  | { readonly status: "completed"; readonly value?: unknown }
-  | { readonly status: "retry" }
-  | { readonly status: "failed"; readonly message: string };
-
-/**
- * After a crash in the middle of an attempt: `retry` runs the work again, `suspend` asks a person (the answer
- * is a `Resolution`), a function finds out by itself.
- */
-export type OnUncertain = "retry" | "suspend" | ((uncertain: Uncertain) => Resolution | Promise<Resolution>);
 
 export function checkedMode(mode: OnUncertain | undefined, where: string): OnUncertain | undefined {
   if (mode === undefined || mode === "retry" || mode === "suspend" || typeof mode === "function") return mode;
