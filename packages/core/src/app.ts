@@ -5,7 +5,7 @@ import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
-import { deleteRun } from "./runs/cancel.ts";
+import { deleteRun, type CancelOptions } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
@@ -67,8 +67,8 @@ export interface App {
   get(runId: string): Run;
   /** Runs of the storage, newest first. */
   list(query?: ListQuery): Promise<ListPage>;
-  /** Ends a run and all its children. */
-  cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
+  /** Ends a run and all its children, like `run.cancel`. */
+  cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<unknown>>;
   /**
    * Removes a run and its children, and ends children that have not ended. They disappear from lists at once;
    * batches that forks still read stay until the last of these forks is gone.
@@ -118,7 +118,7 @@ export function createApp(options: AppOptions): App {
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),
-    cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
+    cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), { reason, ...given }),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
     sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
     [appStorage]: host,

@@ -1,6 +1,7 @@
 /** A handle to read one run, wait for it, cancel it or fork it. It has no state of the run itself. */
 
 import type { Definition } from "./engine/definition.ts";
+import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
@@ -10,7 +11,7 @@ import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
-import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
+import { cancelledError, type Outcome, type SuspendPoint } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
@@ -101,7 +102,7 @@ export class Run<Output = unknown, Input = unknown> {
         case "blocked":
           throw outcome.error;
         case "cancelled":
-          throw new DurableError("cancelled", `Run ${this.id} was cancelled.`);
+          throw cancelledError(this.id, outcome);
         case "suspended":
           if (options.wait !== true && waitsForOutside(outcome)) throw suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
@@ -115,9 +116,13 @@ export class Run<Output = unknown, Input = unknown> {
     }
   }
 
-  /** Ends the run and all its children. */
-  async cancel(reason?: string): Promise<Outcome<Output>> {
-    return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
+  /**
+   * Ends the run and all its children. A run with a clean-up or a compensation is `cancelling` until these have run;
+   * `force` ends it without them.
+   */
+  async cancel(reason?: string, options: CancelOptions = {}): Promise<Outcome<Output>> {
+    const journal = await openRun(this.#host, this.id);
+    return (await cancelRun(this.#host, journal, { reason, ...options })) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */

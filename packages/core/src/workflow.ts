@@ -2,6 +2,7 @@
 
 import type { Context } from "./engine/context.ts";
 import type { Arguments, Definition } from "./engine/definition.ts";
+import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
 import { DurableError } from "./values/errors.ts";
@@ -48,8 +49,8 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
   get(runId: string): Run<Output, Input>;
   /** Runs of this workflow, newest first. */
   list(query?: Omit<ListQuery, "workflow">): Promise<ListPage>;
-  /** Ends a run and all its children. Rejects if the run belongs to another workflow. */
-  cancel(runId: string, reason?: string): Promise<Outcome<Output>>;
+  /** Ends a run and all its children, like `run.cancel`. Rejects if the run belongs to another workflow. */
+  cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<Output>>;
   /**
    * The same workflow with other options: another storage, a secret from an edge environment, the clock of a
    * test.
@@ -114,11 +115,11 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     fork: (runId, given) => get(runId).fork(given),
     get,
     list: (query = {}) => listRuns(host, { ...query, workflow: definition.name }),
-    cancel: async (runId, reason) => {
+    cancel: async (runId, reason, given) => {
       // A wrong id must not end a run of another workflow.
       const journal = await openRun(host, runId);
       definitionOf(host, journal);
-      return cancelRun(host, journal, reason);
+      return cancelRun(host, journal, { reason, ...given });
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);

@@ -92,6 +92,8 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "suspend-expired": 410,
   suspended: 409,
   cancelled: 409,
+  "cleanup-failed": 500,
+  uncompensated: 500,
   "run-failed": 500,
   "storage-busy": 503,
   "storage-full": 507,

@@ -15,6 +15,7 @@ export interface ChildRun {
   readonly plain: boolean;
 }
 
+/** A child whose result is not needed. */
 export interface UnneededChild extends Pick<ChildRun, "runId" | "childOf" | "plain"> {
   readonly workflow: string;
 }
@@ -29,7 +30,7 @@ export interface Children {
    */
   headOf(runId: string): Promise<RunHead | undefined>;
   /** Ends a child and its own children. A child that does not exist yet can then never begin. */
-  cancel(child: UnneededChild): Promise<void>;
+  cancel(child: ChildRun): Promise<void>;
 }
 
 /** The entry in a parent's journal that records the end of a child. */

@@ -5,13 +5,21 @@ import type { Duration } from "../values/duration.ts";
 import type { Settled } from "./calls/group.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
+import type { CleanUp, OnCancelOptions } from "./calls/cleanup.ts";
+import type { Compensate } from "./calls/compensate.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import type { StreamOptions } from "./calls/stream.ts";
 import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
-export type StepOptions = Omit<AnyStepOptions, "schema">;
+export type StepOptions<T = unknown> = Omit<AnyStepOptions, "schema" | "compensate"> & {
+  /**
+   * Undoes the effect of the step when the run fails or is cancelled. The start of the step is recorded first, and what
+   * has started is undone in reverse order, whether it has settled or not.
+   */
+  readonly compensate?: Compensate<T> | undefined;
+};
 /**
  * Options of `ctx.suspend`. A `schema` and a `fallback` are given in the same object and decide the type of
  * the answer.
@@ -75,9 +83,13 @@ export interface Context {
   step<S extends StandardSchema>(
     name: string,
     work: (info: StepInfo) => unknown,
-    options: StepOptions & { readonly schema: S },
+    options: StepOptions<SchemaOutput<S>> & { readonly schema: S },
   ): Promise<SchemaOutput<S>>;
-  step<T>(name: string, work: (info: StepInfo) => T, options?: StepOptions): Promise<Awaited<T>>;
+  step<T>(
+    name: string,
+    work: (info: StepInfo) => T,
+    options?: StepOptions<NoInfer<Awaited<T>>>,
+  ): Promise<Awaited<T>>;
   /**
    * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
    */
@@ -131,6 +143,11 @@ export interface Context {
     fn: (ctx: Context, item: T, index: number) => R,
     options?: MapOptions<T>,
   ): Promise<Awaited<R>[]>;
+  /**
+   * Registers a function that cleans up when the run is cancelled. The registration is recorded before any work that
+   * begins after it. Functions run in reverse order, each for a limited time; then the run is `cancelled`.
+   */
+  onCancel(fn: CleanUp, options?: OnCancelOptions): void;
   /** Waits for a duration, or until a date: seconds or years. */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
   /**

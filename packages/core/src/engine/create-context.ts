@@ -7,6 +7,7 @@ import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptio
 import type { Definition } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
+import { onCancel, type CleanUp, type OnCancelOptions } from "./calls/cleanup.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
@@ -81,6 +82,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       assertOptions(options, "name", "ctx.sleep");
       return sleep(engine, scope, until, options.name ?? "sleep");
     },
+    onCancel: (fn: CleanUp, options: OnCancelOptions = {}) => onCancel(engine, scope, fn, options),
     continueAs: parts.continueAs,
     fail: parts.fail,
     now: () => engine.replay.clock,

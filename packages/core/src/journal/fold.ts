@@ -4,6 +4,7 @@
  * fold.1. `summarize` alone decides a run's status and head.
  * fold.2. An end is final: entries after it change nothing.
  * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
+ * fold.4. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -94,6 +95,9 @@ export interface ChildState {
   over: boolean;
 }
 
+/** The entry that begins to undo a run. */
+export type Undoing = Extract<Entry, { kind: "run.failing" | "run.cancelling" }>;
+
 /** The fold of one run's journal, updated entry by entry. */
 export class RunState {
   readonly summary: Readonly<Summary> = emptySummary();
@@ -105,6 +109,10 @@ export class RunState {
   readonly children = new Map<string, ChildState>();
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
+  /** Clean-ups that are registered, and steps with a compensation that have begun, in this order, by key. */
+  readonly undoable = new Map<string, { readonly call: "cleanup" | "step"; readonly begun: number }>();
+  /** The run has begun to undo what it did. */
+  undoing: Undoing | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
@@ -116,6 +124,26 @@ export class RunState {
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
+    if (this.undoing === null) this.#learnUndoable(entry);
+  }
+
+  #learnUndoable(entry: Entry): void {
+    if (entry.kind === "run.failing" || entry.kind === "run.cancelling") this.undoing = entry;
+    if (entry.kind === "cleanup.opened") this.undoable.set(entry.key, { call: "cleanup", begun: 1 });
+    if (entry.kind !== "step.started" || entry.compensate !== true) return;
+    const begun = (this.undoable.get(entry.key)?.begun ?? 0) + (entry.attempt === 0 ? -1 : 1);
+    if (begun > 0) this.undoable.set(entry.key, { call: "step", begun });
+    else this.undoable.delete(entry.key);
+  }
+
+  /** True when a failure has something to undo. */
+  get compensates(): boolean {
+    return [...this.undoable.values()].some(({ call }) => call === "step");
+  }
+
+  /** True once something may have been undone: the run can no longer go on. */
+  get undone(): boolean {
+    return this.undoing !== null;
   }
 
   #learnChild(entry: Entry & { key: string }): void {
@@ -179,6 +207,7 @@ export class RunState {
 
   /** Suspend points that are durable and not settled; `answered` includes those whose answer has no verdict yet. */
   openWaits({ answered = false } = {}): OpenWait[] {
+    if (this.undoing !== null) return [];
     return [...this.#open].filter(({ answer }) => answered || answer === null);
   }
 }

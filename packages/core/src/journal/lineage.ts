@@ -4,6 +4,7 @@
  * lineage.1. Nothing is copied and no ancestor is changed (law 9): the fork names its ancestors, their lengths and the cuts.
  * lineage.2. Positions continue across ancestors: each run counts on from the position where it was forked.
  * lineage.3. A fork inherits settled calls and open sleeps. Open waits open again, with tokens of the fork.
+ * lineage.4. A fork inherits nothing that was recorded after its ancestor began to undo its work.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -57,7 +58,8 @@ export function inherit(
       view = applyEdits(view, first, ancestor.cuts);
       if (isEdited(first)) loose = first.base;
     }
-    view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
+    const code = beforeUndo(materialize(own));
+    view = view.concat(code.filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
     const { runId, base } = ancestor;
@@ -70,6 +72,12 @@ export function inherit(
   );
   if (isEdited(forked)) loose = forked.base;
   return { entries, input, seeds, clock, loose };
+}
+
+/** What was recorded before the run began to undo its work. */
+export function beforeUndo<V>(entries: readonly Entry<V>[]): readonly Entry<V>[] {
+  const end = entries.findIndex(({ kind }) => kind === "run.failing" || kind === "run.cancelling");
+  return end === -1 ? entries : entries.slice(0, end);
 }
 
 function isEdited({ edits, input }: Fact<Json> & { kind: "run.forked" }): boolean {

@@ -3,14 +3,16 @@
  *
  * cancel.1. Children are cancelled first. The cancellation of the parent is appended only if no child was opened since, so
  *     at that moment all its children have ended.
+ *     A child that cleans up has not ended, but its cancellation is recorded.
  * cancel.2. A child that has not started is cancelled by its first batch, so a process that starts it later finds it ended.
+ * cancel.3. A run with something to clean up or to undo is not ended from outside: `run.cancelling` is appended, and a
+ *     driver ends it. Any other run is ended by the append, and a second cancel changes nothing.
  */
 
 import { writeFact } from "../journal/fact-text.ts";
-import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { UnneededChild } from "../engine/child-runs.ts";
-import type { Fact } from "../journal/entry.ts";
+import type { Fact, Leftovers } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
@@ -21,37 +23,74 @@ import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
 import { outcomeWithChildren } from "./status.ts";
 
-/** Cancels a run and all runs below it. */
-export async function cancel(host: Host, journal: RunJournal, reason = ""): Promise<Outcome<unknown>> {
-  const { runId, state } = journal;
-  const before = state.end;
-  if (before === null) {
-    const error = new DurableError("cancelled", `Run ${runId} was cancelled.`);
-    await reportToParent(host, journal, {
-      kind: "run.failed",
-      error: encodeThrown(error, `end of run ${runId}`),
-    });
-  }
-  await end(host, journal, reason);
+/** Options of `cancel`. */
+export interface CancelOptions {
+  /** Ends the run at once, without clean-up and compensation. */
+  readonly force?: boolean | undefined;
+}
+
+/** How a run is ended from outside. */
+interface Ends extends CancelOptions {
+  readonly reason: string;
+  /** The parent of the run gets no report. */
+  readonly unneeded?: true;
+  /** Called for each run that now cleans up. */
+  readonly cleansUp: (journal: RunJournal) => void;
+}
+
+/** Cancels a run and all runs below it. `cleansUp` is called for those that need a driver. */
+export async function cancel(
+  host: Host,
+  journal: RunJournal,
+  ends: Omit<Ends, "unneeded">,
+): Promise<Outcome<unknown>> {
+  const before = journal.state.end;
+  if (before === null && !cleansUp(journal, ends))
+    await reportToParent(host, journal, { kind: "run.cancelled", reason: reasonFact(ends) });
+  await end(host, journal, ends);
   return outcomeWithChildren(host, journal, before !== null);
 }
 
-async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
-  while (journal.state.end === null) {
+function reasonFact({ reason }: Ends): string | null {
+  return scrub(reason) || null;
+}
+
+function cleansUp({ state }: RunJournal, { force = false }: Ends): boolean {
+  return !force && state.undoable.size > 0;
+}
+
+async function end(host: Host, journal: RunJournal, ends: Ends): Promise<void> {
+  const { force = false, unneeded } = ends;
+  while (journal.state.end === null && (force || !journal.state.undone)) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
       const childOf = { runId: journal.runId, key, after };
-      await cancelChild(host, { runId: child, workflow, childOf, plain: journal.nonce === null });
+      await cancelChild(host, { runId: child, workflow, childOf, plain: journal.nonce === null }, ends);
     }
-    const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
-    await journal.append([fact], { outside: true, lease: null });
+    const reason = reasonFact(ends);
+    const undoes = cleansUp(journal, ends);
+    const fact: Fact<Json> = undoes
+      ? { kind: "run.cancelling", reason, ...(unneeded === undefined ? {} : { unneeded }) }
+      : { kind: "run.cancelled", reason, ...leftBehind(journal) };
+    const written = writeFact(fact, host.world.now());
+    // Only an end takes the lease away: a driver that is alive cleans up.
+    const appended = await journal.append([written], { outside: true, ...(undoes ? {} : { lease: null }) });
+    if (undoes && appended.kind === "landed") ends.cleansUp(journal);
   }
+}
+
+/** The steps that an end by force leaves as they are. */
+function leftBehind({ state, entries }: RunJournal): Pick<Leftovers, "uncompensated"> {
+  const undone = new Set(entries.map((entry) => (entry.kind === "step.completed" ? entry.key : "")));
+  const left = [...state.undoable].filter(([key, { call }]) => call === "step" && !undone.has(`${key}/compensate`));
+  return left.length === 0 ? {} : { uncompensated: left.map(([key]) => key) };
 }
 
 /** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */
 export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
   const children = await childrenOf(host, runId);
-  for (const child of children) await end(host, child, `Run ${runId} was deleted.`);
+  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
+  for (const child of children) await end(host, child, ends);
   await (await host.storage()).delete(locator);
   for (const child of children) await deleteRun(host, child);
 }
@@ -64,11 +103,16 @@ async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
 }
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
-export async function cancelChild(host: Host, child: UnneededChild): Promise<void> {
+export async function cancelChild(
+  host: Host,
+  child: UnneededChild,
+  { force, cleansUp: drive }: Pick<Ends, "force" | "cleansUp">,
+): Promise<void> {
   const { runId, workflow, childOf, plain } = child;
   const reason = `Run ${childOf.runId} does not need it any more.`;
+  const ends: Ends = { reason, unneeded: true, force, cleansUp: drive };
   const journal = await openJournal(host, locatorOf(runId));
-  if (journal !== null) return end(host, journal, reason);
+  if (journal !== null) return end(host, journal, ends);
   const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
     {
@@ -93,5 +137,5 @@ export async function cancelChild(host: Host, child: UnneededChild): Promise<voi
     return;
   }
   // If another process has started the child in the meantime, it is cancelled like any other run.
-  await end(host, unborn, reason);
+  await end(host, unborn, ends);
 }

@@ -4,7 +4,7 @@
  */
 
 import { writeFact } from "../journal/fact-text.ts";
-import { cancel } from "./cancel.ts";
+import { cancel, type CancelOptions } from "./cancel.ts";
 import { decode } from "../values/codec/decode.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -326,9 +326,25 @@ export async function codeOf(host: Host, journal: RunJournal): Promise<Definitio
   return found.definition;
 }
 
-/** Ends a run from outside, then drives its parent, which was notified. */
-export async function cancelRun(host: Host, journal: RunJournal, reason?: string): Promise<Outcome<unknown>> {
-  const outcome = await cancel(host, journal, reason);
-  if (!outcome.recorded) wakeParent(host, journal);
+/** Ends a run from outside, then drives its parent, which was notified. A run that cleans up is driven, too. */
+export async function cancelRun(
+  host: Host,
+  journal: RunJournal,
+  { reason = "", ...options }: CancelOptions & { readonly reason?: string | undefined } = {},
+): Promise<Outcome<unknown>> {
+  assertOptions(options, "force", `The cancel of run ${journal.runId}`);
+  const outcome = await cancel(host, journal, { reason, ...options, cleansUp: (run) => driveOn(host, run) });
+  if (!outcome.recorded && journal.state.end !== null) wakeParent(host, journal);
   return outcome;
+}
+
+/** Drives a run in the background, if its code is here. */
+function driveOn(host: Host, { runId, state }: RunJournal): void {
+  const definition = host.find(state.summary.workflow);
+  if (definition === null || host.driving.has(runId)) return;
+  const drive = async (): Promise<void> => {
+    const parked = await host.parked.checkOut(locatorOf(runId));
+    await driven(host, definition, parked ?? (await openRun(host, runId)), {});
+  };
+  host.background(`run ${runId}`, drive());
 }

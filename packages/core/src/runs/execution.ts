@@ -14,6 +14,7 @@ import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
+import { lazy } from "../values/lazy.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
@@ -23,6 +24,8 @@ import { guard, type Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
+
+const undoing = /* @__PURE__ */ lazy(() => import("../engine/undo.ts"));
 
 type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
 
@@ -78,11 +81,17 @@ export class Execution implements Parked {
       children: {
         drive: (child) => driveChild(child, execution.#options),
         headOf: (child) => execution.#headOf(child),
-        cancel: (child) => cancelChild(host, child),
+        cancel: ({ definition: code, input: given, ...child }) => {
+          const again = (): Promise<unknown> =>
+            driveChild({ ...child, definition: code, input: given }, execution.#options);
+          const cleansUp = (): void => host.background(`run ${child.runId}`, again());
+          return cancelChild(host, { ...child, workflow: code.name }, { cleansUp });
+        },
       },
       reportEnd: (end) => reportToParent(host, journal, end),
       lingerMs: host.lingerMs,
       owner,
+      undo: async () => (await undoing()).beginUndo(engine, parts),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -98,7 +107,8 @@ export class Execution implements Parked {
       return pending();
     };
     const { version } = journal.first;
-    const context = createContext({ engine, version, owner, continueAs, fail }, engine.root);
+    const parts = { engine, version, owner };
+    const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });

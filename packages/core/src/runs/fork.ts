@@ -73,8 +73,9 @@ export async function forkOf(
   const label = checkedLabel(options.label);
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
-  const cuts = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
-  if (cuts.length === 0 && edits.length === 0) {
+  const asked = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
+  const cuts = [...asked, ...known.undone(edits)];
+  if (asked.length === 0 && edits.length === 0) {
     throw new DurableError(
       "invalid-options",
       `The fork of run ${parentId} has no place to go back to. Pass { from }, { after } or { edit }.`,
@@ -92,7 +93,7 @@ export async function forkOf(
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),
-    ...(cuts.length === 0 ? {} : { cuts }),
+    ...(asked.length === 0 ? {} : { cuts: asked }),
     ...input,
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);

@@ -5,6 +5,8 @@ import { writeFact } from "../journal/fact-text.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
+import { cancelledError, reasonOf, runError } from "../journal/outcome.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Host } from "./host.ts";
 import { openJournal } from "./lookup.ts";
@@ -12,15 +14,16 @@ import { openJournal } from "./lookup.ts";
 /** Writes the end of a child into its parent's journal, if the parent still waits for it. */
 export async function reportToParent(
   host: Host,
-  { runId, childOf }: RunJournal,
+  { runId, childOf, state }: RunJournal,
   end: Fact<Json>,
 ): Promise<void> {
-  if (childOf === undefined) return;
+  const { undoing } = state;
+  if (childOf === undefined || (undoing?.kind === "run.cancelling" && undoing.unneeded === true)) return;
   const { key, after } = childOf;
   const childEnd: ChildEnd =
     end.kind === "run.completed"
       ? { kind: "child.completed", key, after, value: end.output }
-      : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
+      : { kind: "child.failed", key, after, error: errorOf(runId, end) };
   // A parent that this process drives adds the report to its next write.
   if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd, runId)) === true) return;
   const locator = locatorOf(childOf.runId);
@@ -36,4 +39,16 @@ export async function reportToParent(
   } finally {
     host.parked.checkIn(parent, user);
   }
+}
+
+/** What the parent gets as the error of a child that failed or was cancelled. */
+function errorOf(runId: string, end: Fact<Json>): Json {
+  if (end.kind === "run.failed" && end.uncompensated === undefined) return end.error;
+  const error =
+    end.kind === "run.failed"
+      ? runError(runId, end)
+      : end.kind === "run.cancelled"
+        ? cancelledError(runId, { ...end, ...reasonOf(end.reason) })
+        : null;
+  return encodeThrown(error, `end of run ${runId}`);
 }

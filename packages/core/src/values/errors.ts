@@ -42,6 +42,8 @@ export const errorCodes = [
   "suspended",
   "cancelled",
   "run-failed",
+  "cleanup-failed",
+  "uncompensated",
   "storage-busy",
   "storage-full",
   "storage-readonly",

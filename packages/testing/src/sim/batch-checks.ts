@@ -30,6 +30,7 @@ import {
   type WrittenEntry,
 } from "./run-log.ts";
 import { noteCoverage } from "./coverage-notes.ts";
+import { judgeUndo } from "./undo-checks.ts";
 
 export function judgeBatch(
   history: History,
@@ -60,6 +61,7 @@ export function judgeBatch(
   judgeForm(history, run, batch);
   judgeBorder(history, run, batch);
   judgeFamily(history, run, batch);
+  judgeUndo(history, run, batch);
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
     noteDecided(history, run, entry);

@@ -35,6 +35,11 @@ const entries = [
   "child.completed",
   "child.failed",
   "child.closed",
+  "cleanup.opened",
+  "cleanup.started",
+  "cleanup.completed",
+  "run.failing",
+  "run.cancelling",
 ];
 
 const blobs = [
@@ -92,6 +97,14 @@ const chapters = [
   "chapters that were dropped",
   "chapters that a fork keeps from being dropped",
   "a blob that went with its chapter",
+];
+
+const undoing = [
+  "the code of a run ended: failing",
+  "the code of a run ended: cancelling",
+  "several steps undone",
+  "a compensation that failed",
+  "a fork of a run that was undone",
 ];
 
 /** The rule of a step and how its uncertain attempt was settled. */
@@ -154,6 +167,7 @@ export const toBeMet: readonly string[] = [
   ...streams,
   ...chapters,
   ...uncertain,
+  ...undoing,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

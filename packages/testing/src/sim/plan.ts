@@ -7,6 +7,7 @@ import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
 import { randomTree } from "./random-tree.ts";
+import { withUndo } from "./random-undo.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
@@ -130,7 +131,8 @@ export function planOf(seed: number): Plan {
   // A stream of its own: plans without chapters are drawn as if there were none.
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
-  const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const flows = withUndo(seed, chaptered);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),

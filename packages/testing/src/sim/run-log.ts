@@ -52,6 +52,12 @@ export interface WrittenEntry {
   /** At the end of a run: work that still ran, and was not waited for. */
   readonly abandoned?: readonly string[];
   readonly error?: unknown;
+  /** The reason of a cancellation. */
+  readonly reason?: unknown;
+  /** The step that starts is undone if the run fails or is cancelled. */
+  readonly compensate?: true;
+  /** At the end of a run: steps whose compensation failed. */
+  readonly uncompensated?: readonly string[];
 }
 
 /** A value that a fork replaces; `open` is where the call was made that had not settled. */
@@ -158,6 +164,8 @@ const settlements = new Set([
   "stream.failed",
   "child.completed",
   "child.failed",
+  "cleanup.completed",
+  "cleanup.failed",
 ]);
 export const isSettlement = (kind: string): boolean => settlements.has(kind);
 

@@ -1,0 +1,41 @@
+/** `ctx.onCancel`: a function that runs when the run is cancelled. */
+
+import { toMs, type Duration } from "../../values/duration.ts";
+import { DurableError } from "../../values/errors.ts";
+import { assertOptions } from "../../values/options.ts";
+import type { Context } from "../context.ts";
+import type { Scope } from "../scope.ts";
+import type { CallEngine } from "./call.ts";
+
+/** What a clean-up is told about the cancel. */
+export interface Cancelling {
+  /** The reason that `cancel` was given. */
+  readonly reason?: string;
+}
+
+/** Cleans up after a cancel. It gets a context with keys of its own: steps, groups, sleeps and children are recorded. */
+export type CleanUp = (ctx: Context, cancelling: Cancelling) => unknown;
+
+/** Options of `ctx.onCancel`. */
+export interface OnCancelOptions {
+  /** The name in keys; `onCancel` by default. */
+  readonly name?: string | undefined;
+  /** How long the clean-up may take, from its first start; one minute by default. */
+  readonly timeout?: Duration | undefined;
+}
+
+const defaultMs = 60_000;
+
+/** Registers a clean-up. The registration is recorded before any work begins that the code starts after it. */
+export function onCancel(engine: CallEngine, scope: Scope, fn: CleanUp, options: OnCancelOptions): void {
+  assertOptions(options, "name timeout", "ctx.onCancel");
+  const { name = "onCancel", timeout = defaultMs } = options;
+  if (typeof fn !== "function")
+    throw new DurableError("invalid-options", `ctx.onCancel needs a function, not ${typeof fn}.`);
+  const timeoutMs = toMs(timeout, "The timeout of ctx.onCancel");
+  const entered = engine.enter({ scope, kind: "cleanup", name, input: null });
+  if (entered === null) return;
+  const { key, after, record } = entered;
+  engine.undoables.set(key, { fn, timeoutMs });
+  if (record === undefined) engine.write({ kind: "cleanup.opened", key, after });
+}
