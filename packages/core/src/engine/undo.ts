@@ -25,6 +25,7 @@ import type { ContextParts } from "./create-context.ts";
 import { createContext } from "./create-context.ts";
 import type { Engine } from "./engine.ts";
 import type { Settlement } from "./replay.ts";
+import type { Scope } from "./scope.ts";
 import type { EndFact, Finish, Undo, Undoable } from "./stop.ts";
 
 /** Begins to undo a run, or continues after a crash. */
@@ -52,11 +53,13 @@ class Unwinding implements Undo {
   readonly #cleanUps: string[] = [];
   readonly #uncompensated: string[] = [];
   #error: DurableError | null = null;
+  readonly #parked: boolean;
 
   constructor(engine: Engine, undoing: Undoing, parts: ContextParts) {
     this.#engine = engine;
     this.#undoing = undoing;
     this.#parts = parts;
+    this.#parked = engine.journal.entries.at(-1)?.kind === "run.suspended";
   }
 
   owns(fact: Fact<Json>): boolean {
@@ -96,18 +99,20 @@ class Unwinding implements Undo {
 
   async #cleanUp(key: string, known: Undoable | undefined): Promise<void> {
     const engine = this.#engine;
-    const scope = engine.ending.undoing.inner(key);
+    const scope = engine.ending.undoing;
+    const inner = scope.inner(key);
     this.#cleanUps.push(key);
     // Its end may be recorded although the code no longer registers it.
     engine.replay.call(key);
     const { fn, timeoutMs = 0 } = known ?? { fn: () => {} };
-    const context = createContext(this.#parts, scope);
+    const context = createContext(this.#parts, inner);
     const reason = this.#undoing.kind === "run.cancelling" ? reasonOf(this.#undoing.reason) : {};
     const owner = { ...this.#parts.owner, path: key, context };
     const run = (): unknown => runAs(owner, () => (fn as CleanUp)(context, reason));
     const entered = { key, after: engine.replay.delivered, record: undefined, foreign: false };
+    const given = { scope, inner, name: key, entered, run, timeoutMs, parked: this.#parked };
     try {
-      await new CleanUpCall(engine, "cleanup", { scope, name: key, entered, run, timeoutMs }).promise;
+      await new CleanUpCall(engine, "cleanup", given).promise;
     } catch (error) {
       this.#error ??= error as DurableError;
       engine.world.warn((error as DurableError).message);
@@ -128,8 +133,12 @@ class Unwinding implements Undo {
 }
 
 interface CleanUpParts extends CallParts {
+  /** The scope of its own calls, which is closed when its time is over. */
+  readonly inner: Scope;
   readonly run: () => unknown;
   readonly timeoutMs: number;
+  /** The run was parked before this driver took it. */
+  readonly parked: boolean;
 }
 
 /** One clean-up: it runs like a branch, until it settles or its time is over. */
@@ -153,7 +162,9 @@ class CleanUpCall extends KeyedCall<CleanUpParts, void> {
     const { key, after } = this;
     const { started = null } = this.record ?? {};
     if (started === null) this.engine.writeWithNext({ kind: "cleanup.started", key, after });
-    this.engine.timers.wait(this, (started ?? this.engine.world.now()) + this.parts.timeoutMs);
+    // After a crash the next driver gives it the whole time again. Time in which the run was parked counts.
+    const from = this.parts.parked ? started : null;
+    this.engine.timers.wait(this, (from ?? this.engine.world.now()) + this.parts.timeoutMs);
     void this.#run();
   }
 
@@ -169,8 +180,8 @@ class CleanUpCall extends KeyedCall<CleanUpParts, void> {
   due(): void {
     const error = new DurableError("step-timeout", `The clean-up took longer than ${this.parts.timeoutMs} ms.`);
     this.#settle({ error });
-    this.scope.abort(error);
-    this.scope.close("abandoned");
+    this.parts.inner.abort(error);
+    this.parts.inner.close("abandoned");
   }
 
   #settle(failed?: { readonly error: unknown }): void {

@@ -43,12 +43,11 @@ export async function reportToParent(
 
 /** What the parent gets as the error of a child that failed or was cancelled. */
 function errorOf(runId: string, end: Fact<Json>): Json {
-  if (end.kind === "run.failed" && end.uncompensated === undefined) return end.error;
-  const error =
-    end.kind === "run.failed"
-      ? runError(runId, end)
-      : end.kind === "run.cancelled"
-        ? cancelledError(runId, { ...end, ...reasonOf(end.reason) })
-        : null;
-  return encodeThrown(error, `end of run ${runId}`);
+  const where = `end of run ${runId}`;
+  if (end.kind === "run.failed")
+    return end.uncompensated === undefined ? end.error : encodeThrown(runError(runId, end), where);
+  if (end.kind !== "run.cancelled") return null;
+  const { reason, uncompensated } = end;
+  const about = { ...reasonOf(reason), ...(uncompensated === undefined ? {} : { uncompensated }) };
+  return encodeThrown(cancelledError(runId, about), where);
 }

@@ -31,6 +31,15 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       childOf: { runId: "r-17", key: "map[a]/loan", after: 4 },
     },
   ],
+  "run.failing": [{ kind: "run.failing", error: value, abandoned: ["late"] }],
+  "run.cancelling": [
+    { kind: "run.cancelling", reason: "not needed" },
+    { kind: "run.cancelling", reason: null, unneeded: true },
+  ],
+  "cleanup.opened": [{ kind: "cleanup.opened", ...called }],
+  "cleanup.started": [{ kind: "cleanup.started", ...called }],
+  "cleanup.completed": [{ kind: "cleanup.completed", ...called }],
+  "cleanup.failed": [{ kind: "cleanup.failed", ...called, error: value }],
   "run.continued": [
     {
       kind: "run.continued",

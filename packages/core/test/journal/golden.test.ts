@@ -56,6 +56,12 @@ const kinds: Record<FactKind, true> = {
   "run.completed": true,
   "run.failed": true,
   "run.cancelled": true,
+  "run.failing": true,
+  "run.cancelling": true,
+  "cleanup.opened": true,
+  "cleanup.started": true,
+  "cleanup.completed": true,
+  "cleanup.failed": true,
 };
 const tags: Record<Tag, true> = {
   undefined: true,

@@ -20,7 +20,10 @@ export type CleanUp = (ctx: Context, cancelling: Cancelling) => unknown;
 export interface OnCancelOptions {
   /** The name in keys; `onCancel` by default. */
   readonly name?: string | undefined;
-  /** How long the clean-up may take, from its first start; one minute by default. */
+  /**
+   * How long the clean-up may take; one minute by default. A driver that takes over after a crash gives it the
+   * whole time again.
+   */
   readonly timeout?: Duration | undefined;
 }
 
