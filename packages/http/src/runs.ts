@@ -77,7 +77,9 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
   const no = await refuse(service, request, { type: "cancel", runId });
   if (no !== null) return no;
   const members = await optionalMembers(request, service.limits, ["reason", "force"]);
-  const outcome = await service.app.cancel(runId, textIn(members, "reason"), { force: flagIn(members, "force") });
+  const outcome = await service.app.cancel(runId, textIn(members, "reason"), {
+    force: flagIn(members, "force"),
+  });
   return json(200, outcomeOf(outcome, false));
 }
 

@@ -175,7 +175,8 @@ export function footer(view: RunView, { term, now }: ShowOptions): string[] {
   const { undoing } = view;
   if (view.status === "failed" && "error" in view) lines.push("", ...causes(view.error));
   if (undoing?.status === "failed") lines.push("", ...causes(undoing.error));
-  const reason = view.status === "cancelled" ? view.error : undoing?.status === "cancelled" ? undoing.error : null;
+  const reason =
+    view.status === "cancelled" ? view.error : undoing?.status === "cancelled" ? undoing.error : null;
   if (reason !== null && reason !== undefined) lines.push("", ` reason  ${inline(reason)}`);
   if (view.output !== undefined)
     lines.push("", ` output  ${fit(inline(view.output, 1_000), term.width - 10)}`);

@@ -68,7 +68,8 @@ export class Ending {
   factOf(finish: Finish, run: Parameters<typeof endOf>[1]): EndFact | Failing | DurableError {
     if (this.undo !== null) return finish.fact({});
     const end = endOf(finish, run);
-    const undoes = !(end instanceof DurableError) && end.kind === "run.failed" && run.journal.state.compensates;
+    const undoes =
+      !(end instanceof DurableError) && end.kind === "run.failed" && run.journal.state.compensates;
     return undoes ? { ...end, kind: "run.failing" } : end;
   }
 
@@ -109,5 +110,6 @@ export class Ending {
 
   stop(): void {
     this.#cancelLinger?.();
+    this.#cancelLinger = null;
   }
 }

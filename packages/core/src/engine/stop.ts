@@ -45,7 +45,10 @@ export interface Undo {
 }
 
 /** The last fact of a chapter. */
-export type EndFact = Extract<Fact<Json>, { kind: "run.completed" | "run.failed" | "run.cancelled" | "run.continued" }>;
+export type EndFact = Extract<
+  Fact<Json>,
+  { kind: "run.completed" | "run.failed" | "run.cancelled" | "run.continued" }
+>;
 
 /** What a hook can do after replay and before any work starts. */
 export interface ReplayEnd {

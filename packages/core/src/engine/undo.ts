@@ -90,7 +90,9 @@ class Unwinding implements Undo {
     const scope = engine.ending.undoing.inner(key);
     const work = (info: StepInfo): unknown => (known?.fn as Compensate)(compensateInfo(engine, key, info));
     try {
-      await runAs({ ...this.#parts.owner, path: key }, () => step(engine, { scope, name: "compensate" }, work, {}));
+      await runAs({ ...this.#parts.owner, path: key }, () =>
+        step(engine, { scope, name: "compensate" }, work, {}),
+      );
     } catch (error) {
       this.#uncompensated.push(key);
       engine.world.warn(`run ${engine.journal.runId} could not undo "${key}": ${describeError(error)}`);
@@ -151,10 +153,14 @@ class CleanUpCall extends KeyedCall<CleanUpParts, void> {
     const { key } = this;
     const { runId } = this.engine.journal;
     this.reject(
-      new DurableError("cleanup-failed", `The clean-up "${key}" of run ${runId} failed: ${describeError(cause)}`, {
-        cause,
-        details: { key },
-      }),
+      new DurableError(
+        "cleanup-failed",
+        `The clean-up "${key}" of run ${runId} failed: ${describeError(cause)}`,
+        {
+          cause,
+          details: { key },
+        },
+      ),
     );
   }
 
@@ -178,7 +184,10 @@ class CleanUpCall extends KeyedCall<CleanUpParts, void> {
   }
 
   due(): void {
-    const error = new DurableError("step-timeout", `The clean-up took longer than ${this.parts.timeoutMs} ms.`);
+    const error = new DurableError(
+      "step-timeout",
+      `The clean-up took longer than ${this.parts.timeoutMs} ms.`,
+    );
     this.#settle({ error });
     this.parts.inner.abort(error);
     this.parts.inner.close("abandoned");
@@ -240,7 +249,10 @@ function compensateInfo(engine: Engine, key: string, info: StepInfo): Compensate
 }
 
 function refuse(what: string): never {
-  throw new DurableError("wrong-context", `ctx.${what}() is not possible in a clean-up. Return from it instead.`);
+  throw new DurableError(
+    "wrong-context",
+    `ctx.${what}() is not possible in a clean-up. Return from it instead.`,
+  );
 }
 
 /** The code no longer undoes what it did. */

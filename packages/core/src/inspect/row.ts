@@ -19,7 +19,16 @@ export interface AttemptView {
 }
 
 /** What a row stands for. A branch is one strand of a `parallel` or a `race`; a clean-up is a `ctx.onCancel`. */
-export type RowKind = "step" | "stream" | "sleep" | "suspend" | "child" | "cleanup" | "parallel" | "race" | "branch";
+export type RowKind =
+  | "step"
+  | "stream"
+  | "sleep"
+  | "suspend"
+  | "child"
+  | "cleanup"
+  | "parallel"
+  | "race"
+  | "branch";
 
 /**
  * Where the call of a row is. `open` is a wait, a child or work that has begun; `retrying` is between two

@@ -96,7 +96,8 @@ export function outcomeOf(
       };
     case "run.cancelled": {
       const { reason, error, uncompensated } = state.end;
-      const failed = error === undefined ? {} : { error: decode(error, `clean-up of run ${runId}`) as DurableError };
+      const failed =
+        error === undefined ? {} : { error: decode(error, `clean-up of run ${runId}`) as DurableError };
       return { ...about, status: "cancelled", ...reasonOf(reason), ...failed, ...defined({ uncompensated }) };
     }
     default:

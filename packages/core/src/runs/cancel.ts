@@ -82,7 +82,9 @@ async function end(host: Host, journal: RunJournal, ends: Ends): Promise<void> {
 /** The steps that an end by force leaves as they are. */
 function leftBehind({ state, entries }: RunJournal): Pick<Leftovers, "uncompensated"> {
   const undone = new Set(entries.map((entry) => (entry.kind === "step.completed" ? entry.key : "")));
-  const left = [...state.undoable].filter(([key, { call }]) => call === "step" && !undone.has(`${key}/compensate`));
+  const left = [...state.undoable].filter(
+    ([key, { call }]) => call === "step" && !undone.has(`${key}/compensate`),
+  );
   return left.length === 0 ? {} : { uncompensated: left.map(([key]) => key) };
 }
 
@@ -106,11 +108,12 @@ async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
 export async function cancelChild(
   host: Host,
   child: UnneededChild,
-  { force, cleansUp: drive }: Pick<Ends, "force" | "cleansUp">,
+  given: Pick<Ends, "force" | "cleansUp"> & Partial<Ends>,
 ): Promise<void> {
   const { runId, workflow, childOf, plain } = child;
-  const reason = `Run ${childOf.runId} does not need it any more.`;
-  const ends: Ends = { reason, unneeded: true, force, cleansUp: drive };
+  const unneeded = `Run ${childOf.runId} does not need it any more.`;
+  const { reason = unneeded } = given.force === true ? given : {};
+  const ends: Ends = { ...given, reason, unneeded: true };
   const journal = await openJournal(host, locatorOf(runId));
   if (journal !== null) return end(host, journal, ends);
   const unborn = new RunJournal(locatorOf(runId), await host.journals());

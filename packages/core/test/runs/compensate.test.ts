@@ -12,7 +12,15 @@ function ledger() {
       log.push(`book ${name}`);
       return `${name} 1`;
     };
-  const refund = ({ key, status, value }: { key: string; status: string; value: string | undefined }): void => {
+  const refund = ({
+    key,
+    status,
+    value,
+  }: {
+    key: string;
+    status: string;
+    value: string | undefined;
+  }): void => {
     log.push(`undo ${key.replace("/compensate", "")} ${status} ${value ?? ""}`.trim());
   };
   return { log, book, refund };
@@ -34,7 +42,10 @@ describe("a run that fails undoes what it began", () => {
       await ctx.step("car", fatal, { compensate: refund });
     });
     const outcome = await runOf(on, flow);
-    expect(outcome).toMatchObject({ status: "failed", error: { code: "step-failed", details: { key: "car" } } });
+    expect(outcome).toMatchObject({
+      status: "failed",
+      error: { code: "step-failed", details: { key: "car" } },
+    });
     expect(outcome).not.toHaveProperty("uncompensated");
     expect(log).toEqual([
       "book flight",
@@ -169,8 +180,7 @@ describe("a run that fails undoes what it began", () => {
     let fails = false;
     const flow = durable("lost", async (ctx) => {
       await ctx.parallel({
-        pay: (c: Context) =>
-          c.step("charge", book("charge"), { compensate: refund, onUncertain: "suspend" }),
+        pay: (c: Context) => c.step("charge", book("charge"), { compensate: refund, onUncertain: "suspend" }),
         stop: async (c: Context) => {
           await c.sleep("1m");
           if (fails) throw new Error("stopped");

@@ -28,7 +28,11 @@ describe("ctx.onCancel", () => {
     const flow = waits(log).with(on);
     await runOf(on, flow);
     const outcome = await on.world.run(flow.cancel("r", "not needed"));
-    expect(outcome).toMatchObject({ status: "running", recorded: false, cancelling: { reason: "not needed" } });
+    expect(outcome).toMatchObject({
+      status: "running",
+      recorded: false,
+      cancelling: { reason: "not needed" },
+    });
     const failure = await failureOf(on.world.run(flow.get("r").result()));
     expect(failure).toMatchObject({ code: "cancelled", details: { reason: "not needed" } });
     expect((failure as Error).message).toBe("Run r was cancelled: not needed");
@@ -157,7 +161,10 @@ describe("ctx.onCancel", () => {
     await on.world.run(flow.cancel("r"));
     await failureOf(on.world.run(flow.get("r").result()));
     const outcome = await flow.get("r").outcome();
-    expect(outcome).toMatchObject({ status: "cancelled", error: { code: "cleanup-failed", details: { key: "broken" } } });
+    expect(outcome).toMatchObject({
+      status: "cancelled",
+      error: { code: "cleanup-failed", details: { key: "broken" } },
+    });
     expect(log).toEqual(["last"]);
     const failed = (await kindsOf(flow.get("r"))).filter((line) => line.startsWith("cleanup.failed"));
     expect(failed).toEqual(["cleanup.failed broken", "cleanup.failed slow"]);
@@ -192,7 +199,10 @@ describe("ctx.onCancel", () => {
     }).with(on);
     await flow.start(undefined, { id: "r" });
     await on.world.advance(1_000);
-    expect(await on.world.run(flow.cancel("r"))).toMatchObject({ status: "running", failing: { code: "run-failed" } });
+    expect(await on.world.run(flow.cancel("r"))).toMatchObject({
+      status: "running",
+      failing: { code: "run-failed" },
+    });
     await on.world.advance(20_000);
     expect(await flow.get("r").outcome()).toMatchObject({ status: "failed" });
   });
@@ -256,7 +266,10 @@ describe("ctx.onCancel", () => {
     const worker = createWorker(createApp({ ...on, workflows: [flow] }));
     await on.world.advance(60_000);
     await on.world.run(worker.stop());
-    expect(await flow.with(on).get("r").outcome()).toMatchObject({ status: "cancelled", reason: "from outside" });
+    expect(await flow.with(on).get("r").outcome()).toMatchObject({
+      status: "cancelled",
+      reason: "from outside",
+    });
     expect(log).toEqual(["begin", "stop from outside", "tell"]);
   });
 
@@ -293,7 +306,9 @@ describe("ctx.onCancel", () => {
       const outcome = await runOf(on, flow);
       expect(outcome).toMatchObject({ status: "cancelled" });
       expect(log).toEqual(["stop", "tell"]);
-      const settled = (await kindsOf(flow.with(on).get("r"))).filter((line) => line.startsWith("step.completed"));
+      const settled = (await kindsOf(flow.with(on).get("r"))).filter((line) =>
+        line.startsWith("step.completed"),
+      );
       expect(new Set(settled).size).toBe(settled.length);
       if (!died) {
         expect(append).toBeGreaterThan(3);

@@ -118,7 +118,9 @@ function undoneBefore(history: History, run: RunLog, { edits }: ForkNote): ForkN
     edits.includes(key) ||
     entries.some((entry) => entry.kind === "step.failed" && entry.key === `${key}/compensate`);
   return begunSteps(entries)
-    .filter((key) => !stays(key) && codeOf(entries).some((entry) => entry.key === key && isSettlement(entry.kind)))
+    .filter(
+      (key) => !stays(key) && codeOf(entries).some((entry) => entry.key === key && isSettlement(entry.kind)),
+    )
     .map((key) => ({ key, keep: false }));
 }
 
@@ -127,7 +129,9 @@ function settledUpTo(history: History, run: RunLog, upTo: number): Map<string, S
   const theirs = settledBefore(history, run);
   const note = theirs.size === 0 ? null : noteOf(history, run);
   const cuts = note === null ? [] : [...note.cuts, ...undoneBefore(history, run, note)];
-  const settled = new Map([...theirs].filter(([key]) => note !== null && isKept(key, theirs, { ...note, cuts })));
+  const settled = new Map(
+    [...theirs].filter(([key]) => note !== null && isKept(key, theirs, { ...note, cuts })),
+  );
   for (const { entry, seq } of placed(run)) {
     const { kind, key, after = 0, edits = [] } = entry;
     // What was recorded while the run was undone belongs to it alone.

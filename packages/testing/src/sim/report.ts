@@ -100,7 +100,9 @@ function stepDetails(tree: Tree & { kind: "step" }): string[] {
     tree.large === undefined ? "" : `returns much (${tree.large})`,
     tree.declares === true ? "declares the input" : "",
     tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
-    tree.compensate === undefined ? "" : `is undone in ${tree.compensate.ms} ms${listed([failures(tree.compensate)])}`,
+    tree.compensate === undefined
+      ? ""
+      : `is undone in ${tree.compensate.ms} ms${listed([failures(tree.compensate)])}`,
   ];
 }
 

@@ -10,7 +10,8 @@ export const parts = ["flight", "hotel", "car", "meal", "tour"] as const;
 
 /** Every line is what the service was asked: `book flight <key>`. */
 export function saga(file: string, ends: Ends): Workflow<unknown, string> {
-  const ask = (what: string, name: string, key: string): void => appendFileSync(file, `${what} ${name} ${key}\n`);
+  const ask = (what: string, name: string, key: string): void =>
+    appendFileSync(file, `${what} ${name} ${key}\n`);
   return durable("saga", async (ctx) => {
     for (const name of parts) {
       await ctx.step(
