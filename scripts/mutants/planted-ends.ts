@@ -65,7 +65,7 @@ export const plantedInEnds: readonly PlantedBug[] = [
     name: "work-before-its-clean-up",
     breaks: "fresh-calls.1",
     file: "engine/fresh-calls.ts",
-    find: 'if (holds && (call.kind === "step" || call.kind === "stream")) held.push(call);',
+    find: "if (holds && beginsWork(call)) held.push(call);",
     replace: "if (false) held.push(call);",
     why: "Work begins before the clean-up that was registered for it is durable.",
     seenBy: {

@@ -26,9 +26,14 @@ export class FreshCalls {
     // By index, because taking the first of a long list moves all others.
     for (let i = 0; i < this.list.length && !isBlocked(); i++) {
       const call = this.list[i] as Call;
-      if (holds && (call.kind === "step" || call.kind === "stream")) held.push(call);
+      if (holds && beginsWork(call)) held.push(call);
       else if (!call.scope.closed && this.#replay.record(call.key)?.settled !== true) call.begin();
     }
     this.list = held;
   }
+}
+
+/** A call whose start is recorded first begins no work yet. */
+function beginsWork({ kind, announced }: Call): boolean {
+  return (kind === "step" || kind === "stream") && announced !== true;
 }

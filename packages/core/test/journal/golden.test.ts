@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/journal/batch.ts";
 import type { Tag } from "../../src/values/codec/tags.ts";
 import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
+import { goldenFlowsOfEnds } from "./support/golden-flows-ends.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
@@ -19,7 +20,7 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3];
+const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsOfEnds];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,

@@ -79,13 +79,17 @@ describe("ctx.onCancel", () => {
       ctx.onCancel(() => {});
       await ctx.step("work", () => void begun.push(appends));
       ctx.onCancel(() => {});
+      await ctx.step("announced", () => void begun.push(appends), { onUncertain: "retry" });
+      ctx.onCancel(() => {});
       await ctx.suspend("ok");
     });
     await on.world.run(flow.with({ ...on, storage }).run(undefined, { id: "r" }));
-    expect(begun, "the start and the registration are recorded").toEqual([2]);
+    expect(begun, "the start of the run and the registration; with the start of the step").toEqual([2, 4]);
     const texts = await batchesOf(on);
-    expect(texts).toHaveLength(4);
-    expect(texts.at(-1)).toContain('"cleanup.opened","key":"onCancel#2"');
+    expect(texts).toHaveLength(6);
+    expect(texts[3]).toContain('"cleanup.opened","key":"onCancel#2"');
+    expect(texts[3]).toContain("step.started");
+    expect(texts.at(-1)).toContain('"cleanup.opened","key":"onCancel#3"');
     expect(texts.at(-1)).toContain("run.suspended");
   });
 

@@ -105,6 +105,10 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
       this.#settleUncertain(entered.record, onUncertain);
   }
 
+  get announced(): boolean {
+    return this.parts.onUncertain !== undefined;
+  }
+
   protected answer(settlement: Settlement): void {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
