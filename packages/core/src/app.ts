@@ -5,9 +5,10 @@ import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
-import { deleteRun, type CancelOptions } from "./runs/cancel.ts";
+import type { CancelOptions } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { later } from "./runs/load-later.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
@@ -118,8 +119,8 @@ export function createApp(options: AppOptions): App {
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),
-    cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), { reason, ...given }),
-    delete: async (runId) => deleteRun(host, await openRun(host, runId)),
+    cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), reason, given),
+    delete: async (runId) => (await later()).deleteRun(host, await openRun(host, runId)),
     sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
     [appStorage]: host,
   };

@@ -9,6 +9,7 @@ export { currentContext } from "./engine/create-context.ts";
 export type { ByContent, Unclaimed } from "./engine/by-content.ts";
 export type {
   Branch,
+  CleanUp,
   Context,
   GroupOptions,
   MapOptions,
@@ -37,7 +38,7 @@ export type { CancelOptions } from "./runs/cancel.ts";
 export type { CancelReason, Outcome, SuspendPoint, Undone } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
-export type { Cancelling, CleanUp, OnCancelOptions } from "./engine/calls/cleanup.ts";
+export type { Cancelling, OnCancelOptions } from "./engine/calls/cleanup.ts";
 export type { Compensate, CompensateInfo } from "./engine/calls/compensate.ts";
 export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
 export type { Usage } from "./journal/usage.ts";

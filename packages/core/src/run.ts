@@ -4,18 +4,21 @@ import type { Definition } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
-import { createFork, type ForkOptions } from "./runs/fork.ts";
-import { Keys } from "./runs/fork-keys.ts";
+import type { ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
+import { later } from "./runs/load-later.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
-import { cancelledError, type Outcome, type SuspendPoint } from "./journal/outcome.ts";
-import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
+import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
+import type { ForkPlan, PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
+
+const forks = /* @__PURE__ */ lazy(() => import("./inspect/forks.ts"));
 
 /** A stop, and the journal at that time. */
 export interface Driven {
@@ -102,7 +105,7 @@ export class Run<Output = unknown, Input = unknown> {
         case "blocked":
           throw outcome.error;
         case "cancelled":
-          throw cancelledError(this.id, outcome);
+          throw (await later()).cancelledError(this.id, outcome);
         case "suspended":
           if (options.wait !== true && waitsForOutside(outcome)) throw suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
@@ -122,7 +125,7 @@ export class Run<Output = unknown, Input = unknown> {
    */
   async cancel(reason?: string, options: CancelOptions = {}): Promise<Outcome<Output>> {
     const journal = await openRun(this.#host, this.id);
-    return (await cancelRun(this.#host, journal, { reason, ...options })) as Outcome<Output>;
+    return (await cancelRun(this.#host, journal, reason, options)) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
@@ -137,7 +140,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** What a fork with edits of these names would replace. Pass the keys and the chapter to `fork`. */
   async editedCalls(names: readonly string[]): Promise<EditedCalls> {
     const journal = await openRun(this.#host, this.id);
-    const keys = new Keys(journal);
+    const keys = new (await forks()).Keys(journal);
     return { chapter: journal.chapter, calls: names.map((name) => keys.edit(name, [])) };
   }
 
@@ -151,7 +154,7 @@ export class Run<Output = unknown, Input = unknown> {
     const host = this.#host;
     const parent = await openRun(host, this.id, options.chapter);
     const definition = definitionOf(host, parent);
-    const id = await createFork(host, definition, parent, options);
+    const id = await (await forks()).createFork(host, definition, parent, options);
     const driving = openRun(host, id).then(async (journal) => ({
       outcome: await advance(host, definition, journal),
       journal,
@@ -163,7 +166,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
     const parent = await openRun(this.#host, this.id, options.chapter);
-    return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
+    return (await forks()).planFork(this.#host, definitionOf(this.#host, parent), parent, options);
   }
 
   /**

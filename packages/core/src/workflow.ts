@@ -119,7 +119,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       // A wrong id must not end a run of another workflow.
       const journal = await openRun(host, runId);
       definitionOf(host, journal);
-      return cancelRun(host, journal, { reason, ...given });
+      return cancelRun(host, journal, reason, given);
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);

@@ -5,7 +5,7 @@ import type { Duration } from "../values/duration.ts";
 import type { Settled } from "./calls/group.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
-import type { CleanUp, OnCancelOptions } from "./calls/cleanup.ts";
+import type { Cancelling, OnCancelOptions } from "./calls/cleanup.ts";
 import type { Compensate } from "./calls/compensate.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import type { StreamOptions } from "./calls/stream.ts";
@@ -54,6 +54,9 @@ export interface MapOptions<T> extends GroupOptions {
 /** A function that is one branch. It gets a context with keys of its own. */
 export type Branch<T = unknown> = (ctx: Context) => T;
 export type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
+
+/** Cleans up after a cancel. It gets a context with keys of its own: steps, groups, sleeps and children are recorded. */
+export type CleanUp = (ctx: Context, cancelling: Cancelling) => unknown;
 
 /** Results in the shape of the branches: a record for a record, a tuple for a tuple. */
 export type ParallelResult<B extends Branches, M extends "all" | "settled"> = {

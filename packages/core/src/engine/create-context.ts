@@ -3,11 +3,19 @@
 import { joinParts, sha256 } from "../values/hash.ts";
 import { encode } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
-import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptions } from "./context.ts";
+import type {
+  Branch,
+  Branches,
+  CleanUp,
+  Context,
+  GroupOptions,
+  MapOptions,
+  ParallelOptions,
+} from "./context.ts";
 import type { Definition } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
-import { onCancel, type CleanUp, type OnCancelOptions } from "./calls/cleanup.ts";
+import { onCancel, type OnCancelOptions } from "./calls/cleanup.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
@@ -50,8 +58,10 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     get signal() {
       return scope.signal;
     },
-    step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
-      step(engine, { scope, name }, checkedWork(work, "step", name), options),
+    step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) => {
+      if (options.compensate !== undefined) checkedWork(options.compensate, "step", name);
+      return step(engine, { scope, name }, checkedWork(work, "step", name), options);
+    },
     stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
@@ -82,7 +92,8 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       assertOptions(options, "name", "ctx.sleep");
       return sleep(engine, scope, until, options.name ?? "sleep");
     },
-    onCancel: (fn: CleanUp, options: OnCancelOptions = {}) => onCancel(engine, scope, fn, options),
+    onCancel: (fn: CleanUp, options: OnCancelOptions = {}) =>
+      onCancel(engine, scope, checkedWork(fn, "onCancel", "..."), options),
     continueAs: parts.continueAs,
     fail: parts.fail,
     now: () => engine.replay.clock,
@@ -154,7 +165,7 @@ function groupOf(
   return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
 }
 
-function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
+function checkedWork<W>(work: W, kind: "step" | "stream" | "onCancel", name: string): W {
   if (typeof work === "function") return work;
   throw new DurableError(
     "invalid-options",

@@ -17,7 +17,7 @@ import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { StepInfo } from "./calls/attempts.ts";
-import type { CleanUp } from "./calls/cleanup.ts";
+import type { CleanUp } from "./context.ts";
 import { KeyedCall, type CallParts } from "./calls/call.ts";
 import { step } from "./calls/step.ts";
 import type { Compensate, CompensateInfo } from "./calls/compensate.ts";
@@ -33,11 +33,11 @@ export function beginUndo(engine: Engine, parts: Omit<ContextParts, "continueAs"
   const { journal } = engine;
   const { undoing, undoable } = journal.state;
   if (undoing === null) throw new TypeError("Nothing is to be undone.");
-  engine.placement.undoing = true;
+  engine.placement.undoing = (what) => refuse(names[what] ?? what);
   const undo = new Unwinding(engine, undoing, {
     ...parts,
-    continueAs: () => refuse("continueAs"),
-    fail: () => refuse("fail"),
+    continueAs: () => refuse("ctx.continueAs()"),
+    fail: () => refuse("ctx.fail()"),
   });
   const all = undoing.kind === "run.cancelling";
   const keys = [...undoable].filter(([, { call }]) => all || call === "step").map(([key]) => key);
@@ -88,7 +88,8 @@ class Unwinding implements Undo {
   async #compensate(key: string, known: Undoable | undefined): Promise<void> {
     const engine = this.#engine;
     const scope = engine.ending.undoing.inner(key);
-    const work = (info: StepInfo): unknown => (known?.fn as Compensate)(compensateInfo(engine, key, info));
+    const { fn } = known ?? { fn: () => {} };
+    const work = (info: StepInfo): unknown => (fn as Compensate)(compensateInfo(engine, key, info));
     try {
       await runAs({ ...this.#parts.owner, path: key }, () =>
         step(engine, { scope, name: "compensate" }, work, {}),
@@ -248,10 +249,16 @@ function compensateInfo(engine: Engine, key: string, info: StepInfo): Compensate
   };
 }
 
+const names: Readonly<Record<string, string>> = {
+  suspend: "ctx.suspend()",
+  cleanup: "ctx.onCancel()",
+  compensate: "A step with `compensate`",
+};
+
 function refuse(what: string): never {
   throw new DurableError(
     "wrong-context",
-    `ctx.${what}() is not possible in a clean-up. Return from it instead.`,
+    `${what} is not possible in a clean-up. Use steps, groups, sleeps and children.`,
   );
 }
 

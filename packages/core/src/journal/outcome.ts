@@ -150,35 +150,19 @@ export function reasonOf(reason: Json | null): CancelReason {
   return reason === null ? {} : { reason: decode(reason, "reason of a cancellation") as string };
 }
 
-/** The error of a run that was cancelled. */
-export function cancelledError(
-  runId: string,
-  { reason, uncompensated }: CancelReason & Pick<Leftovers, "uncompensated">,
-): DurableError {
-  const why = reason === undefined ? "" : `: ${reason}`;
-  const end = notUndone(uncompensated) || (reason === undefined ? "." : "");
-  return new DurableError("cancelled", `Run ${runId} was cancelled${why}${end}`, {
-    details: defined({ reason, uncompensated }),
-  });
-}
-
 /** The error of a run that failed. */
 export function runError(
   runId: string,
   { error: encoded, uncompensated }: { readonly error: Json } & Leftovers,
 ): DurableError {
-  const error = decode(encoded, `error of run ${runId}`);
-  if (uncompensated !== undefined)
-    return new DurableError(
-      "uncompensated",
-      `Run ${runId} failed: ${describeError(error)}${notUndone(uncompensated)}`,
-      { cause: error, details: { uncompensated } },
-    );
-  if (DurableError.is(error)) return error;
-  return new DurableError("run-failed", `Run ${runId} failed: ${describeError(error)}`, { cause: error });
+  const cause = decode(encoded, `error of run ${runId}`);
+  if (uncompensated === undefined && DurableError.is(cause)) return cause;
+  const code = uncompensated === undefined ? "run-failed" : "uncompensated";
+  const message = `Run ${runId} failed: ${describeError(cause)}${notUndone(uncompensated)}`;
+  return new DurableError(code, message, { cause, details: defined({ uncompensated }) });
 }
 
-function notUndone(keys: readonly string[] | undefined): string {
-  if (keys === undefined) return "";
-  return `. Not undone: ${keys.map((key) => `"${key}"`).join(", ")}. Undo this work by hand.`;
+/** The end of a message about steps that were not undone. */
+export function notUndone(keys: readonly string[] | undefined): string {
+  return keys === undefined ? "" : `. Not undone: "${keys.join('", "')}". Undo this work by hand.`;
 }

@@ -4,7 +4,7 @@
  */
 
 import { writeFact } from "../journal/fact-text.ts";
-import { cancel, type CancelOptions } from "./cancel.ts";
+import type { CancelOptions } from "./cancel.ts";
 import { decode } from "../values/codec/decode.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
@@ -21,6 +21,7 @@ import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import { later } from "./load-later.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
@@ -238,18 +239,23 @@ async function advanceChild(host: Host, child: ChildRun, options: AdvanceOptions
   return advance(host, definition, created, options);
 }
 
-/** A child has ended and reported it: drives the parent, if its code is here and this process does not drive it yet. */
+/** A child has ended and reported it: its parent continues. */
 export function wakeParent(host: Host, { childOf }: RunJournal): void {
-  if (childOf === undefined || host.driving.has(childOf.runId)) return;
-  const wake = async (): Promise<void> => {
-    const locator = locatorOf(childOf.runId);
-    const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
-    const definition = parent === null ? null : await codeOf(host, parent);
-    if (parent === null) return;
-    if (definition === null) host.parked.checkIn(parent, host.parked.user(parent));
-    else await driven(host, definition, parent, {});
+  if (childOf !== undefined) wake(host, childOf.runId);
+}
+
+/** Drives a run in the background, if its code is here and this process does not drive it yet. */
+function wake(host: Host, runId: string): void {
+  if (host.driving.has(runId)) return;
+  const drive = async (): Promise<void> => {
+    const locator = locatorOf(runId);
+    const run = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
+    const definition = run === null ? null : await codeOf(host, run);
+    if (run === null) return;
+    if (definition === null) host.parked.checkIn(run, host.parked.user(run));
+    else await driven(host, definition, run, {});
   };
-  host.background(`run ${childOf.runId}`, wake());
+  host.background(`run ${runId}`, drive());
 }
 
 export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop): Promise<Outcome<unknown>> {
@@ -330,21 +336,16 @@ export async function codeOf(host: Host, journal: RunJournal): Promise<Definitio
 export async function cancelRun(
   host: Host,
   journal: RunJournal,
-  { reason = "", ...options }: CancelOptions & { readonly reason?: string | undefined } = {},
+  reason = "",
+  options: CancelOptions = {},
 ): Promise<Outcome<unknown>> {
   assertOptions(options, "force", `The cancel of run ${journal.runId}`);
-  const outcome = await cancel(host, journal, { reason, ...options, cleansUp: (run) => driveOn(host, run) });
+  const { cancel } = await later();
+  const outcome = await cancel(host, journal, {
+    reason,
+    ...options,
+    cleansUp: ({ runId }) => wake(host, runId),
+  });
   if (!outcome.recorded && journal.state.end !== null) wakeParent(host, journal);
   return outcome;
-}
-
-/** Drives a run in the background, if its code is here. */
-function driveOn(host: Host, { runId, state }: RunJournal): void {
-  const definition = host.find(state.summary.workflow);
-  if (definition === null || host.driving.has(runId)) return;
-  const drive = async (): Promise<void> => {
-    const parked = await host.parked.checkOut(locatorOf(runId));
-    await driven(host, definition, parked ?? (await openRun(host, runId)), {});
-  };
-  host.background(`run ${runId}`, drive());
 }

@@ -1,7 +1,5 @@
 /** One execution of a workflow function over one journal: from its call until it ends or is dropped. */
 
-import { cancelChild } from "./cancel.ts";
-import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Context } from "../engine/context.ts";
@@ -14,7 +12,7 @@ import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
-import { lazy } from "../values/lazy.ts";
+import { later } from "./load-later.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
@@ -24,8 +22,6 @@ import { guard, type Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
-
-const undoing = /* @__PURE__ */ lazy(() => import("../engine/undo.ts"));
 
 type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
 
@@ -81,17 +77,19 @@ export class Execution implements Parked {
       children: {
         drive: (child) => driveChild(child, execution.#options),
         headOf: (child) => execution.#headOf(child),
-        cancel: ({ definition: code, input: given, ...child }) => {
-          const again = (): Promise<unknown> =>
-            driveChild({ ...child, definition: code, input: given }, execution.#options);
-          const cleansUp = (): void => host.background(`run ${child.runId}`, again());
-          return cancelChild(host, { ...child, workflow: code.name }, { cleansUp });
+        cancel: async (child) => {
+          const { cancelChild } = await later();
+          const cleansUp = (): void =>
+            host.background(`run ${child.runId}`, driveChild(child, execution.#options));
+          return cancelChild(host, { ...child, workflow: child.definition.name }, { cleansUp });
         },
       },
-      reportEnd: (end) => reportToParent(host, journal, end),
+      reportEnd: async (end) => {
+        if (journal.childOf !== undefined) await (await later()).reportToParent(host, journal, end);
+      },
       lingerMs: host.lingerMs,
       owner,
-      undo: async () => (await undoing()).beginUndo(engine, parts),
+      undo: async () => (await later()).beginUndo(engine, parts),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);

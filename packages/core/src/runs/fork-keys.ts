@@ -6,7 +6,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Cut, Edit, Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { isWithin, nameOf, stepAsked } from "../journal/keys.ts";
+import { isWithin, nameOf } from "../journal/keys.ts";
 import { beforeUndo, isKept } from "../journal/lineage.ts";
 import { nearest } from "../values/near.ts";
 
@@ -62,20 +62,6 @@ export class Keys {
       );
     });
     return [...from, ...after];
-  }
-
-  /** What the parent undoes is not there any more: a fork does it again, with all that depends on it. */
-  undone(edited: readonly Edited[]): Cut[] {
-    const { undoing, undoable } = this.#parent.state;
-    if (undoing === null) return [];
-    const failed = new Set<string | null>(
-      this.#parent.entries.map((entry) => (entry.kind === "step.failed" ? stepAsked(entry.key) : null)),
-    );
-    return [...undoable].flatMap(([key, { call }]): Cut[] => {
-      const at = this.#settled.get(key);
-      const stays = call !== "step" || failed.has(key) || edited.some((edit) => edit.key === key);
-      return stays || at === undefined ? [] : [{ key, at, keep: false }];
-    });
   }
 
   edit(name: string, value: unknown): Edited {

@@ -14,6 +14,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
+import { undoneCuts } from "./undone-cuts.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
@@ -74,7 +75,9 @@ export async function forkOf(
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
   const asked = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
-  const cuts = [...asked, ...known.undone(edits)];
+  const edited = new Set(edits.map(({ key }) => key));
+  const undone = parent.state.undone ? undoneCuts(parent, edited) : [];
+  const cuts = [...asked, ...undone];
   if (asked.length === 0 && edits.length === 0) {
     throw new DurableError(
       "invalid-options",

@@ -23,7 +23,7 @@ async function life(ends: Ends, append: number, moment: string): Promise<Life> {
   const args = ["--conditions=durable-source", program, temp.path, file, ends, String(append), moment];
   const end = await promisify(execFile)(process.execPath, args).then(
     () => null,
-    (error: { signal?: string }) => error,
+    (error: Error & { signal?: string }) => error,
   );
   if (end !== null && end.signal !== "SIGKILL") throw end;
   const storage = new SqliteStorage(temp.path);

@@ -5,7 +5,6 @@
  */
 
 import { seeded } from "../random.ts";
-import type { FlowPlan } from "./plan.ts";
 import { childrenOf, withChild, type Tree } from "./tree.ts";
 
 /** How a step is undone: how long it takes, and how many attempts fail; 9 for one that always fails. */
@@ -13,8 +12,11 @@ type UndoPlan = NonNullable<Extract<Tree, { kind: "step" }>["compensate"]>;
 
 const names = ["plan", "draft", "check", "file", "pay"] as const;
 
-/** The same workflows with what undoes them; in most plans they stay as they are. */
-export function withUndo(seed: number, flows: readonly FlowPlan[]): FlowPlan[] {
+/** The same workflows, each in two versions, with what undoes them; in most plans they stay as they are. */
+export function withUndo<V extends { readonly tree: Tree; readonly changed: Tree }>(
+  seed: number,
+  flows: readonly V[],
+): V[] {
   const random = seeded(seed * 1_640_531_527 + 4);
   if (random.chance(0.65)) return [...flows];
   // By name, so that both versions of the code undo the same steps.

@@ -84,7 +84,10 @@ function judgeUndone(history: History, run: RunLog, batch: AppliedBatch, end: Wr
     history.violate("I15", `${where}: undid ${undone.join(", ")} of ${begun.join(", ")}`);
   const failed = settled.filter(({ kind }) => kind === "step.failed").length;
   if ((end.uncompensated?.length ?? 0) !== failed)
-    history.violate("I15", `${where}: ${failed} compensations failed, and it names ${end.uncompensated}`);
+    history.violate(
+      "I15",
+      `${where}: ${failed} compensations failed, and it names ${end.uncompensated?.join(", ")}`,
+    );
   if (undone.length > 1) history.meet("several steps undone");
   if (failed > 0) history.meet("a compensation that failed");
   const open = entries.filter(({ kind }) => kind === "cleanup.started").length;

@@ -27,7 +27,7 @@ export interface CallEngine {
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;
-  readonly placement: Pick<Placement, "assertOutsideSteps" | "assertCode">;
+  readonly placement: Pick<Placement, "assertOutsideSteps" | "undoing">;
   readonly verdicts: Pick<Verdicts, "judge" | "drop">;
   readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close">;
   /** How calls are undone, by key. */

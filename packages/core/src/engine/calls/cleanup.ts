@@ -1,10 +1,9 @@
 /** `ctx.onCancel`: a function that runs when the run is cancelled. */
 
 import { toMs, type Duration } from "../../values/duration.ts";
-import { DurableError } from "../../values/errors.ts";
 import { assertOptions } from "../../values/options.ts";
-import type { Context } from "../context.ts";
 import type { Scope } from "../scope.ts";
+import type { Undoable } from "../stop.ts";
 import type { CallEngine } from "./call.ts";
 
 /** What a clean-up is told about the cancel. */
@@ -12,9 +11,6 @@ export interface Cancelling {
   /** The reason that `cancel` was given. */
   readonly reason?: string;
 }
-
-/** Cleans up after a cancel. It gets a context with keys of its own: steps, groups, sleeps and children are recorded. */
-export type CleanUp = (ctx: Context, cancelling: Cancelling) => unknown;
 
 /** Options of `ctx.onCancel`. */
 export interface OnCancelOptions {
@@ -30,11 +26,14 @@ export interface OnCancelOptions {
 const defaultMs = 60_000;
 
 /** Registers a clean-up. The registration is recorded before any work begins that the code starts after it. */
-export function onCancel(engine: CallEngine, scope: Scope, fn: CleanUp, options: OnCancelOptions): void {
+export function onCancel(
+  engine: CallEngine,
+  scope: Scope,
+  fn: Undoable["fn"],
+  options: OnCancelOptions,
+): void {
   assertOptions(options, "name timeout", "ctx.onCancel");
   const { name = "onCancel", timeout = defaultMs } = options;
-  if (typeof fn !== "function")
-    throw new DurableError("invalid-options", `ctx.onCancel needs a function, not ${typeof fn}.`);
   const timeoutMs = toMs(timeout, "The timeout of ctx.onCancel");
   const entered = engine.enter({ scope, kind: "cleanup", name, input: null });
   if (entered === null) return;

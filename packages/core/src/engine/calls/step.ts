@@ -9,7 +9,7 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { fits, type StandardSchema } from "../../values/schema.ts";
-import { assertCompensate, type Compensate } from "./compensate.ts";
+import type { Compensate } from "./compensate.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
@@ -72,7 +72,7 @@ export function step(
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
   const { schema, byContent, compensate } = options;
-  if (compensate !== undefined) assertCompensate(engine, scope, compensate, where);
+  if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
   // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
   const onUncertain = checkedMode(options.onUncertain ?? (compensate && "retry"), where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });

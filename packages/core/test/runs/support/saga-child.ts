@@ -5,13 +5,13 @@ import { saga, type Ends } from "./saga-flow.ts";
 
 const [path = "", file = "", ends = "", at = "", moment = ""] = process.argv.slice(2);
 const storage = new SqliteStorage(path);
-const { append } = storage;
+const append = storage.append.bind(storage);
 let appends = 0;
 const die = (): void => process.kill(process.pid, "SIGKILL") as never;
 storage.append = async (request) => {
   const last = ++appends === Number(at);
   if (last && moment === "before") die();
-  await append.call(storage, request);
+  await append(request);
   if (last) die();
 };
 const flow = saga(file, ends as Ends).with({ storage });
