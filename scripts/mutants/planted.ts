@@ -5,10 +5,13 @@ import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInEnds } from "./planted-ends.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
+import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -23,5 +26,8 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInEnds,
+  ...plantedInTelemetry,
   ...plantedInRareCases,
+  ...plantedInFinding,
+  ...plantedInSchedules,
 ];

@@ -9,6 +9,8 @@ import type { CancelOptions } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { later } from "./runs/load-later.ts";
+import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
+import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
@@ -40,6 +42,8 @@ export interface Sweep {
   readonly outcomes: readonly Outcome<unknown>[];
   /** Runs whose advance threw, with the reason; they stay due. */
   readonly failed: readonly { readonly runId: string; readonly error: unknown }[];
+  /** Runs that schedules have started in this sweep. */
+  readonly scheduled: readonly string[];
   /** Some due runs of workflows that this app does not have; they are left for another process. */
   readonly unknown: readonly string[];
 }
@@ -76,8 +80,20 @@ export interface App {
    */
   delete(runId: string): Promise<void>;
   /**
-   * Advances every run that is due and has no live driver. Finds the work even if every notification was
-   * lost.
+   * Starts runs of a workflow at set times: `cron` on the clock of a `timezone`, or `every` period. Workers and
+   * sweeps of any process start them, each tick once. Call it when the program starts: it writes only what has
+   * changed, and a pause stays.
+   */
+  schedule<Input>(
+    name: string,
+    workflow: { readonly name: string; readonly definition: Definition<Input> },
+    options: ScheduleArguments<NoInfer<Input>>,
+  ): Promise<ScheduleInfo>;
+  /** The schedules of the storage. */
+  readonly schedules: Schedules;
+  /**
+   * Starts the runs of schedules whose time has come, then advances every run that is due and has no live
+   * driver. Finds the work even if every notification was lost.
    */
   sweep(options?: SweepOptions): Promise<Sweep>;
 }
@@ -85,8 +101,12 @@ export interface App {
 /** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
 export const appStorage = Symbol();
 
+/** Where workers find the schedules of an app. */
+export const appSchedules = Symbol();
+
 export interface AppOfStorage extends App {
   readonly [appStorage]: { storage(): Promise<Storage> };
+  readonly [appSchedules]: ScheduleSource;
 }
 
 /**
@@ -103,6 +123,7 @@ export function createApp(options: AppOptions): App {
     definitions.set(name, definition);
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
+  const { define, schedules, source } = schedulesOf(host, [...definitions.keys()]);
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
@@ -121,8 +142,11 @@ export function createApp(options: AppOptions): App {
     list: (query = {}) => listRuns(host, query),
     cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), reason, given),
     delete: async (runId) => (await later()).deleteRun(host, await openRun(host, runId)),
-    sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
+    schedule: (name, workflow, given) => define(name, workflow.name, given),
+    schedules,
+    sweep: (given = {}) => sweep(host, schedules, { workflow: [...definitions.keys()], options: given }),
     [appStorage]: host,
+    [appSchedules]: source,
   };
   return app;
 }
@@ -131,9 +155,14 @@ export function createApp(options: AppOptions): App {
 const unknownPage = 100;
 const sweepStarts = 50;
 
-async function sweep(host: Host, workflow: readonly string[], options: SweepOptions): Promise<Sweep> {
+async function sweep(
+  host: Host,
+  schedules: Schedules,
+  { workflow, options }: { readonly workflow: readonly string[]; readonly options: SweepOptions },
+): Promise<Sweep> {
   assertOptions(options, "limit concurrency", "app.sweep");
   const { limit = 1_000, concurrency = 16 } = options;
+  const scheduled = await schedules.fire();
   const dueAt = host.world.now();
   const { runs } = await listRuns(host, { dueAt, workflow, limit });
   const others = await listRuns(host, { dueAt, limit: unknownPage });
@@ -155,5 +184,5 @@ async function sweep(host: Host, workflow: readonly string[], options: SweepOpti
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, runs.length) }, one));
   for (let runId = suspects.take(); runId !== null; runId = suspects.take()) await drive(runId, true);
-  return { outcomes, failed, unknown };
+  return { outcomes, failed, scheduled, unknown };
 }

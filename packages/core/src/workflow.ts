@@ -14,6 +14,7 @@ import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
+import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
@@ -21,6 +22,12 @@ import type { ListPage, ListQuery } from "./ports/storage.ts";
 export interface WorkflowOptions extends HostOptions {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
+}
+
+/** Options of `durable()` that depend on the input of the workflow. */
+export interface TagOptions<Input> {
+  /** Tags of every run, by which lists find it, or a function that makes them from its input. Never encrypted. */
+  readonly tags?: Tags | ((input: Input) => Tags) | undefined;
 }
 
 /** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
@@ -65,17 +72,17 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
 export function durable<S extends StandardSchema, Output>(
   name: string,
   body: (ctx: Context, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & { readonly input: S },
+  options: WorkflowOptions & TagOptions<SchemaOutput<S>> & { readonly input: S },
 ): Workflow<SchemaInput<S>, Awaited<Output>>;
 export function durable<Output, Input = unknown>(
   name: string,
   body: (ctx: Context, input: Input) => Output,
-  options?: WorkflowOptions,
+  options?: WorkflowOptions & TagOptions<Input>,
 ): Workflow<Input, Awaited<Output>>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
-  options: WorkflowOptions & { readonly input?: StandardSchema } = {},
+  options: WorkflowOptions & TagOptions<never> & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -84,12 +91,13 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input`, `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input tags`, `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
+    tags: options.tags,
   };
   return bind(definition, options);
 }
@@ -103,12 +111,9 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, "id", `The run of "${definition.name}"`);
-      return advance(
-        host,
-        definition,
-        await create(host, definition, input, { id: given.id, takeLease: true }),
-      );
+      assertOptions(given, "id tags", `The run of "${definition.name}"`);
+      const { id, tags } = given;
+      return advance(host, definition, await create(host, definition, input, { id, tags, takeLease: true }));
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),

@@ -70,6 +70,8 @@ const runHead = object(
     steps: whole,
     label: orNull(text),
     parent: orNull(text),
+    tags: { type: "object", additionalProperties: text },
+    version: orNull(text),
     error: problem,
     since: time,
   },
@@ -129,10 +131,30 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const scheduleMembers = {
+  name: text,
+  workflow: text,
+  cron: orNull(text),
+  timezone: orNull(text),
+  every: orNull({ type: "integer", description: "The period in milliseconds" }),
+  overlap: { type: "string", enum: ["skip", "allow", "queue", "cancel"] },
+  missed: { type: "string", enum: ["latest", "skip", "all"] },
+  paused: { type: "boolean" },
+  nextAt: orNull(time),
+  queuedAt: orNull(time),
+  lastAt: orNull(time),
+  lastRunId: orNull(text),
+  createdAt: time,
+  updatedAt: time,
+} as const;
+
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
-  StartRequest: object({ workflow: text, input: any, id: runId }, ["input", "id"]),
+  StartRequest: object(
+    { workflow: text, input: any, id: runId, tags: { type: "object", additionalProperties: text } },
+    ["input", "id", "tags"],
+  ),
   Started: object({
     runId,
     status: { $ref: "#/components/schemas/RunStatus" },
@@ -151,4 +173,11 @@ export const schemas: Part = {
   ResumeRequest: object({ value: any, id: text }, ["id"]),
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
+  Schedule: object(scheduleMembers),
+  ScheduleWithTicks: object({ ...scheduleMembers, next: { type: "array", items: time } }),
+  SchedulePage: object({
+    schedules: { type: "array", items: { $ref: "#/components/schemas/Schedule" } },
+    next: orNull(text),
+  }),
+  DeletedSchedule: object({ name: text, deleted: { type: "boolean" } }),
 };

@@ -6,6 +6,14 @@ import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
+import {
+  deleteSchedule,
+  listSchedules,
+  pauseSchedule,
+  readSchedule,
+  resumeSchedule,
+  triggerSchedule,
+} from "./schedules.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
@@ -22,6 +30,11 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs/{runId}/fork", { POST: forkRun }],
   ["runs/{runId}/plan", { POST: planRun }],
   ["runs/{runId}/cancel", { POST: cancelRun }],
+  ["schedules", { GET: listSchedules }],
+  ["schedules/{name}", { GET: readSchedule, DELETE: deleteSchedule }],
+  ["schedules/{name}/pause", { POST: pauseSchedule }],
+  ["schedules/{name}/resume", { POST: resumeSchedule }],
+  ["schedules/{name}/trigger", { POST: triggerSchedule }],
   [byToken, { GET: confirm, POST: answer }],
   ["openapi.json", { GET: describe }],
 ];

@@ -16,7 +16,9 @@ import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
+import { findStep } from "./sql/find.ts";
 import { readFunctions } from "./sql/read.ts";
+import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 
 export type Step = (schema: string) => string;
@@ -27,6 +29,8 @@ export const steps: readonly Step[] = [
     [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
       .map((text) => text(schema))
       .join(""),
+  findStep,
+  schedules,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

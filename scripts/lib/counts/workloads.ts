@@ -9,6 +9,7 @@ import {
   MemoryStorage,
   RemoteStorage,
   systemWorld,
+  type Hooks,
   type Storage,
   type Workflow,
 } from "@durable/core";
@@ -27,7 +28,22 @@ interface Subject {
   readonly counters: readonly (() => Counts)[];
 }
 
-function subjectOn(storage: Storage, plant: Plant | undefined, more: () => Counts = () => ({})): Subject {
+/** Hooks of every kind that do nothing. */
+const idle: Hooks = {
+  onRun: () => () => {},
+  onStep: () => {},
+  onAttempt: () => (work) => work(),
+  onWait: () => {},
+  onEnd: () => {},
+  onBlocked: () => {},
+};
+
+function subjectOn(
+  storage: Storage,
+  plant: Plant | undefined,
+  more: () => Counts = () => ({}),
+  hooks?: Hooks,
+): Subject {
   const counted = countingStorage(storage);
   const { world, counts } = new MeteredWorld(systemWorld, plant);
   const flow = durable(
@@ -41,7 +57,7 @@ function subjectOn(storage: Storage, plant: Plant | undefined, more: () => Count
       if (shape.wait === true) await ctx.suspend("answer");
       await ctx.step("last", async () => "done");
     },
-    { storage: plantedStorage(counted, plant), secret, world },
+    { storage: plantedStorage(counted, plant), secret, world, hooks },
   );
   return { flow, counters: [() => storageCounts(counted), () => ({ ...counts }), more] };
 }
@@ -61,7 +77,8 @@ async function counted(subject: Subject, work: (id: string) => Promise<unknown>)
   return metered(async () => void (await work("counted")), subject.counters);
 }
 
-const onMemory = (plant: Plant | undefined): Subject => subjectOn(new MemoryStorage(), plant);
+const onMemory = (plant: Plant | undefined, hooks?: Hooks): Subject =>
+  subjectOn(new MemoryStorage(), plant, undefined, hooks);
 
 function onSqlite(plant: Plant | undefined): Subject {
   const folder = mkdtempSync(join(tmpdir(), "durable-counts-"));
@@ -96,6 +113,15 @@ export const countedWork: Readonly<Record<string, Counted>> = {
     const subject = onMemory(plant);
     await subject.flow.run({ steps }, { id: "parent" });
     return counted(subject, async () => (await subject.flow.fork("parent", { from: "last" })).result());
+  },
+  "200 steps, hooks": (plant) => {
+    const subject = onMemory(plant, idle);
+    return counted(subject, (id) => subject.flow.run({ steps }, { id }));
+  },
+  "resume after 200 steps, hooks": async (plant) => {
+    const subject = onMemory(plant, idle);
+    const token = await tokenOf(subject, "waiting");
+    return counted(subject, () => subject.flow.resume(token, true));
   },
   "50 runs of 5 steps at once, SQLite": (plant) => {
     const subject = onSqlite(plant);

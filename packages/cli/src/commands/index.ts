@@ -13,6 +13,7 @@ export const commands = {
   wake: async (): Promise<Command> => (await import("./wake.ts")).wake,
   cancel: async (): Promise<Command> => (await import("./cancel.ts")).cancel,
   fork: async (): Promise<Command> => (await import("./fork.ts")).fork,
+  schedules: async (): Promise<Command> => (await import("./schedules.ts")).schedules,
   rm: async (): Promise<Command> => (await import("./rm.ts")).rm,
   doctor: async (): Promise<Command> => (await import("./doctor.ts")).doctor,
   replay: async (): Promise<Command> => (await import("./replay.ts")).replay,

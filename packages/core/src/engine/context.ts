@@ -10,6 +10,9 @@ import type { Compensate } from "./calls/compensate.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import type { StreamOptions } from "./calls/stream.ts";
 import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
+import type { SpawnOptions, SpawnedRun } from "./calls/spawn.ts";
+import type { TagChanges } from "../values/run-tags.ts";
+import type { Logger } from "../ports/world.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
@@ -140,6 +143,16 @@ export interface Context {
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
     ...args: Arguments<Input, GroupOptions>
   ): Promise<Output>;
+  /**
+   * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;
+   * it is driven like any other run, also after this one has ended.
+   */
+  spawn<Input, Output>(
+    workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
+    ...args: Arguments<Input, SpawnOptions>
+  ): Promise<SpawnedRun>;
+  /** Changes tags of the run; `null` removes one. Recorded with the next entry of the run. */
+  tag(changes: TagChanges): void;
   /** Runs a function over items concurrently, each in a branch named by its key or by its index. */
   map<T, R>(
     items: readonly T[],
@@ -162,6 +175,8 @@ export interface Context {
    * Fails the run with this error, from code whose throws would be caught. The promise never settles. Elsewhere, throw.
    */
   fail(error: unknown): Promise<never>;
+  /** Writes lines to the `logger`, with run, workflow and branch. Silent while recorded work is replayed. */
+  readonly log: Logger;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
   /** A random number in [0, 1), equal on replay. */

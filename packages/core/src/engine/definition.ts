@@ -1,5 +1,6 @@
 /** A workflow as the engine sees it: a name and a function. */
 
+import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
 
 /** What `durable()` was given: name, function, input schema and version. */
@@ -8,6 +9,8 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly body: (ctx: never, input: never) => unknown;
   readonly input: StandardSchema | null;
   readonly version: string | null;
+  /** Tags of every run, or a function that makes them from its input. */
+  readonly tags?: Tags | ((input: never) => Tags) | undefined;
   /**
    * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
    * workflow.

@@ -197,6 +197,7 @@ export class Engine implements ReplayEnd, CallEngine {
     for (const entry of fresh) {
       this.replay.learn(entry);
       this.calls.notify(entry);
+      this.options.watch.observer?.learned(entry);
     }
     this.wake();
   }

@@ -12,6 +12,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { Children } from "./child-runs.ts";
+import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
@@ -78,6 +79,7 @@ export interface EngineOptions {
   readonly owner: Owner;
   /** Begins to undo what the run did. */
   readonly undo: () => Promise<Undo>;
+  readonly watch: Watch;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
@@ -117,6 +119,13 @@ export interface AdvanceOptions {
    * reported as `poison`, but not noted as such. True by default.
    */
   readonly alone?: boolean | undefined;
+  /**
+   * Only a run whose current chapter began with one of these versions of the code is driven. Any other is left
+   * as it is, with the error `other-version`. All by default.
+   */
+  readonly versions?: readonly string[] | undefined;
+  /** Hooks of this drive, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
 }
 
 interface Answerable {
@@ -171,7 +180,7 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
   const unawaited = run.calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
-  const abandoned = run.calls.unfinished("step", "stream", "child");
+  const abandoned = run.calls.unfinished("step", "stream", "child", "spawn");
   if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));

@@ -235,6 +235,9 @@ function compensateInfo(engine: Engine, key: string, info: StepInfo): Compensate
     get meter() {
       return info.meter;
     },
+    get log() {
+      return info.log;
+    },
     status,
     value:
       settled?.kind === "step.completed"

@@ -4,6 +4,8 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { ScheduleStore } from "./schedules.ts";
+
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
 export type RunStatus = "running" | "suspended" | "blocked" | "completed" | "failed" | "cancelled";
 
@@ -47,6 +49,10 @@ export interface RunHead {
   readonly readsFrom?: readonly number[];
   /** The position of the batch that begins the current chapter; 0 when it is missing. */
   readonly chapter?: number;
+  /** The tags of the run, by name. Missing when it never had one. */
+  readonly tags?: Readonly<Record<string, string>>;
+  /** The version of the code that began the current chapter; missing when it had none. */
+  readonly version?: string;
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
 }
@@ -74,6 +80,11 @@ export interface AppendRequest {
   readonly blobs?: readonly NamedBlob[];
   /** The summary of the run after this batch. */
   readonly head: RunHead;
+  /**
+   * True when the tags of the head differ from those of the head before. A first batch, or one that begins a chapter, does
+   * not say so: their tags and versions are always new.
+   */
+  readonly newTags?: true;
   /** Extends the lease of the driver; `null` releases it; if missing, the lease is not changed. */
   readonly lease?: { readonly owner: string; readonly ttlMs: number } | null;
 }
@@ -93,8 +104,18 @@ export interface ListQuery {
   /** Only runs of this workflow, or of one of these. */
   readonly workflow?: string | readonly string[] | undefined;
   readonly status?: RunStatus | undefined;
-  /** Only forks and children of this run. */
+  /** Only forks and children of this run, and runs that it has spawned. */
   readonly parent?: string | undefined;
+  /** Only runs with all of these tags. Needs a storage that `finds`, like the filters below. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Only runs whose current chapter began with this version of the code, or with one of these. */
+  readonly version?: string | readonly string[] | undefined;
+  /** Only runs that were created at this time or later, in milliseconds since the epoch. */
+  readonly createdAfter?: number | undefined;
+  /** Only runs that were created before this time. */
+  readonly createdBefore?: number | undefined;
+  /** Only runs whose id, label or value of a tag begins with this text. */
+  readonly q?: string | undefined;
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
   /** Runs per page. */
@@ -117,6 +138,8 @@ export interface ClaimRequest {
    * others waiting.
    */
   readonly workflow: readonly string[];
+  /** Only runs of these versions; of any version when it is missing. Only a storage that `finds` is asked for it. */
+  readonly version?: readonly string[] | undefined;
   /** Runs that want a driver at this time and have no live one. */
   readonly dueAt: number;
   /** At most this many runs. */
@@ -201,9 +224,18 @@ export interface Storage {
   claim?(request: ClaimRequest): Promise<readonly RunHead[]>;
   /**
    * Resolves when a run of one of these workflows is due, or may be; or on abort. It may resolve too early,
-   * never much too late. Without it, workers poll.
+   * never much too late. Without it, workers poll. With `version`, runs of other versions do not count; only a
+   * storage that `finds` is asked for it.
    */
-  whenDue?(workflow: readonly string[], signal: AbortSignal): Promise<void>;
+  whenDue?(workflow: readonly string[], signal: AbortSignal, version?: readonly string[]): Promise<void>;
+  /**
+   * True when it keeps the tags and versions of heads, when lists know `tags`, `version`, `createdAfter`,
+   * `createdBefore` and `q`, and claims and `whenDue` know versions. Without it, these filters are refused, and
+   * workers of certain versions list all due runs of their workflows.
+   */
+  readonly finds?: true;
+  /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
+  readonly schedules?: ScheduleStore;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

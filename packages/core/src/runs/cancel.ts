@@ -21,6 +21,7 @@ import { headsBelow, newNonce, openJournal } from "./lookup.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
+import { endsSpawned } from "./ends-spawned.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** Options of `cancel`. */
@@ -61,14 +62,17 @@ function cleansUp({ state }: RunJournal, { force = false }: Ends): boolean {
 
 async function end(host: Host, journal: RunJournal, ends: Ends): Promise<void> {
   const { force = false, unneeded } = ends;
+  // The hooks of a run that is driven are called by its driver.
+  const isParked = journal.state.summary.status === "suspended";
   while (journal.state.end === null && (force || !journal.state.undone)) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
-      const childOf = { runId: journal.runId, key, after };
-      await cancelChild(host, { runId: child, workflow, childOf, plain: journal.nonce === null }, ends);
+      const link = { childOf: { runId: journal.runId, key, after } };
+      await cancelChild(host, { runId: child, workflow, link, plain: journal.nonce === null }, ends);
     }
     const reason = reasonFact(ends);
     const undoes = cleansUp(journal, ends);
+    if (!undoes) await endSpawned(host, journal, ends);
     const fact: Fact<Json> = undoes
       ? { kind: "run.cancelling", reason, ...(unneeded === undefined ? {} : { unneeded }) }
       : { kind: "run.cancelled", reason, ...leftBehind(journal) };
@@ -77,6 +81,8 @@ async function end(host: Host, journal: RunJournal, ends: Ends): Promise<void> {
     const appended = await journal.append([written], { outside: true, ...(undoes ? {} : { lease: null }) });
     if (undoes && appended.kind === "landed") ends.cleansUp(journal);
   }
+  if (isParked && journal.state.end !== null)
+    void host.observing().then((observe) => observe?.(journal).ended());
 }
 
 /** The steps that an end by force leaves as they are. */
@@ -88,21 +94,49 @@ function leftBehind({ state, entries }: RunJournal): Pick<Leftovers, "uncompensa
   return left.length === 0 ? {} : { uncompensated: left.map(([key]) => key) };
 }
 
-/** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */
+/**
+ * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
+ * goes on if this stops half-way.
+ */
 export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
-  const children = await childrenOf(host, runId);
+  const below = await runsBelow(host, runId);
+  const children = below.filter(({ childOf }) => childOf !== undefined);
+  const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
   const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
-  for (const child of children) await end(host, child, ends);
+  for (const run of [...children, ...spawned]) await end(host, run, ends);
   await (await host.storage()).delete(locator);
   for (const child of children) await deleteRun(host, child);
 }
 
-/** All children of a run, also those of earlier chapters. Its forks have the same parent, and are none of them. */
-async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
+/** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
+async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
   const heads = [...(await headsBelow(host, runId)).values()];
   const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
-  return journals.filter((journal) => journal !== null).filter(({ childOf }) => childOf?.runId === runId);
+  return journals
+    .filter((journal) => journal !== null)
+    .filter(({ childOf, spawnedBy }) => (childOf ?? spawnedBy)?.runId === runId);
 }
+
+/** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
+export async function endSpawned(
+  host: Host,
+  journal: RunJournal,
+  ends: Pick<Ends, "force" | "cleansUp"> & Partial<Ends>,
+): Promise<void> {
+  if (!endsSpawned(journal)) return;
+  const { runId, state } = journal;
+  for (const { child, workflow, key } of state.endingSpawned()) {
+    const link = { spawnedBy: { runId, key, onParentEnd: "cancel" } } as const;
+    await cancelChild(host, { runId: child, workflow, link, plain: false }, ends);
+  }
+  // Those of earlier chapters are found by their link.
+  if (journal.chapter === 1) return;
+  for (const run of await runsBelow(host, runId))
+    if (run.spawnedBy?.onParentEnd !== undefined)
+      await end(host, run, { ...ends, reason: endedWith(runId), unneeded: true });
+}
+
+const endedWith = (runId: string): string => `Run ${runId} has ended, or does not need it any more.`;
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(
@@ -110,11 +144,13 @@ export async function cancelChild(
   child: UnneededChild,
   given: Pick<Ends, "force" | "cleansUp"> & Partial<Ends>,
 ): Promise<void> {
-  const { runId, workflow, childOf, plain } = child;
-  const unneeded = `Run ${childOf.runId} does not need it any more.`;
-  const { reason = unneeded } = given.force === true ? given : {};
+  const { runId, workflow, link, plain } = child;
+  const above = "childOf" in link ? link.childOf : link.spawnedBy;
+  const { reason = endedWith(above.runId) } = given.force === true ? given : {};
   const ends: Ends = { ...given, reason, unneeded: true };
   const journal = await openJournal(host, locatorOf(runId));
+  // Another run may have the id that was given to a spawned one.
+  if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;
   if (journal !== null) return end(host, journal, ends);
   const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
@@ -124,7 +160,7 @@ export async function cancelChild(
       workflow,
       version: null,
       input: null,
-      childOf,
+      ...link,
       ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     },
     { kind: "run.cancelled", reason },

@@ -14,6 +14,7 @@ import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
+import { endsSpawned } from "./ends-spawned.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
@@ -21,7 +22,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   const { journal } = engine;
   const { runId } = journal;
   engine.placement.assertOutsideSteps("ctx.continueAs()");
-  const [child] = engine.calls.unfinished("child");
+  const [child] = engine.calls.unfinished("child", "spawn");
   if (child !== undefined) {
     throw new DurableError(
       "open-child",
@@ -46,10 +47,10 @@ function beginning(
   { name: workflow, version }: Definition,
   given: { readonly input: Json; readonly nonce: string },
 ): Finish {
-  const { runId, childOf } = journal;
+  const { runId, childOf, spawnedBy } = journal;
   return {
     fact: (leftovers) => {
-      const { createdAt, steps, label, parent, ancestors, readsFrom } = journal.state.summary;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = journal.state.summary;
       return {
         kind: "run.continued",
         runId,
@@ -57,6 +58,8 @@ function beginning(
         version,
         ...given,
         ...(childOf === undefined ? {} : { childOf }),
+        ...(spawnedBy === undefined ? {} : { spawnedBy }),
+        ...(endsSpawned(journal) ? { endsSpawned: true } : {}),
         chapter: journal.chapter + 1,
         base: journal.seq,
         first: journal.firstInput,
@@ -67,6 +70,7 @@ function beginning(
           parent,
           ancestors,
           ...(readsFrom === undefined ? {} : { readsFrom }),
+          ...(tags === undefined ? {} : { tags }),
         },
         ...leftovers,
       };

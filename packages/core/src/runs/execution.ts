@@ -7,11 +7,12 @@ import { createContext } from "../engine/create-context.ts";
 import type { Definition } from "../engine/definition.ts";
 import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
+import type { ChildRun, ChildEnd, SpawnRequest } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
+import { endsSpawned } from "./ends-spawned.ts";
 import { later } from "./load-later.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
@@ -19,11 +20,18 @@ import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
-type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
+/** Runs below this one: how children are driven, and how others are spawned. */
+interface Below {
+  drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<void>;
+  /** Drives a run in the background, if its code is here. */
+  wake(runId: string): void;
+}
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
 const quietMs = 60_000;
@@ -38,6 +46,7 @@ export class Execution implements Parked {
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
+  #observe: Observe | undefined;
   #stopped: Promise<unknown> = Promise.resolve();
   #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
@@ -54,7 +63,7 @@ export class Execution implements Parked {
     host: Host,
     definition: Definition,
     { journal, lease }: { readonly journal: RunJournal; readonly lease: DriverLease },
-    driveChild: DriveChild,
+    below: Below,
   ): Promise<Execution> {
     const { runId } = journal;
     const keyring = await host.keyring();
@@ -69,27 +78,39 @@ export class Execution implements Parked {
       },
     };
     const input = decode(journal.input, `input of run ${journal.runId}`);
+    // Up to where a driver has seen the journal.
+    const recorded = journal.entries.findLast(({ outside }) => !outside)?.seq ?? 0;
     const engine = new Engine({
       journal,
       world: host.world,
       keyring,
       lease,
       children: {
-        drive: (child) => driveChild(child, execution.#options),
+        drive: (child) => below.drive(child, execution.#options),
+        spawn: (request) => below.spawn(request, execution.#options),
         headOf: (child) => execution.#headOf(child),
         cancel: async (child) => {
+          const { runId: id, plain, childOf, definition: code } = child;
+          const cleansUp = (): void => host.background(`run ${id}`, below.drive(child, execution.#options));
           const { cancelChild } = await later();
-          const cleansUp = (): void =>
-            host.background(`run ${child.runId}`, driveChild(child, execution.#options));
-          return cancelChild(host, { ...child, workflow: child.definition.name }, { cleansUp });
+          return cancelChild(
+            host,
+            { runId: id, plain, workflow: code.name, link: { childOf } },
+            { cleansUp },
+          );
         },
       },
       reportEnd: async (end) => {
-        if (journal.childOf !== undefined) await (await later()).reportToParent(host, journal, end);
+        if (journal.childOf === undefined && !endsSpawned(journal)) return;
+        const { endSpawned, reportToParent } = await later();
+        await endSpawned(host, journal, { cleansUp: (run) => below.wake(run.runId) });
+        await reportToParent(host, journal, end);
       },
       lingerMs: host.lingerMs,
       owner,
       undo: async () => (await later()).beginUndo(engine, parts),
+      // What only looks at a run logs nothing.
+      watch: { observer: undefined, recorded, reached: lease.owned ? undefined : Infinity },
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -104,8 +125,10 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { version } = journal.first;
-    const parts = { engine, version, owner };
+    const { first } = journal;
+    const { version } = first;
+    const { tags = {} } = first.kind === "run.continued" ? first.head : first;
+    const parts = { engine, version, owner, tagNames: new Set(Object.keys(tags)) };
     const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
@@ -121,9 +144,11 @@ export class Execution implements Parked {
   async drive({
     onReplayEnd,
     options,
+    observe,
   }: {
     onReplayEnd?: OnReplayEnd | undefined;
     options: AdvanceOptions;
+    observe?: Observe | undefined;
   }): Promise<Stop> {
     const { runId } = this.journal;
     const { signal, patience } = options;
@@ -131,6 +156,9 @@ export class Execution implements Parked {
     this.#heads = null;
     const leave = (): void => this.#engine.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
+    this.#observe = observe;
+    const { watch } = this.#engine.options;
+    const observer = (watch.observer = observe?.(this.journal, watch.recorded));
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
@@ -139,13 +167,15 @@ export class Execution implements Parked {
     if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
     const leaveGuard = guard(() => this.lease.release());
+    let stop: Stop | undefined;
     try {
-      const stop = await this.#settled(driving);
+      stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
     } finally {
+      observer?.stopped(stop);
       if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
       leaveGuard();
@@ -197,7 +227,7 @@ export class Execution implements Parked {
       if (granted === null) return;
       // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.
       if (granted.length === this.journal.position) {
-        const stop = await this.drive({ options: this.#options });
+        const stop = await this.drive({ options: this.#options, observe: this.#observe });
         if (stop.kind !== "continued") return;
       }
       await this.lease.release();

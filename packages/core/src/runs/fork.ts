@@ -72,6 +72,7 @@ export async function forkOf(
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);
+  const { tags } = parent.state.summary;
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
   const asked = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
@@ -93,6 +94,7 @@ export async function forkOf(
     version: definition.version,
     parent: parentId,
     label,
+    ...(tags === undefined ? {} : { tags }),
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),

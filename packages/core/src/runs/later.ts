@@ -5,5 +5,5 @@
 
 export { beginUndo } from "../engine/undo.ts";
 export { cancelledError } from "../journal/cancelled.ts";
-export { cancel, cancelChild, deleteRun } from "./cancel.ts";
+export { cancel, cancelChild, deleteRun, endSpawned } from "./cancel.ts";
 export { reportToParent } from "./parent.ts";

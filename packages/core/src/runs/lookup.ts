@@ -7,6 +7,7 @@ import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { lazy } from "../values/lazy.ts";
 import { limits } from "../values/limits.ts";
 import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
 import { assertOptions } from "../values/options.ts";
@@ -41,11 +42,17 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-const queryOptions = "workflow status parent dueAt limit cursor";
+/** Filters that only some storages know. */
+const filters = "tags version createdAfter createdBefore q";
+const queryOptions = `workflow status parent dueAt limit cursor ${filters}`;
+const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");
-  return (await host.storage()).list(query);
+  const storage = await host.storage();
+  if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
+    (await tagPart()).assertFindable(storage, query);
+  return storage.list(query);
 }
 
 /** The heads of all children and forks of a run, by id. */

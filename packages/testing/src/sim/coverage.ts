@@ -4,6 +4,7 @@
  */
 
 import { faultTargets } from "./faults.ts";
+import { findingEvents } from "./finding-checks.ts";
 import { actionKinds } from "./plan.ts";
 
 const entries = [
@@ -40,6 +41,9 @@ const entries = [
   "cleanup.completed",
   "run.failing",
   "run.cancelling",
+  "spawn.opened",
+  "spawn.started",
+  "tag.set",
 ];
 
 const blobs = [
@@ -160,10 +164,12 @@ export const toBeMet: readonly string[] = [
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",
+  "a hook that failed",
   "a record that was sealed before the rotation",
   "a record made without a workflow",
   ...blobs,
   ...families,
+  ...findingEvents,
   ...streams,
   ...chapters,
   ...uncertain,

@@ -16,5 +16,6 @@ export const invariants: Readonly<Record<string, string>> = {
   I12: "no work starts without a lease or a place, and no effect is repeated without a decision",
   I13: "a reader of a stream gets each attempt in order, and the last one whole",
   I14: "code sees the async context of its drive, and work that of its call",
-  I15: "what has begun is undone after a failure and a cancel, latest first, once, and never after a completion",
+  I15: "hooks report what is recorded, once, and affect nothing",
+  I16: "what has begun is undone after a failure and a cancel, latest first, once, and never after a completion",
 };

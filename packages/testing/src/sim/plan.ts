@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
@@ -106,6 +107,8 @@ export interface Plan {
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** True when processes have hooks, some of which fail; none if missing. */
+  readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -114,6 +117,11 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+  return { ...drawnPlan(seed), hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5) };
+}
+
+function drawnPlan(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
@@ -132,7 +140,7 @@ export function planOf(seed: number): Plan {
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
   const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
-  const flows = withUndo(seed, chaptered);
+  const flows = withUndo(seed, found(seed, chaptered));
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -175,6 +183,17 @@ export function planOf(seed: number): Plan {
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
+}
+
+/** Workflows that are spawned have such a name, and every app has them. */
+export const spawnedPrefix = "spawned-";
+
+/** Tags and spawned runs in some plans, from a stream of their own. */
+function found(seed: number, flows: readonly FlowPlan[]): FlowPlan[] {
+  const random = seeded(seed * 1_640_531_527 + 3);
+  if (!random.chance(0.3)) return [...flows];
+  let spawned = 0;
+  return flows.map((flow) => withFinding(random, flow, () => `${spawnedPrefix}${flow.name}-${++spawned}`));
 }
 
 /** A stream of its own, so that older seeds keep the rest of their plans. */

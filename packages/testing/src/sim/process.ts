@@ -76,6 +76,7 @@ export class Process implements Owner {
         this.history.say(this.name, `warns: ${message}`);
         parts.warned(message);
       },
+      log: (level, message) => this.history.say(this.name, `logs ${level}: ${message}`),
       onTerminate: (stop) => {
         this.#terminate = stop;
         return () => {

@@ -1,7 +1,7 @@
 /**
  * Checks on runs that undo what they did, from their batches alone.
  *
- * I15. What has begun is undone after a failure and after a cancel, and never after a completion.
+ * I16. What has begun is undone after a failure and after a cancel, and never after a completion.
  *
  * - Nothing is undone before the entry that ends the code, and only what began before it.
  * - The latest is undone first, each once, and the end comes after the last.
@@ -46,10 +46,10 @@ export function judgeUndo(history: History, run: RunLog, batch: AppliedBatch): v
     const { kind, key = "" } = entry;
     if (endsCode(kind)) history.meet(`the code of a run ended: ${kind.slice("run.".length)}`);
     if (endsCode(kind) && entries.filter((other) => endsCode(other.kind)).length > 1)
-      history.violate("I15", `${where}: ${kind}, but its code has ended before`);
-    if (key.endsWith(suffix) && !over) history.violate("I15", `${where}: ${key} before the code has ended`);
+      history.violate("I16", `${where}: ${kind}, but its code has ended before`);
+    if (key.endsWith(suffix) && !over) history.violate("I16", `${where}: ${key} before the code has ended`);
     if (kind === "step.started" && over && code.every((other) => other !== entry) && entry.attempt !== 0)
-      history.violate("I15", `${where}: ${key} is announced after the code has ended`);
+      history.violate("I16", `${where}: ${key} is announced after the code has ended`);
     if (isEnd(kind)) judgeUndone(history, run, batch, entry);
   }
 }
@@ -62,7 +62,7 @@ function judgeUndone(history: History, run: RunLog, batch: AppliedBatch, end: Wr
   const undone = settled.map(({ key = "" }) => key.slice(0, -suffix.length));
   const ended = entries.find(({ kind }) => endsCode(kind));
   if (end.kind === "run.completed") {
-    if (ended !== undefined) history.violate("I15", `${where} after ${ended.kind}`);
+    if (ended !== undefined) history.violate("I16", `${where} after ${ended.kind}`);
     return;
   }
   const registered = codeOf(history.lineage(run).flatMap((log) => history.entries(log))).some(
@@ -71,28 +71,28 @@ function judgeUndone(history: History, run: RunLog, batch: AppliedBatch, end: Wr
   // A run whose parent is deleted is ended by force.
   if (batch.outside) {
     if ((begun.length > 0 || registered) && !/was deleted/.test(String(end.reason)))
-      history.violate("I15", `${where} from outside, with ${begun.join(", ") || "a clean-up"} to undo`);
+      history.violate("I16", `${where} from outside, with ${begun.join(", ") || "a clean-up"} to undo`);
     return;
   }
   if (ended === undefined) {
-    if (begun.length > 0) history.violate("I15", `${where} without undoing ${begun.join(", ")}`);
+    if (begun.length > 0) history.violate("I16", `${where} without undoing ${begun.join(", ")}`);
     return;
   }
   const wanted = ended.kind === "run.failing" ? "run.failed" : "run.cancelled";
-  if (end.kind !== wanted) history.violate("I15", `${where} after ${ended.kind}`);
+  if (end.kind !== wanted) history.violate("I16", `${where} after ${ended.kind}`);
   if (undone.join() !== begun.toReversed().join())
-    history.violate("I15", `${where}: undid ${undone.join(", ")} of ${begun.join(", ")}`);
+    history.violate("I16", `${where}: undid ${undone.join(", ")} of ${begun.join(", ")}`);
   const failed = settled.filter(({ kind }) => kind === "step.failed").length;
   if ((end.uncompensated?.length ?? 0) !== failed)
     history.violate(
-      "I15",
+      "I16",
       `${where}: ${failed} compensations failed, and it names ${end.uncompensated?.join(", ")}`,
     );
   if (undone.length > 1) history.meet("several steps undone");
   if (failed > 0) history.meet("a compensation that failed");
   const open = entries.filter(({ kind }) => kind === "cleanup.started").length;
   const closed = entries.filter(({ kind }) => /^cleanup\.(completed|failed)$/.test(kind)).length;
-  if (open !== closed) history.violate("I15", `${where} with a clean-up that has not ended`);
+  if (open !== closed) history.violate("I16", `${where} with a clean-up that has not ended`);
 }
 
 /** Runs when a body starts. A driver that has lost its lease may not know yet what the next one did. */
@@ -100,5 +100,5 @@ export function judgeUndoneStart(history: History, { run, key, leased, process }
   if (run === undefined || run.tainted || !leased) return;
   const entries = history.entries(run);
   const undone = entries.some((entry) => entry.key === key + suffix && isSettlement(entry.kind));
-  if (undone) history.violate("I15", `run ${run.runId}: ${process} starts ${key}, which was undone`);
+  if (undone) history.violate("I16", `run ${run.runId}: ${process} starts ${key}, which was undone`);
 }

@@ -9,6 +9,7 @@
 
 import { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { conflict } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -48,6 +49,7 @@ import {
   type State,
 } from "./record.ts";
 import type { Chapter, NamedText, RunLog } from "./run-log.ts";
+import { RemoteSchedules } from "./schedules.ts";
 
 /** Options of `RemoteStorage`. */
 export interface RemoteOptions {
@@ -60,6 +62,9 @@ const mostTries = 50;
 
 /** Keeps journals in an object store, through a `Bucket`: for several hosts, and for isolates. */
 export class RemoteStorage implements Storage {
+  /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
+  readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
   readonly #world: World;
@@ -87,6 +92,7 @@ export class RemoteStorage implements Storage {
     this.#chapters = new Chapters({ ...parts, family: this.#family });
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
     this.#listing = new Listing(this.#bucket, this.#logs, () => world.now());
+    this.schedules = new RemoteSchedules(this.#bucket, () => this.#assure());
   }
 
   append(request: AppendRequest): Promise<void> {

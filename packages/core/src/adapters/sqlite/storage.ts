@@ -12,6 +12,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -35,6 +36,7 @@ import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
+import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
 import { checkNote, checkPart, checkRun, headSum, noteSum } from "./sums.ts";
@@ -61,6 +63,8 @@ export interface SqliteOptions {
 export class SqliteStorage implements Storage {
   /** The database file. */
   readonly path: string;
+  readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
@@ -94,6 +98,13 @@ export class SqliteStorage implements Storage {
       return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
     }, version);
     this.#due = new DuePoll(sql, now, version);
+    this.schedules = schedulesIn(
+      {
+        read: (work) => this.#read(() => work(database)),
+        write: (work) => this.#write(() => work(database)),
+      },
+      this.path,
+    );
   }
 
   /** True after `close`. */
@@ -198,9 +209,13 @@ export class SqliteStorage implements Storage {
     return rows.map(listedHead);
   }
 
-  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDue(
+    workflow: readonly string[],
+    signal: AbortSignal,
+    version?: readonly string[],
+  ): Promise<void> {
     if (this.closed) throw this.#closedError();
-    await this.#due.whenDue(workflow, signal);
+    await this.#due.whenDue({ workflow, version }, signal);
   }
 
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

@@ -11,11 +11,12 @@ import { encodeThrown } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
-import type { RunJournal } from "../../journal/journal.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
+import type { Logger } from "../../ports/world.ts";
 import type { CallEngine } from "./call.ts";
+import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import type { Call } from "../registry.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
@@ -38,6 +39,8 @@ export interface StepInfo {
    * Notes the tokens that a model call used. They are recorded with the outcome, also when the attempt fails.
    */
   readonly meter: (usage: Usage) => void;
+  /** Writes lines to the `logger`, with run, workflow and key. */
+  readonly log: Logger;
 }
 
 /** The step or stream that the attempts belong to. */
@@ -128,7 +131,7 @@ export class Attempts {
   async #attempt(attempt: number): Promise<void> {
     const { key, scope } = this.#call;
     const attempted = this.attempted(attempt);
-    const info = new Info(this.#engine.journal, key, attempt, scope);
+    const info = new Info(this.#engine, key, attempt, scope);
     const { timeoutMs } = this.#parts;
     try {
       const fact = await (timeoutMs === null
@@ -144,7 +147,11 @@ export class Attempts {
   }
 
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
-    return this.inContext(() => this.#call.perform(info, attempted));
+    const work = (): Promise<Fact<Json>> => this.#call.perform(info, attempted);
+    const { observer } = this.#engine.options.watch;
+    if (observer === undefined) return this.inContext(work);
+    const { kind } = this.#call;
+    return this.inContext(() => observer.attempt({ ...attempted, kind }, work));
   }
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
@@ -203,15 +210,15 @@ export class Attempts {
 export class Info implements StepInfo {
   readonly attempt: number;
   readonly key: string;
-  readonly #run: Pick<RunJournal, "runId" | "nonce">;
+  readonly #engine: Pick<CallEngine, "journal" | "world">;
   readonly #scope: Scope;
   #own: Scope | null = null;
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
   over = false;
 
-  constructor(run: Pick<RunJournal, "runId" | "nonce">, key: string, attempt: number, scope: Scope) {
-    this.#run = run;
+  constructor(engine: Pick<CallEngine, "journal" | "world">, key: string, attempt: number, scope: Scope) {
+    this.#engine = engine;
     this.key = key;
     this.attempt = attempt;
     this.#scope = scope;
@@ -222,12 +229,17 @@ export class Info implements StepInfo {
   }
 
   get idempotencyKey(): string {
-    return idempotencyKeyOf(this.#run.runId, this.key, this.#run.nonce);
+    const { runId, nonce } = this.#engine.journal;
+    return idempotencyKeyOf(runId, this.key, nonce);
   }
 
   get meter(): (usage: Usage) => void {
-    this.#meter ??= new Meter(`"${this.key}" of run ${this.#run.runId}`);
+    this.#meter ??= new Meter(`"${this.key}" of run ${this.#engine.journal.runId}`);
     return this.#meter.add.bind(this.#meter);
+  }
+
+  get log(): Logger {
+    return logOf(this.#engine, this.key);
   }
 
   /** The metered usage, as entries store it. */

@@ -8,6 +8,7 @@ import type { Owner } from "../../ports/async-context.ts";
 import type { World } from "../../ports/world.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Children } from "../child-runs.ts";
+import type { Watch } from "../hooks.ts";
 import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
@@ -23,7 +24,10 @@ import type { Closing, Scope } from "../scope.ts";
 /** Everything a call may ask of the engine that drives its run. A call keeps no state that the engine has. */
 export interface CallEngine {
   readonly world: World;
-  readonly journal: Pick<RunJournal, "runId" | "locator" | "nonce" | "state" | "seedAt" | "runAt">;
+  readonly journal: Pick<
+    RunJournal,
+    "runId" | "locator" | "nonce" | "state" | "entries" | "seedAt" | "runAt"
+  >;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;
@@ -38,6 +42,7 @@ export interface CallEngine {
     readonly owner: Owner;
     readonly children: Children;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
+    readonly watch: Watch;
   };
   /** The workflow function has settled. */
   readonly finished: boolean;
@@ -103,6 +108,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
     this.#stopListening();
     this.settled = true;
     this.engine.calls.landed(this, this.parts.name);
+    this.engine.options.watch.observer?.delivered(settlement);
     try {
       this.answer(settlement);
     } catch (error) {

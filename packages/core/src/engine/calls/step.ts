@@ -192,7 +192,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   #settleUncertain({ starts, started }: KeyRecord, mode: OnUncertain): void {
     this.#begun = starts;
     if (mode === "retry") return this.#prepare();
-    const info = new Info(this.engine.journal, this.key, this.#nextAttempt, this.scope);
+    const info = new Info(this.engine, this.key, this.#nextAttempt, this.scope);
     const uncertain = uncertainOf(info, started ?? 0);
     if (mode === "suspend") {
       const asked = openQuestion(this.engine, this.scope, {
