@@ -5,7 +5,7 @@
 
 import { durable, FatalError } from "@durable/core";
 
-const boat = durable("boat", async (ctx) => {
+const lifeboat = durable("lifeboat", async (ctx) => {
   await ctx.step("board", () => "on board", { compensate: () => "back on land" });
   throw new FatalError("leaks");
 });
@@ -24,8 +24,8 @@ export const rescue = durable("rescue", async (ctx, how: "fails" | "waits") => {
         },
       }),
   });
-  if (how === "fails") await ctx.child(boat, undefined);
+  if (how === "fails") await ctx.child(lifeboat, undefined);
   return ctx.suspend<string>("found");
 });
 
-export const goldenFlowsOfEnds = [boat, rescue];
+export const goldenFlowsOfEnds = [lifeboat, rescue];
