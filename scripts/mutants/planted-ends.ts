@@ -4,7 +4,7 @@ import type { PlantedBug } from "./patch.ts";
 export const plantedInEnds: readonly PlantedBug[] = [
   {
     name: "cancel-replaces-a-failure",
-    breaks: "fold.4",
+    breaks: "fold.5",
     file: "journal/fold.ts",
     find: "    if (this.undoing === null) this.#learnUndoable(entry);\n",
     replace: "    this.#learnUndoable(entry);\n",

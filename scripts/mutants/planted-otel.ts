@@ -17,8 +17,8 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
   {
     name: "hook-that-throws",
     breaks: "observer.1",
-    file: "runs/observer.ts",
-    find: "      this.#failed(hooks, name, error);\n      return undefined;\n",
+    file: "runs/hook-calls.ts",
+    find: "      this.failed(hooks, name, error);\n      return undefined;\n",
     replace: "      throw error;\n",
     why: "A hook that throws stops the drive of its run.",
     seenBy: {
@@ -30,15 +30,8 @@ export const plantedInTelemetry: readonly PlantedBug[] = [
     name: "work-left-to-its-hook",
     breaks: "observer.2",
     file: "runs/observer.ts",
-    find: "        return (end ??= inner());\n",
-    replace: "        return (end = inner());\n",
-    also: [
-      {
-        file: "runs/observer.ts",
-        find: "      done ??= { result: runAs(owner, work) };\n",
-        replace: "      done = { result: runAs(owner, work) };\n",
-      },
-    ],
+    find: "      if (!called) {\n        called = true;\n",
+    replace: "      {\n        called = true;\n",
     why: "A hook that calls the work twice makes it run twice.",
     seenBy: {
       test: "packages/core/test/runs/hooks.test.ts",

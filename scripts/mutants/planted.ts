@@ -7,6 +7,7 @@ import { plantedInEnds } from "./planted-ends.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInPurges } from "./planted-keep.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
@@ -26,6 +27,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInEnds,
+  ...plantedInPurges,
   ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,

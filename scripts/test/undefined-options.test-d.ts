@@ -52,14 +52,16 @@ import type {
   StepOptions,
   StreamOptions,
   SuspendOptions,
+  PurgeOptions,
   SweepOptions,
   Workflow,
   WorkerOptions,
+  WorkerPurge,
   WorkflowOptions,
 } from "@durable/core";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
-import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
+import type { BackupOptions, CompactOptions, SqliteOptions } from "@durable/core/sqlite";
 import type { ReplayOptions } from "@durable/core/tools";
 import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/view";
 import type { CliConfig, CliStreams } from "@durable/cli";
@@ -146,8 +148,10 @@ interface Listed {
     StepOptions,
     StreamOptions,
     SuspendOptions,
+    PurgeOptions,
     SweepOptions,
     WorkerOptions,
+    WorkerPurge,
     WorkflowOptions,
     OptionsOf<Run["result"]>,
     OptionsOf<Run["fork"]>,
@@ -159,6 +163,7 @@ interface Listed {
     MadeWith<typeof RetryError, 1>,
     MadeWith<typeof MemoryStorage, 0>,
     BackupOptions,
+    CompactOptions,
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,

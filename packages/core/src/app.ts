@@ -7,15 +7,18 @@ import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
+import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { later } from "./runs/load-later.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
+import { Pauses } from "./runs/pauses.ts";
+import type { ListPage, ListQuery, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -75,6 +78,15 @@ export interface App {
   /** Ends a run and all its children, like `run.cancel`. */
   cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<unknown>>;
   /**
+   * Pauses a workflow, for all processes: its runs can be started, answered and cancelled, and no worker, sweep,
+   * `advance` or answer drives them. Rejects with `invalid-options` where the storage cannot keep that.
+   */
+  pause(workflow: string, reason?: string): Promise<void>;
+  /** Lets the runs of a workflow continue. Workers and sweeps find those that are due. */
+  unpause(workflow: string): Promise<void>;
+  /** The workflows that are paused. Single paused runs are those with status `paused`. */
+  paused(): Promise<readonly WorkflowPause[]>;
+  /**
    * Removes a run and its children, and ends children that have not ended. They disappear from lists at once;
    * batches that forks still read stay until the last of these forks is gone.
    */
@@ -96,6 +108,11 @@ export interface App {
    * driver. Finds the work even if every notification was lost.
    */
   sweep(options?: SweepOptions): Promise<Sweep>;
+  /**
+   * Deletes runs that have ended, with their children, in batches. What a fork reads is kept for it. A purge
+   * that was interrupted is continued by the next one.
+   */
+  purge(options: PurgeOptions): Promise<Purged>;
 }
 
 /** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
@@ -105,7 +122,7 @@ export const appStorage = Symbol();
 export const appSchedules = Symbol();
 
 export interface AppOfStorage extends App {
-  readonly [appStorage]: { storage(): Promise<Storage> };
+  readonly [appStorage]: Host;
   readonly [appSchedules]: ScheduleSource;
 }
 
@@ -124,6 +141,8 @@ export function createApp(options: AppOptions): App {
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
   const { define, schedules, source } = schedulesOf(host, [...definitions.keys()]);
+  const pauses = new Pauses(host);
+  host.pauses = pauses;
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
@@ -141,15 +160,21 @@ export function createApp(options: AppOptions): App {
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),
     cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), reason, given),
+    pause: (workflow, reason) => pauses.set(workflow, true, reason),
+    unpause: (workflow) => pauses.set(workflow, false),
+    paused: () => pauses.list(),
     delete: async (runId) => (await later()).deleteRun(host, await openRun(host, runId)),
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
     sweep: (given = {}) => sweep(host, schedules, { workflow: [...definitions.keys()], options: given }),
+    purge: async (given) => (await purging()).purge(host, given),
     [appStorage]: host,
     [appSchedules]: source,
   };
   return app;
 }
+
+const purging = /* @__PURE__ */ lazy(() => import("./runs/purge.ts"));
 
 /** How many due runs of other workflows a sweep looks at, to name some of them. */
 const unknownPage = 100;
@@ -164,7 +189,9 @@ async function sweep(
   const { limit = 1_000, concurrency = 16 } = options;
   const scheduled = await schedules.fire();
   const dueAt = host.world.now();
-  const { runs } = await listRuns(host, { dueAt, workflow, limit });
+  const paused = new Set((await host.pauses?.list())?.map((pause) => pause.workflow));
+  const driven = workflow.filter((name) => !paused.has(name));
+  const { runs } = await listRuns(host, { dueAt, workflow: driven, limit });
   const others = await listRuns(host, { dueAt, limit: unknownPage });
   const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];

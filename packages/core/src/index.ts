@@ -2,6 +2,7 @@ export { durable } from "./workflow.ts";
 export type { AnyWorkflow, RunArguments, TagOptions, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
 export { tickOf } from "./schedules/tick-of.ts";
 export type {
   ScheduleArguments,
@@ -14,6 +15,7 @@ export type {
 export type { Missed, Overlap } from "./schedules/record.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
+export type { WorkerPurge } from "./purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext } from "./engine/create-context.ts";
 export type { ByContent, Unclaimed } from "./engine/by-content.ts";
@@ -21,6 +23,7 @@ export type {
   Branch,
   CleanUp,
   Context,
+  DeadlineOptions,
   GroupOptions,
   MapOptions,
   ParallelOptions,
@@ -43,6 +46,7 @@ export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
+export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { CancelOptions } from "./runs/cancel.ts";
 export type { CancelReason, Outcome, SuspendPoint, Undone } from "./journal/outcome.ts";
@@ -88,9 +92,10 @@ export type {
   RunHead,
   RunStatus,
   Storage,
+  WorkflowPause,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Definition } from "./engine/definition.ts";
+export type { Defaults, Definition } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

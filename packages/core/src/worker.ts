@@ -17,11 +17,14 @@ import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
+import type { WorkerPurge } from "./purge-work.ts";
 import { assertHooks, guard } from "./runs/host.ts";
+import { purgeSettings } from "./runs/purge-options.ts";
 import type { HooksOption } from "./engine/hooks.ts";
 import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { keepTime } from "./schedules/clock.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
@@ -56,6 +59,11 @@ export interface WorkerOptions {
    * surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
+  /**
+   * Deletes old runs in the background, slowly. Where the storage can say so, one worker of a fleet does it at
+   * a time.
+   */
+  readonly purge?: WorkerPurge | undefined;
   /** Hooks of the runs that this worker drives, beside those of the app. */
   readonly hooks?: HooksOption | undefined;
   /** Where warnings of this worker go; the logger of the app by default. */
@@ -83,7 +91,9 @@ const aloneMs = 60_000;
 const batchMs = 25;
 
 const workerOptions =
-  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger";
+  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
+
+const purging = /* @__PURE__ */ lazy(() => import("./purge-work.ts"));
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
@@ -99,9 +109,21 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
       `A worker cannot take runs of ${show(unknown)}: its app has no such workflow. Add it to createApp({ workflows }).`,
     );
   }
+  if (options.purge !== undefined) assertPurge(options.purge, app.world.now());
   const worker = new PollingWorker(app, options);
   void worker.poll();
   return worker;
+}
+
+/** Invalid options fail when the worker is created, not in the background. */
+function assertPurge({ every = 0, ...options }: WorkerPurge, now: number): void {
+  assertOptions(
+    options,
+    "every status olderThan keep workflow tags limit onProgress",
+    "createWorker({ purge })",
+  );
+  toMs(every, "every");
+  purgeSettings(options, now);
 }
 
 class PollingWorker implements Worker {
@@ -121,6 +143,7 @@ class PollingWorker implements Worker {
   readonly #intervalMs: number;
   readonly #drainMs: number;
   readonly #forget: () => void;
+  readonly #purging: Promise<void>;
   readonly #schedules: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
@@ -163,6 +186,16 @@ class PollingWorker implements Worker {
       ignore();
       unguard();
     };
+    this.#purging = options.purge === undefined ? Promise.resolve() : this.#purge(options.purge);
+  }
+
+  async #purge(options: WorkerPurge): Promise<void> {
+    try {
+      const { purgeNowAndThen } = await purging();
+      await purgeNowAndThen(this.#app, options, this.#abort.signal);
+    } catch (error) {
+      this.#app.world.warn(`the worker cannot purge: ${describeError(error)}`);
+    }
   }
 
   get active(): number {
@@ -315,7 +348,8 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      void Promise.all([...this.#active.values(), this.#schedules]).then(() => resolve(cancel()));
+      const background = [this.#purging, this.#schedules];
+      void Promise.all([...this.#active.values(), ...background]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");

@@ -95,6 +95,8 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   cancelled: 409,
   "cleanup-failed": 500,
   uncompensated: 500,
+  deadline: 504,
+  "retry-refused": 409,
   "run-failed": 500,
   "storage-busy": 503,
   "storage-full": 507,

@@ -20,7 +20,7 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 }
 
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
-const runStatus = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+const runStatus = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
@@ -49,6 +49,13 @@ const outcome = {
       },
       whileUndone,
     ),
+    object({
+      runId,
+      status: is("paused"),
+      reason: orNull(text),
+      since: time,
+      waiting: { type: "array", items: suspendPoint },
+    }),
     object({ runId, status: is("cancelled"), reason: text, error: problem, uncompensated }, [
       "reason",
       "error",
@@ -131,6 +138,29 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const endStatus = { type: "string", enum: ["completed", "failed", "cancelled"] } as const;
+const counted = { type: "integer", minimum: 0 } as const;
+const purgeRequest = object(
+  {
+    status: { oneOf: [endStatus, { type: "array", items: endStatus }] },
+    olderThan: { oneOf: [text, { type: "number", minimum: 0 }] },
+    keep: counted,
+    workflow: keys,
+    tags: { type: "object", additionalProperties: text },
+    limit: counted,
+    dryRun: { type: "boolean" },
+  },
+  ["status", "olderThan", "keep", "workflow", "tags", "limit", "dryRun"],
+);
+
+const purged = object({
+  runs: counted,
+  children: counted,
+  left: counted,
+  byWorkflow: { type: "object", additionalProperties: counted },
+  more: { type: "boolean", description: "True when more runs may be left: ask again" },
+});
+
 const scheduleMembers = {
   name: text,
   workflow: text,
@@ -169,7 +199,18 @@ export const schemas: Part = {
   ),
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
+  Deleted: object({ runId, deleted: { type: "boolean" } }),
+  PurgeRequest: purgeRequest,
+  Purged: purged,
   CancelRequest: object({ reason: text, force: { type: "boolean" } }, ["reason", "force"]),
+  PauseRequest: object({ reason: text }, ["reason"]),
+  RetryRequest: object(
+    { deadline: { type: ["string", "number"], description: "A new deadline, from now" } },
+    ["deadline"],
+  ),
+  Paused: object({
+    paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
+  }),
   ResumeRequest: object({ value: any, id: text }, ["id"]),
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,

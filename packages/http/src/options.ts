@@ -17,14 +17,22 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "delete"
+  | "purge"
   | "schedules"
   | "schedule"
+  | "pause"
+  | "unpause"
+  | "retry"
   | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, and for a `list` and `schedules` of one workflow. */
+  /**
+   * Given for `start`, for a `list`, a `purge` and `schedules` of one workflow, and for a `pause` or `unpause` of all its
+   * runs.
+   */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
@@ -131,7 +139,12 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "fork",
   "resume",
   "cancel",
+  "delete",
+  "purge",
   "schedule",
+  "pause",
+  "unpause",
+  "retry",
 ]);
 
 /** Without `authorize` the handler allows nothing. */

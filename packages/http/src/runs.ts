@@ -1,6 +1,6 @@
 /** The routes of runs: start, list, read, cancel. */
 
-import type { ListQuery, Outcome, RunHead, RunStatus, Undone } from "@durable/core";
+import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint, Undone } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
@@ -70,7 +70,8 @@ export async function readRun(service: Service, { request, url, params }: Call):
   const no = await refuse(service, request, { type: "read", runId });
   if (no !== null) return no;
   const outcome = await service.app.get(runId).outcome();
-  const waits = outcome.status === "suspended" && outcome.waiting.length > 0;
+  const isParked = outcome.status === "suspended" || outcome.status === "paused";
+  const waits = isParked && outcome.waiting.length > 0;
   const tokens = waits && (await service.authorize?.(request, { type: "tokens", runId })) === true;
   return json(200, outcomeOf(outcome, tokens));
 }
@@ -103,7 +104,7 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
 }
 
 /** The outcome of a run, as JSON. */
-function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
+export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
   const { runId, status } = outcome;
   switch (outcome.status) {
     case "completed":
@@ -117,18 +118,19 @@ function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
       };
     case "blocked":
       return { runId, status, error: reasonOf(outcome.error), since: outcome.since, ...undoneOf(outcome) };
+    case "paused":
+      return {
+        runId,
+        status,
+        reason: outcome.reason,
+        since: outcome.since,
+        waiting: waitingOf(outcome.waiting, tokens),
+      };
     case "suspended":
       return {
         runId,
         status,
-        waiting: outcome.waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
-          key,
-          name,
-          note: toJson(note),
-          schema: toJson(schema),
-          expiresAt,
-          ...(tokens ? { token } : {}),
-        })),
+        waiting: waitingOf(outcome.waiting, tokens),
         wakeAt: outcome.wakeAt,
         ...undoneOf(outcome),
       };
@@ -153,6 +155,17 @@ function undoneOf({ cancelling, failing }: Undone): { readonly [key: string]: Js
   };
 }
 
+function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
+  return waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
+    key,
+    name,
+    note: toJson(note),
+    schema: toJson(schema),
+    expiresAt,
+    ...(tokens ? { token } : {}),
+  }));
+}
+
 function headOf(head: RunHead): Json {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
   const { tags = {}, version = null } = head;
@@ -175,6 +188,7 @@ function headOf(head: RunHead): Json {
 const statuses: readonly RunStatus[] = [
   "running",
   "suspended",
+  "paused",
   "blocked",
   "completed",
   "failed",

@@ -17,7 +17,9 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { findStep } from "./sql/find.ts";
+import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
+import { retention } from "./sql/retention.ts";
 import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 
@@ -31,6 +33,8 @@ export const steps: readonly Step[] = [
       .join(""),
   findStep,
   schedules,
+  pausesTable,
+  retention,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

@@ -1,6 +1,6 @@
 /** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
-import type { ReadReply, Storage } from "@durable/core";
+import type { AppendRequest, ReadReply, Storage } from "@durable/core";
 import { optionalCalls, type Operation } from "./faulty-storage.ts";
 
 /** How often each operation of a storage was called, and how much text it moved. */
@@ -30,9 +30,11 @@ export interface StorageCounts {
   fetched: number;
 }
 
-const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "schedules">>> = {
+/** Optional operations that are counted, and under which name. */
+const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops" | "schedules">>> = {
   note: "notes",
   claim: "claims",
+  dropChapters: "drops",
   schedule: "schedules",
 };
 
@@ -64,8 +66,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
   const wrapped: Storage = {
     append: (request) => {
       counts.appends += 1;
-      counts.written += request.batch.length;
-      for (const { body = "" } of request.blobs ?? []) counts.written += body.length;
+      counts.written += lengthOf(request);
       return storage.append(request);
     },
     read: (locator, from) => counted(storage.read(locator, from)),
@@ -83,8 +84,10 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     },
     delete: (locator) => storage.delete(locator),
     ...optionalCalls(storage, (operation, apply) => {
-      if (operation !== "read") counts[counterOf[operation] ?? "drops"] += 1;
-      return operation === "read" ? counted(apply()) : apply();
+      if (operation === "read") return counted(apply());
+      const name = counterOf[operation];
+      if (name !== undefined) counts[name] += 1;
+      return apply();
     }),
   };
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
@@ -96,4 +99,8 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     };
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });
+}
+
+function lengthOf({ batch, blobs = [] }: AppendRequest): number {
+  return blobs.reduce((length, { body = "" }) => length + body.length, batch.length);
 }

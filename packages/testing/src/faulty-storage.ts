@@ -5,7 +5,10 @@
 
 import { DurableError, type Storage, type World } from "@durable/core";
 
-/** The operations of a storage that can fail; `read` is also `readChapter`, `schedule` is any of `schedules`. */
+/**
+ * The operations of a storage that can fail; `read` is also `readChapter`, `delete` is also `deleteUnchanged`,
+ * `lease` is also `takeTurn`, `schedule` is any of `schedules`.
+ */
 export type Operation =
   | "append"
   | "read"
@@ -133,11 +136,24 @@ type Perform = <T>(operation: Operation, apply: () => Promise<T>) => Promise<T>;
 export function optionalCalls(
   storage: Storage,
   perform: Perform,
-): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim" | "finds" | "schedules"> {
+): Pick<
+  Storage,
+  | "readChapter"
+  | "dropChapters"
+  | "note"
+  | "claim"
+  | "finds"
+  | "schedules"
+  | "deleteUnchanged"
+  | "takeTurn"
+  | "giveBackSpace"
+> {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
   const note = storage.note?.bind(storage);
   const claim = storage.claim?.bind(storage);
+  const deleteUnchanged = storage.deleteUnchanged?.bind(storage);
+  const takeTurn = storage.takeTurn?.bind(storage);
   const { schedules } = storage;
   return {
     ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
@@ -146,6 +162,13 @@ export function optionalCalls(
     }),
     ...(note && { note: (locator, text) => perform("note", () => note(locator, text)) }),
     ...(claim && { claim: (request) => perform("claim", () => claim(request)) }),
+    ...(deleteUnchanged && {
+      deleteUnchanged: (heads) => perform("delete", () => deleteUnchanged(heads)),
+    }),
+    ...(takeTurn && {
+      takeTurn: (name, owner, ttlMs) => perform("lease", () => takeTurn(name, owner, ttlMs)),
+    }),
+    ...(storage.giveBackSpace && { giveBackSpace: storage.giveBackSpace.bind(storage) }),
     ...(storage.finds && { finds: true }),
     ...(schedules && {
       schedules: {

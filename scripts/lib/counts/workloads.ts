@@ -62,8 +62,8 @@ function subjectOn(
   return { flow, counters: [() => storageCounts(counted), () => ({ ...counts }), more] };
 }
 
-async function tokenOf({ flow }: Subject, id: string): Promise<string> {
-  const outcome = await flow.run({ steps, wait: true }, { id });
+async function tokenOf({ flow }: Subject, id: string, count = steps): Promise<string> {
+  const outcome = await flow.run({ steps: count, wait: true }, { id });
   const token = outcome.status === "suspended" ? outcome.waiting[0]?.token : undefined;
   if (token === undefined) throw new Error(`Run ${id} is ${outcome.status}, and not suspended.`);
   return token;
@@ -95,6 +95,20 @@ function onBucket(plant: Plant | undefined): Subject {
   });
 }
 
+/** Allocations are counted in pages, so small differences show only in long runs. */
+const manySteps = 2_000;
+
+function many(plant: Plant | undefined, hooks?: Hooks): Promise<Counts> {
+  const subject = onMemory(plant, hooks);
+  return counted(subject, (id) => subject.flow.run({ steps: manySteps }, { id }));
+}
+
+async function resumed(plant: Plant | undefined, hooks?: Hooks): Promise<Counts> {
+  const subject = onMemory(plant, hooks);
+  const token = await tokenOf(subject, "waiting", manySteps);
+  return counted(subject, () => subject.flow.resume(token, true));
+}
+
 export const countedWork: Readonly<Record<string, Counted>> = {
   "200 steps": (plant) => {
     const subject = onMemory(plant);
@@ -114,15 +128,10 @@ export const countedWork: Readonly<Record<string, Counted>> = {
     await subject.flow.run({ steps }, { id: "parent" });
     return counted(subject, async () => (await subject.flow.fork("parent", { from: "last" })).result());
   },
-  "200 steps, hooks": (plant) => {
-    const subject = onMemory(plant, idle);
-    return counted(subject, (id) => subject.flow.run({ steps }, { id }));
-  },
-  "resume after 200 steps, hooks": async (plant) => {
-    const subject = onMemory(plant, idle);
-    const token = await tokenOf(subject, "waiting");
-    return counted(subject, () => subject.flow.resume(token, true));
-  },
+  "2,000 steps": (plant) => many(plant),
+  "2,000 steps, hooks": (plant) => many(plant, idle),
+  "resume after 2,000 steps": (plant) => resumed(plant),
+  "resume after 2,000 steps, hooks": (plant) => resumed(plant, idle),
   "50 runs of 5 steps at once, SQLite": (plant) => {
     const subject = onSqlite(plant);
     return counted(subject, (id) =>

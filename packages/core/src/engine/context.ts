@@ -38,8 +38,17 @@ export interface GroupOptions {
   readonly name?: string | undefined;
 }
 
+/** Options of `ctx.race` and `ctx.child`, which `ctx.parallel` and `ctx.map` have as well. */
+export interface DeadlineOptions extends GroupOptions {
+  /**
+   * How long the call may take, from its start. When it passes, the call rejects with code `deadline`, its
+   * branches are given up, and the child is cancelled.
+   */
+  readonly deadline?: Duration | undefined;
+}
+
 /** Options of `ctx.parallel`. */
-export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends GroupOptions {
+export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends DeadlineOptions {
   /** How many branches run at the same time; all by default. */
   readonly concurrency?: number | undefined;
   /** `all` rejects with the first failure; `settled` gives the outcome of every branch. */
@@ -47,7 +56,7 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
 }
 
 /** Options of `ctx.map`. */
-export interface MapOptions<T> extends GroupOptions {
+export interface MapOptions<T> extends DeadlineOptions {
   /** Names an item by any text, so that its recorded work still belongs to it after the items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;
   /** How many items are processed at the same time; all by default. */
@@ -124,7 +133,7 @@ export interface Context {
   /** The first branch to settle wins; the others are aborted. */
   race<const B extends Readonly<Record<string, Branch>>>(
     branches: B,
-    options?: GroupOptions,
+    options?: DeadlineOptions,
   ): Promise<RaceResult<B>>;
   /**
    * Records what a producer yields, chunk by chunk; `run.stream(name)` reads along. Resolves with all chunks
@@ -141,7 +150,7 @@ export interface Context {
    */
   child<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
-    ...args: Arguments<Input, GroupOptions>
+    ...args: Arguments<Input, DeadlineOptions>
   ): Promise<Output>;
   /**
    * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;

@@ -13,8 +13,11 @@ import type { World } from "../ports/world.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
 import { Scope } from "./scope.ts";
-import { endOf, type EndFact, type Finish, type Undo } from "./stop.ts";
+import { missedBy } from "./deadline.ts";
+import type { CallRegistry } from "./registry.ts";
+import { endOf, failure, type EndFact, type Finish, type Undo } from "./stop.ts";
 
+type Failed = Extract<Fact<Json>, { kind: "run.failed" }>;
 type Failing = Extract<Fact<Json>, { kind: "run.failing" }>;
 
 interface Run {
@@ -56,7 +59,11 @@ export class Ending {
 
   /** Nothing of the code begins any more. */
   get over(): boolean {
-    return this.#run.journal.state.end !== null || this.frozen;
+    return this.#run.journal.state.end !== null || this.frozen || this.isPaused;
+  }
+
+  get isPaused(): boolean {
+    return this.#run.journal.state.paused !== null;
   }
 
   /** The code sees what was recorded up to here. */
@@ -71,6 +78,31 @@ export class Ending {
     const undoes =
       !(end instanceof DurableError) && end.kind === "run.failed" && run.journal.state.compensates;
     return undoes ? { ...end, kind: "run.failing" } : end;
+  }
+
+  /** No work is under way that the run waits for. */
+  isIdle(noneInFlight: boolean): boolean {
+    return (this.abandoned && this.undo === null && !this.isLate) || noneInFlight;
+  }
+
+  /** The deadline has ended the run. */
+  get isLate(): boolean {
+    return this.#settled?.abandoned !== undefined;
+  }
+
+  /** The deadline of the run has passed. Returns the fact to append first if something has to be undone. */
+  expire(deadline: number, calls: Pick<CallRegistry, "unfinished">): Failing | null {
+    const { runId, state } = this.#run.journal;
+    const error = missedBy(runId, deadline);
+    const failed = failure(error, runId);
+    // Work under way is waited for, so that nothing is undone beside it.
+    if (state.compensates) return { ...(failed.fact({}) as Failed), kind: "run.failing" };
+    this.settle({ ...failed, abandoned: calls.unfinished("step", "stream", "child") });
+    this.abandoned = true;
+    // Children are cancelled, and the end waits for that.
+    this.code.close("abandoned");
+    this.code.abort(error);
+    return null;
   }
 
   accepts(fact: Fact<Json>): boolean {

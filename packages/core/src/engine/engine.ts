@@ -94,9 +94,9 @@ export class Engine implements ReplayEnd, CallEngine {
         failed: (error) => this.#fail(error),
       },
     );
+    this.timers.deadline = this.journal.state.endsBy;
     this.replay.clock = this.journal.clock;
-    for (const entry of this.journal.entries) this.replay.learn(entry);
-    this.#learned = this.journal.entries.length;
+    this.#learned = this.replay.learnAll(this.journal.entries);
   }
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
@@ -148,6 +148,8 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The workflow function has settled. */
   finish(finish: Finish): void {
     this.ending.settle(finish);
+    // The code has ended in time. A deadline that passes now must not wake the loop again and again.
+    this.timers.deadline = null;
     this.#moving = true;
     this.wake();
   }
@@ -284,28 +286,42 @@ export class Engine implements ReplayEnd, CallEngine {
     if (!lease.valid) return void (await lease.renew());
     // The function may have ended with calls that it does not await: the next driver begins them.
     const open = !this.finished || this.#fresh.list.length > 0 || this.ending.frozen;
-    if (this.#leaving && open) return this.#settleWork({ kind: "left" });
+    if (this.ending.isPaused || (this.#leaving && open)) return this.#settleWork({ kind: "left" });
     if (this.ending.frozen) return this.#freeze();
+    const { deadline } = this.timers;
+    if (deadline !== null && !this.finished && deadline <= this.world.now()) return this.#expire(deadline);
     const judged = this.#changes.judge(this.#fresh.list);
     if (judged === null) return this.#pause();
     this.#fresh.begin(judged, () => this.#blocked !== null);
     this.verdicts.flush();
     this.timers.fire();
     if (this.#idleWork && !this.#outbox.appending) return this.#rest();
-    if (this.finished) this.ending.linger();
+    if (this.finished && !this.ending.isLate) this.ending.linger();
     await this.#pause();
+  }
+
+  /** The deadline of the run has passed: nothing more begins, and the run fails once what came before is recorded. */
+  async #expire(deadline: number): Promise<void> {
+    // An answer to an open wait was recorded before. Its verdict may still let the code end.
+    this.#fresh.beginAsked(() => this.#blocked !== null);
+    this.verdicts.flush();
+    if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();
+    const failing = this.ending.expire(deadline, this.calls);
+    if (failing !== null) return this.#outbox.append(failing);
+    this.timers.deadline = null;
+    this.#moving = true;
   }
 
   /** The code is over: work under way is recorded, then what the run has begun is undone. */
   async #freeze(): Promise<void> {
-    const { ending } = this;
+    this.timers.deadline = null;
     this.#outbox.keepPaid();
     this.verdicts.flush();
-    if (!ending.close(this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0))
+    if (!this.ending.close(this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0))
       return this.#pause();
     this.#fresh.list = [];
     this.#inTurn = this.#moving = true;
-    ending.undo = await this.options.undo();
+    this.ending.undo = await this.options.undo();
   }
 
   /** Writes what is queued, and waits for something to happen. */
@@ -316,7 +332,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** No work is under way that the run waits for. */
   get #idleWork(): boolean {
-    return (this.ending.abandoned && this.ending.undo === null) || this.inFlight.idle;
+    return this.ending.isIdle(this.inFlight.idle);
   }
 
   /** No work is under way and no append is in flight: write the queue, with a park or an end if the run stops here. */

@@ -18,6 +18,14 @@ export class FreshCalls {
     this.#replay = replay;
   }
 
+  /** Begins waits that are open in the journal, and nothing else: they may have an answer. */
+  beginAsked(isBlocked: () => boolean): void {
+    this.begin(
+      this.list.filter(({ kind, key }) => kind === "suspend" && this.#replay.record(key)?.opened === true),
+      isBlocked,
+    );
+  }
+
   /** Begins calls without a record, in the order they were made. Beginning one may add another. */
   begin(judged: Call[], isBlocked: () => boolean): void {
     this.list = judged;

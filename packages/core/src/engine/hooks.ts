@@ -150,8 +150,10 @@ export interface Observer {
   learned(entry: Entry): void;
   /** The workflow gets an outcome. */
   delivered(settlement: Settlement): void;
-  /** Runs the work of an attempt, in what the hooks put around it. */
-  attempt<R>(attempt: Pick<AttemptEvent, "key" | "kind" | "attempt" | "startedAt">, work: () => R): R;
+  /** An attempt begins; returns what hooks put around its work, for `surround`. */
+  attempt(kind: CallKind, attempted: Pick<AttemptEvent, "key" | "attempt" | "startedAt">): object | undefined;
+  /** Runs the work of an attempt, outside of the run at first, and returns its result. */
+  surround<R>(open: object, work: () => R): R;
 }
 
 /** What hooks and logs need of an execution. */

@@ -59,6 +59,12 @@ export class Replay {
   /** Highest time among what was delivered: the run's own clock. */
   clock = 0;
 
+  /** Learns a journal from its beginning; returns how many entries it has. */
+  learnAll(entries: readonly Entry[]): number {
+    for (const entry of entries) this.learn(entry);
+    return entries.length;
+  }
+
   learn(entry: Entry): void {
     if (entry.kind === "suspend.answered") {
       this.#answers.set(entry.seq, entry);

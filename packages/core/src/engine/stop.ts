@@ -11,6 +11,7 @@ import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
+import type { Defaults } from "./definition.ts";
 import type { Children } from "./child-runs.ts";
 import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
@@ -26,6 +27,8 @@ export type Stop =
 /** The end of the workflow function, encoded. */
 export interface Finish {
   fact(leftovers: Leftovers): EndFact;
+  /** Set when the deadline of the run ended it: the calls that were under way. */
+  readonly abandoned?: readonly string[];
   readonly thrown?: { readonly value: unknown };
 }
 
@@ -72,6 +75,8 @@ export interface EngineOptions {
   /** The lease, kept alive while driving. */
   readonly lease: DriverLease;
   readonly children: Children;
+  /** Options of the workflow for its steps. */
+  readonly defaults: Defaults;
   /** Reports the end of the run to its parent, if it has one, before the end is appended. */
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
   /** How long work may go on after the workflow function has settled. */
@@ -171,6 +176,8 @@ export function failure(thrown: unknown, runId: string): Finish {
 /** The end of the run as a fact, or `diverged` if the code did not reach an open wait. */
 export function endOf(finish: Finish, run: Answerable & { readonly world: World }): EndFact | DurableError {
   const { runId } = run.journal;
+  const { abandoned: late } = finish;
+  if (late !== undefined) return finish.fact(late.length === 0 ? {} : { abandoned: late });
   const unreached = (key: string): boolean => isUnreached(run, key);
   const vanished = run.journal.state
     .openWaits({ answered: true })

@@ -94,6 +94,8 @@ export type Fact<V> =
       readonly tags?: Readonly<Record<string, string>>;
       /** Names this incarnation of the run id. */
       readonly nonce?: string;
+      /** When the run fails, unless it has ended before. */
+      readonly deadline?: number;
     }
   /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
   | ({
@@ -113,6 +115,8 @@ export type Fact<V> =
       readonly base: number;
       /** Fingerprint of the input with which the run was started. */
       readonly first: string;
+      /** The deadline of the run, which a new chapter does not change. */
+      readonly deadline?: number;
       /** The head of the run so far. */
       readonly head: {
         readonly createdAt: number;
@@ -142,6 +146,8 @@ export type Fact<V> =
       readonly cuts?: readonly Cut[];
       /** Missing when the parent's input is kept. */
       readonly input?: V;
+      /** The fork has a deadline of its own. */
+      readonly deadline?: number;
     }
   /** Written before the work begins, and only for steps with `onUncertain` or `compensate`. Attempt 0 calls it off. */
   | ({
@@ -242,6 +248,17 @@ export type Fact<V> =
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | ({ readonly kind: "run.completed"; readonly output: V } & Leftovers)
   | ({ readonly kind: "run.failed"; readonly error: V } & Leftovers)
+  /** Until it is unpaused, the run is not driven. */
+  | { readonly kind: "run.paused"; readonly reason: V | null }
+  | { readonly kind: "run.unpaused" }
+  /** Takes back the failure of the run, and of the call that caused it. */
+  | {
+      readonly kind: "run.retried";
+      /** The call whose failure is taken back; missing when the code itself failed. */
+      readonly failed?: string;
+      /** The new deadline of the run; `null` removes it, and without the field it stays. */
+      readonly deadline?: number | null;
+    }
   /** The code has failed, and what it began is undone before `run.failed`. The code sees no later entry. */
   | ({ readonly kind: "run.failing"; readonly error: V } & Leftovers)
   /** The run is cancelled, and cleans up before `run.cancelled`. The code sees no later entry. */

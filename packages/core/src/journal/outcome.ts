@@ -27,7 +27,7 @@ export interface SuspendPoint {
 
 /**
  * Where a run is: ended (`completed`, `failed`, `cancelled`), parked (`suspended`), driven elsewhere or due
- * (`running`), or unable to continue (`blocked`).
+ * (`running`), stopped by an operator (`paused`), or unable to continue (`blocked`).
  */
 export type Outcome<T> = {
   readonly runId: string;
@@ -48,6 +48,15 @@ export type Outcome<T> = {
     } & CancelReason &
       Pick<Leftovers, "uncompensated">)
   | ({ readonly status: "running" } & Undone)
+  | {
+      /** Not driven until it is unpaused. */
+      readonly status: "paused";
+      readonly reason: string | null;
+      /** When it was paused, in milliseconds since the epoch. */
+      readonly since: number;
+      /** Its open waits: they still take answers. */
+      readonly waiting: readonly SuspendPoint[];
+    }
   | ({
       readonly status: "blocked";
       readonly error: DurableError;
@@ -103,11 +112,16 @@ export function outcomeOf(
     default:
   }
   const undone = undoneOf(journal);
+  const waiting = (): SuspendPoint[] =>
+    keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
+  if (state.paused !== null) {
+    const { reason, at: since } = state.paused;
+    return { ...about, status: "paused", reason: reason as string | null, since, waiting: waiting() };
+  }
   if (journal.blocked !== null) {
     const { code, message, since } = journal.blocked;
     const error = new DurableError(code as ErrorCode, message);
-    const waiting = keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
-    return { ...about, status: "blocked", error, since, waiting, ...undone };
+    return { ...about, status: "blocked", error, since, waiting: waiting(), ...undone };
   }
   if (state.summary.status !== "suspended") return { ...about, status: "running", ...undone };
   return {

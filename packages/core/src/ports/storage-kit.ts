@@ -15,6 +15,11 @@ export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
   return workflow === undefined ? null : [...new Set([workflow].flat())];
 }
 
+/** The parents that a query asks for, each once; `null` for runs with any parent or none. */
+export function parentsOf({ parent }: ListQuery): readonly string[] | null {
+  return parent === undefined ? null : [...new Set([parent].flat())];
+}
+
 /** The versions that a query asks for, each once; `null` for all. */
 export function versionsOf({ version }: Pick<ListQuery, "version">): readonly string[] | null {
   return version === undefined ? null : [...new Set([version].flat())];
@@ -73,6 +78,26 @@ export function scheduleListing(
 /** The head of a run as lists show it: a note replaces the recorded status. */
 export function noted(head: RunHead, note: BlockedNote | null): RunHead {
   return note === null ? head : { ...head, status: "blocked", blocked: note };
+}
+
+/** The statuses of runs that have ended. */
+export const endStatuses = ["completed", "failed", "cancelled"] as const;
+
+/** True for a run that has ended. */
+export function hasEnded({ status }: Pick<RunHead, "status">): boolean {
+  return (endStatuses as readonly string[]).includes(status);
+}
+
+/** True when a run has ended, before this time; a query without `endedBefore` asks for any. */
+export function endedBefore(head: RunHead, { endedBefore: time }: ListQuery): boolean {
+  return time === undefined || (hasEnded(head) && head.updatedAt < time);
+}
+
+/** True when a run is as it was when it was listed: the same run, and no batch was added to it. */
+export function isUnchanged(now: RunHead, listed: RunHead): boolean {
+  return (
+    now.status === listed.status && now.createdAt === listed.createdAt && now.updatedAt === listed.updatedAt
+  );
 }
 
 /** From which position a run reads one of its ancestors. */

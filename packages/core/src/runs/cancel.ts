@@ -18,10 +18,10 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { headsBelow, newNonce, openJournal } from "./lookup.ts";
+import { lazy } from "../values/lazy.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
-import { endsSpawned } from "./ends-spawned.ts";
 import { outcomeWithChildren } from "./status.ts";
 
 /** Options of `cancel`. */
@@ -60,7 +60,7 @@ function cleansUp({ state }: RunJournal, { force = false }: Ends): boolean {
   return !force && state.undoable.size > 0;
 }
 
-async function end(host: Host, journal: RunJournal, ends: Ends): Promise<void> {
+export async function end(host: Host, journal: RunJournal, ends: Ends): Promise<void> {
   const { force = false, unneeded } = ends;
   // The hooks of a run that is driven are called by its driver.
   const isParked = journal.state.summary.status === "suspended";
@@ -94,49 +94,23 @@ function leftBehind({ state, entries }: RunJournal): Pick<Leftovers, "uncompensa
   return left.length === 0 ? {} : { uncompensated: left.map(([key]) => key) };
 }
 
-/**
- * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
- * goes on if this stops half-way.
- */
-export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
-  const below = await runsBelow(host, runId);
-  const children = below.filter(({ childOf }) => childOf !== undefined);
-  const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
-  for (const run of [...children, ...spawned]) await end(host, run, ends);
-  await (await host.storage()).delete(locator);
-  for (const child of children) await deleteRun(host, child);
-}
-
-/** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
-async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
-  const heads = [...(await headsBelow(host, runId)).values()];
-  const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
-  return journals
-    .filter((journal) => journal !== null)
-    .filter(({ childOf, spawnedBy }) => (childOf ?? spawnedBy)?.runId === runId);
-}
+const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
 
 /** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
 export async function endSpawned(
   host: Host,
   journal: RunJournal,
-  ends: Pick<Ends, "force" | "cleansUp"> & Partial<Ends>,
+  ends: Pick<Ends, "force" | "cleansUp">,
 ): Promise<void> {
-  if (!endsSpawned(journal)) return;
-  const { runId, state } = journal;
-  for (const { child, workflow, key } of state.endingSpawned()) {
-    const link = { spawnedBy: { runId, key, onParentEnd: "cancel" } } as const;
-    await cancelChild(host, { runId: child, workflow, link, plain: false }, ends);
-  }
-  // Those of earlier chapters are found by their link.
-  if (journal.chapter === 1) return;
-  for (const run of await runsBelow(host, runId))
-    if (run.spawnedBy?.onParentEnd !== undefined)
-      await end(host, run, { ...ends, reason: endedWith(runId), unneeded: true });
+  if (!journal.state.endsSpawned) return;
+  const verbs = {
+    cancelChild: (on: Host, child: UnneededChild) => cancelChild(on, child, ends),
+    end: (on: Host, run: RunJournal, reason: string) => end(on, run, { ...ends, reason, unneeded: true }),
+    headsBelow,
+    openJournal,
+  };
+  await (await spawnPart()).endSpawned(host, journal, verbs);
 }
-
-const endedWith = (runId: string): string => `Run ${runId} has ended, or does not need it any more.`;
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(
@@ -146,7 +120,8 @@ export async function cancelChild(
 ): Promise<void> {
   const { runId, workflow, link, plain } = child;
   const above = "childOf" in link ? link.childOf : link.spawnedBy;
-  const { reason = endedWith(above.runId) } = given.force === true ? given : {};
+  const unneeded = `Run ${above.runId} does not need it any more.`;
+  const { reason = unneeded } = given.force === true ? given : {};
   const ends: Ends = { ...given, reason, unneeded: true };
   const journal = await openJournal(host, locatorOf(runId));
   // Another run may have the id that was given to a spawned one.

@@ -14,20 +14,22 @@ import type { ChildRun } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
+import type { Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
-import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import { deadlineAt, definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
 import { later } from "./load-later.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { outcomeWithChildren } from "./status.ts";
+import { asPaused, outcomeWithChildren } from "./status.ts";
 
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
@@ -53,6 +55,8 @@ export interface NewRun {
   readonly tags?: Tags | undefined;
   /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
   readonly isNew?: boolean;
+  /** How long the run may take; the default of its workflow when it is missing. */
+  readonly deadline?: Duration | undefined;
   /** A run without a nonce, which builds that do not know nonces can read. */
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
@@ -87,6 +91,7 @@ export async function create(
     ...(childOf === undefined ? {} : { childOf }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
+    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
@@ -101,15 +106,13 @@ function assertSame(
   journal: RunJournal,
   { name }: Definition,
   input: Json,
-  { childOf, spawnedBy, isNew }: NewRun,
+  { childOf, isNew }: NewRun,
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
-  const { key } = journal.spawnedBy ?? {};
-  const isOther = spawnedBy !== undefined && (parent !== spawnedBy.runId || key !== spawnedBy.key);
-  if (workflow !== name || (isNew && parent !== null) || isOther || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork, a child or a spawned run";
+  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
     throw new DurableError(
-      isNew || isOther ? "run-exists" : "workflow-mismatch",
+      isNew ? "run-exists" : "workflow-mismatch",
       `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
@@ -176,7 +179,16 @@ async function driven(
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
+    if (journal.state.paused !== null) {
+      await lease.release();
+      return () => outcomeWithChildren(host, journal, false);
+    }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    const pause = await pauseOf(host, definition, lease);
+    if (pause !== null) {
+      await lease.release();
+      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
+    }
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -193,6 +205,20 @@ async function driven(
     return () => outcomeAfter(host, journal, stop);
   } finally {
     host.parked.checkIn(journal, user);
+  }
+}
+
+/** Why the workflow of a leased run is not driven now. */
+async function pauseOf(
+  { pauses }: Host,
+  { name }: Definition,
+  lease: DriverLease,
+): Promise<WorkflowPause | null> {
+  try {
+    return (await pauses?.of(name)) ?? null;
+  } catch (error) {
+    await lease.release();
+    throw error;
   }
 }
 
@@ -256,7 +282,7 @@ export async function toNextStop(
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, given) =>
-        (await spawnPart()).spawnRun(host, request, given, { create, advance }),
+        (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
       wake: (runId) => wake(host, runId),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();

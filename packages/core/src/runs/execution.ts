@@ -12,7 +12,6 @@ import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
-import { endsSpawned } from "./ends-spawned.ts";
 import { later } from "./load-later.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
@@ -20,15 +19,17 @@ import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
   drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
-  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<void>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
   /** Drives a run in the background, if its code is here. */
   wake(runId: string): void;
 }
@@ -101,11 +102,12 @@ export class Execution implements Parked {
         },
       },
       reportEnd: async (end) => {
-        if (journal.childOf === undefined && !endsSpawned(journal)) return;
+        if (journal.childOf === undefined && !journal.state.endsSpawned) return;
         const { endSpawned, reportToParent } = await later();
         await endSpawned(host, journal, { cleansUp: (run) => below.wake(run.runId) });
         await reportToParent(host, journal, end);
       },
+      defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
       undo: async () => (await later()).beginUndo(engine, parts),
@@ -140,6 +142,10 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
+  leave(): void {
+    this.#engine.leave();
+  }
+
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
@@ -154,7 +160,7 @@ export class Execution implements Parked {
     const { signal, patience } = options;
     this.#options = options;
     this.#heads = null;
-    const leave = (): void => this.#engine.leave();
+    const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
     this.#observe = observe;
     const { watch } = this.#engine.options;

@@ -15,7 +15,7 @@ import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
 import { undoneCuts } from "./undone-cuts.ts";
-import { encodeInput, newNonce } from "./lookup.ts";
+import { deadlineAt, encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
@@ -100,6 +100,7 @@ export async function forkOf(
     edits: known.edits(edits, cuts),
     ...(asked.length === 0 ? {} : { cuts: asked }),
     ...input,
+    ...deadlineAt(host, definition.defaults.deadline),
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
 }

@@ -11,13 +11,14 @@ import type { Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
+import type { Pauses } from "./pauses.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
 import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
 import type { HooksOption } from "../engine/hooks.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Observe } from "./observer.ts";
-import { ownerNow, runAs } from "../ports/async-context.ts";
+import { leave, ownerNow, runAs } from "../ports/async-context.ts";
 import { decode } from "../values/codec/decode.ts";
 
 /** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
@@ -91,6 +92,8 @@ export class Host {
   readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
+  /** The workflows that are paused; only apps know of them. */
+  pauses: Pauses | null = null;
 
   constructor(options: HostOptions, find: Find) {
     this.#options = options;
@@ -130,7 +133,7 @@ export class Host {
     const hooks = [this.#options.hooks ?? [], more].flat();
     if (hooks.length > 0)
       try {
-        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow }, hooks);
+        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow, leave }, hooks);
       } catch (error) {
         world.warn(`no hook is called: ${describeError(error)}`);
       }

@@ -5,5 +5,6 @@
 
 export { beginUndo } from "../engine/undo.ts";
 export { cancelledError } from "../journal/cancelled.ts";
-export { cancel, cancelChild, deleteRun, endSpawned } from "./cancel.ts";
+export { cancel, cancelChild, endSpawned } from "./cancel.ts";
+export { deleteRun } from "./delete.ts";
 export { reportToParent } from "./parent.ts";

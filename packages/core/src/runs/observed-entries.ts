@@ -64,6 +64,8 @@ export function noteStart(began: Map<string, number> | null, { key, startedAt }:
 }
 
 /** Copies, because the journal keeps its own. */
-export function usageOf({ usage = [] }: Attempted): AttemptEnd["usage"] {
-  return usage.map((used) => ({ ...used }));
+export function usageOf(entry: Attempted | undefined): AttemptEnd["usage"] {
+  return entry?.usage === undefined ? noUsage : entry.usage.map((used) => ({ ...used }));
 }
+
+const noUsage: AttemptEnd["usage"] = Object.freeze([]);

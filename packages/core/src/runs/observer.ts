@@ -12,19 +12,21 @@ import type {
   AroundAttempt,
   AttemptEnd,
   AttemptEvent,
+  EndEvent,
   HookEvent,
   Hooks,
   Observer,
+  RunEvent,
   RunStop,
+  StepEvent,
+  WaitEvent,
 } from "../engine/hooks.ts";
 import type { Stop } from "../engine/stop.ts";
-import type { Entry } from "../journal/entry.ts";
+import type { CallKind, Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Settlement } from "../journal/kinds.ts";
-import type { Owner } from "../ports/async-context.ts";
-import type { World } from "../ports/world.ts";
-import type { Json } from "../values/codec/tags.ts";
 import type { DurableError } from "../values/errors.ts";
+import { HookCalls, type Observing } from "./hook-calls.ts";
 import {
   endsWait,
   isAttempt,
@@ -39,32 +41,13 @@ import {
   type Called,
 } from "./observed-entries.ts";
 
-/**
- * What hooks need of a host and of the kernel. This file imports no code: what a part that is loaded later shares with the
- * kernel, bundlers put into a file of its own.
- */
-interface Observing {
-  readonly decode: (json: Json, where: string) => unknown;
-  readonly ownerNow: () => Owner | undefined;
-  readonly runAs: <R>(owner: Owner, fn: () => R) => R;
-  readonly world: World;
-  /** Runs that this process drives now. */
-  readonly driving: ReadonlyMap<string, { readonly journal: RunJournal }>;
-}
-
 /** Makes the observer of one drive. Without `recorded`, nothing is driven, and a single event is reported. */
 export type Observe = (journal: RunJournal, recorded?: number) => DriveObserver;
 
-type HookName = keyof Hooks;
-type EventOf<N extends HookName> = Parameters<NonNullable<Hooks[N]>>[0];
-
-/** Hooks that have failed, and were reported. */
-const reported = new WeakMap<Hooks, Set<HookName>>();
-const noOwner = undefined as unknown as Owner;
-
 export function observing(host: Observing, hooks: readonly Hooks[]): Observe {
+  const calls = new HookCalls(host, hooks);
   return (journal, recorded) => {
-    const observer = new DriveObserver(host, hooks, journal);
+    const observer = new DriveObserver(host, calls, journal);
     if (recorded !== undefined) observer.begin(recorded);
     return observer;
   };
@@ -72,7 +55,7 @@ export function observing(host: Observing, hooks: readonly Hooks[]): Observe {
 
 class DriveObserver implements Observer {
   readonly #host: Observing;
-  readonly #hooks: readonly Hooks[];
+  readonly #hooks: HookCalls;
   readonly #journal: RunJournal;
   readonly #startedAt: number;
   readonly #length: number;
@@ -81,14 +64,11 @@ class DriveObserver implements Observer {
   /** The position up to which a driver has seen the journal. */
   #recorded = Infinity;
   #replayed = 0;
-  #onStop: ((stop: RunStop) => void)[] = [];
-  readonly #attempts = new Map<
-    string,
-    { readonly event: AttemptEvent; readonly end: PromiseWithResolvers<AttemptEnd> }
-  >();
+  readonly #onStop: { readonly hooks: Hooks; readonly onStop: (stop: RunStop) => unknown }[] = [];
+  readonly #attempts = new Map<string, OpenAttempt>();
   #began: Map<string, number> | null = null;
 
-  constructor(host: Observing, hooks: readonly Hooks[], journal: RunJournal) {
+  constructor(host: Observing, hooks: HookCalls, journal: RunJournal) {
     this.#host = host;
     this.#hooks = hooks;
     this.#journal = journal;
@@ -102,30 +82,30 @@ class DriveObserver implements Observer {
   /** The drive begins. */
   begin(recorded: number): void {
     this.#recorded = recorded;
+    if (!this.#hooks.wanted.onRun) return;
     const { wakeAt, updatedAt, createdAt } = this.#journal.state.summary;
     const { chapter, first, seq } = this.#journal;
     const due = wakeAt !== null && wakeAt <= this.#startedAt;
-    this.#emit(
-      "onRun",
-      () => ({
-        ...this.#event(this.#startedAt),
-        createdAt,
-        chapter,
-        parent: parentOf(this.#journal, this.#host.driving),
-        isNew: seq === first.seq,
-        dueAt: due ? wakeAt || updatedAt : null,
-      }),
-      (onStop, hooks) => {
-        if (typeof onStop === "function")
-          this.#onStop.push((stop) => void this.#call(hooks, "onRun", () => onStop(stop)));
-      },
-    );
+    const event: RunEvent = {
+      ...this.#run,
+      at: this.#startedAt,
+      createdAt,
+      chapter,
+      parent: parentOf(this.#journal, this.#host.driving),
+      isNew: seq === first.seq,
+      dueAt: due ? wakeAt || updatedAt : null,
+    };
+    for (const hooks of this.#hooks.sets) {
+      const onStop = this.#hooks.call(hooks, "onRun", hooks.onRun, event);
+      if (typeof onStop === "function") this.#onStop.push({ hooks, onStop: onStop as () => unknown });
+    }
   }
 
   /** The drive has stopped. */
   stopped(stop: Stop = { kind: "left" }): void {
     for (const key of this.#attempts.keys()) this.#endAttempt(key, "dropped", this.#host.world.now());
     if (stop.kind === "blocked") this.blocked(stop.error);
+    if (this.#onStop.length === 0) return;
     const { end, summary } = this.#journal.state;
     const { status } = summary;
     const ended = status === "completed" || status === "failed" || status === "cancelled";
@@ -135,34 +115,37 @@ class DriveObserver implements Observer {
         ? stop.kind
         : "running";
     const event: RunStop = {
-      ...this.#event(this.#host.world.now()),
+      ...this.#run,
+      at: this.#host.world.now(),
       outcome,
       startedAt: this.#startedAt,
       replayed: this.#replayed,
       appends: this.#journal.position - this.#length,
       ...("error" in stop ? { error: stop.error } : this.#errorOf(end)),
     };
-    for (const onStop of this.#onStop) onStop(event);
+    for (const { hooks, onStop } of this.#onStop) this.#hooks.call(hooks, "onRun", onStop, event);
   }
 
   blocked(error: DurableError, runId = this.#journal.runId): void {
-    this.#emit("onBlocked", () => ({ ...this.#event(this.#host.world.now()), runId, error }));
+    if (this.#hooks.wanted.onBlocked)
+      this.#hooks.emit("onBlocked", { ...this.#run, at: this.#host.world.now(), runId, error });
   }
 
   /** The run has ended. */
   ended(): void {
     const { end, summary } = this.#journal.state;
-    if (end === null) return;
+    if (end === null || !this.#hooks.wanted.onEnd) return;
     const { createdAt, steps, status } = summary;
-    this.#emit("onEnd", () => ({
-      ...this.#event(end.at),
+    this.#hooks.emit("onEnd", {
+      ...this.#run,
+      at: end.at,
       createdAt,
       chapter: this.#journal.chapter,
       parent: parentOf(this.#journal, this.#host.driving),
-      outcome: status as "completed" | "failed" | "cancelled",
+      outcome: status as EndEvent["outcome"],
       ...this.#errorOf(end),
       steps,
-    }));
+    });
   }
 
   learned(entry: Entry): void {
@@ -191,91 +174,122 @@ class DriveObserver implements Observer {
 
   /** A wait has ended: from the record, or for the first time. */
   #waited(entry: Called, replayed: boolean): void {
-    if (!this.#starts.has(entry.key)) return;
+    if (!this.#hooks.wanted.onWait || !this.#starts.has(entry.key)) return;
     this.#wait(entry, outcomeOf(entry), replayed);
     this.#starts.delete(entry.key);
   }
 
-  #wait(entry: Called, outcome: EventOf<"onWait">["outcome"], replayed: boolean): void {
+  #wait(entry: Called, outcome: WaitEvent["outcome"], replayed: boolean): void {
+    if (!this.#hooks.wanted.onWait) return;
     const { key, at } = entry;
-    this.#emit("onWait", () => ({
-      ...this.#event(at),
+    const isOpen = outcome === "open";
+    this.#hooks.emit("onWait", {
+      ...this.#run,
+      at,
       key,
       kind: kindOf(entry),
-      openedAt: outcome === "open" ? at : (this.#starts.get(key) ?? at),
-      endedAt: outcome === "open" ? null : at,
+      openedAt: isOpen ? at : (this.#starts.get(key) ?? at),
+      endedAt: isOpen ? null : at,
       outcome,
       ...this.#errorOf(entry),
       child: this.#journal.state.children.get(key)?.opened.child ?? null,
       replayed,
-    }));
+    });
   }
 
   #step(entry: Attempted, replayed: boolean): void {
-    const { key, at, attempt } = entry;
-    this.#emit("onStep", () => ({
-      ...this.#event(at),
+    if (!this.#hooks.wanted.onStep) return;
+    const { runId, workflow, version, seed } = this.#run;
+    const { key, at, attempt, kind } = entry;
+    const failed = kind === "step.failed" || kind === "stream.failed";
+    // Written out: copying objects would be most of the cost of a hook, and long replays report many steps.
+    const event: StepEvent = {
+      runId,
+      workflow,
+      version,
+      seed,
+      at,
       key,
-      kind: kindOf(entry),
+      kind: kind === "stream.completed" || kind === "stream.failed" ? "stream" : "step",
       attempt,
       startedAt: attempt === 1 ? entry.startedAt : (this.#starts.get(key) ?? entry.startedAt),
       endedAt: at,
-      outcome: entry.kind.endsWith("failed") ? "failed" : "completed",
-      ...this.#errorOf(entry),
+      outcome: failed ? "failed" : "completed",
       usage: usageOf(entry),
       replayed,
-    }));
+    };
+    this.#hooks.emit("onStep", failed ? { ...event, ...this.#errorOf(entry) } : event);
   }
 
-  attempt<R>(started: Pick<AttemptEvent, "key" | "kind" | "attempt" | "startedAt">, work: () => R): R {
-    if (this.#hooks.every(({ onAttempt }) => onAttempt === undefined)) return work();
-    const { key, kind, attempt, startedAt } = started;
-    const event: AttemptEvent = { ...this.#event(startedAt), key, kind, attempt, startedAt };
-    const end = Promise.withResolvers<AttemptEnd>();
-    const { runAs, ownerNow } = this.#host;
-    const owner = ownerNow() ?? noOwner;
-    let done: { readonly result: R } | null = null;
-    // The hooks run outside of the run, and the work inside of it again.
-    const once = (): Promise<AttemptEnd> => {
-      done ??= { result: runAs(owner, work) };
-      return end.promise;
-    };
-    const arounds: ((inner: () => Promise<AttemptEnd>) => () => Promise<AttemptEnd>)[] = [];
-    this.#emit(
-      "onAttempt",
-      () => event,
-      (around, hooks) => {
-        if (typeof around === "function")
-          arounds.unshift((inner) => this.#around(hooks, around as AroundAttempt, inner));
-      },
-    );
-    this.#attempts.set(key, { event, end });
-    void arounds.reduce((inner, around) => around(inner), once)();
-    return (done as unknown as { readonly result: R }).result;
+  attempt(
+    kind: CallKind,
+    { key, attempt, startedAt }: Pick<AttemptEvent, "key" | "attempt" | "startedAt">,
+  ): OpenAttempt | undefined {
+    if (!this.#hooks.wanted.onAttempt) return undefined;
+    const { runId, workflow, version, seed } = this.#run;
+    const event = { runId, workflow, version, seed, at: startedAt, key, kind, attempt, startedAt };
+    let layers: Layer | null = null;
+    // The hooks of the first set are the outermost.
+    for (let i = this.#hooks.sets.length - 1; i >= 0; i--) {
+      const hooks = this.#hooks.sets[i] as Hooks;
+      const around = this.#hooks.call(hooks, "onAttempt", hooks.onAttempt, event);
+      if (typeof around === "function") layers = { hooks, around: around as AroundAttempt, inner: layers };
+    }
+    if (layers === null) return undefined;
+    const { promise, resolve } = Promise.withResolvers<AttemptEnd>();
+    const open = { event, resolve, end: promise, layers, result: undefined };
+    this.#attempts.set(key, open);
+    return open;
   }
 
-  #around(hooks: Hooks, around: AroundAttempt, inner: () => Promise<AttemptEnd>): () => Promise<AttemptEnd> {
-    return () => {
-      const state = { called: false };
-      let end: Promise<AttemptEnd> | null = null;
-      const work = (): Promise<AttemptEnd> => {
-        state.called = true;
-        return (end ??= inner());
-      };
-      this.#call(hooks, "onAttempt", () => around(work));
-      if (!state.called) this.#failed(hooks, "onAttempt", new Error("It did not call the work that it got."));
-      return work();
+  surround<R>(attempt: object, work: () => R): R {
+    const open = attempt as OpenAttempt;
+    this.#host.leave();
+    this.#enter(open, open.layers, work);
+    return open.result as R;
+  }
+
+  #enter(open: OpenAttempt, layer: Layer | null, work: () => unknown): void {
+    if (layer === null) {
+      open.result = work();
+      return;
+    }
+    let called = false;
+    const inner = (): Promise<AttemptEnd> => {
+      if (!called) {
+        called = true;
+        this.#enter(open, layer.inner, work);
+      }
+      return open.end;
     };
+    this.#hooks.call(layer.hooks, "onAttempt", layer.around, inner, open.end);
+    if (called) return;
+    this.#hooks.failed(layer.hooks, "onAttempt", new Error("It did not call the work that it got."));
+    void inner();
   }
 
   #endAttempt(key: string, outcome: AttemptEnd["outcome"], endedAt: number, entry?: Attempted): void {
     const open = this.#attempts.get(key);
     if (open === undefined) return;
     this.#attempts.delete(key);
-    const { event, end } = open;
+    const { runId, workflow, version, seed, kind, attempt, startedAt } = open.event;
     const retryAt = entry?.kind === "attempt.failed" ? entry.retryAt : null;
-    const usage = entry === undefined ? [] : usageOf(entry);
-    end.resolve({ ...event, at: endedAt, endedAt, outcome, ...this.#errorOf(entry), usage, retryAt });
+    const end: AttemptEnd = {
+      runId,
+      workflow,
+      version,
+      seed,
+      at: endedAt,
+      key,
+      kind,
+      attempt,
+      startedAt,
+      endedAt,
+      outcome,
+      usage: usageOf(entry),
+      retryAt,
+    };
+    open.resolve(outcome === "completed" ? end : { ...end, ...this.#errorOf(entry) });
   }
 
   /** When each wait was opened, and each step that failed before began. From the journal, at the first use. */
@@ -289,10 +303,6 @@ class DriveObserver implements Observer {
     return began;
   }
 
-  #event(at: number): HookEvent {
-    return { ...this.#run, at };
-  }
-
   #errorOf(entry: Entry | null | undefined): { readonly error?: unknown } {
     if (entry === null || entry === undefined || !("error" in entry)) return {};
     try {
@@ -301,40 +311,20 @@ class DriveObserver implements Observer {
       return { error };
     }
   }
+}
 
-  /** Calls one kind of hook of each set; the event is made only if there is one. */
-  #emit<N extends HookName>(
-    name: N,
-    event: () => EventOf<N>,
-    returned: (value: unknown, hooks: Hooks) => void = () => {},
-  ): void {
-    let made: EventOf<N> | undefined;
-    for (const hooks of this.#hooks) {
-      const hook = hooks[name] as ((event: EventOf<N>) => unknown) | undefined;
-      if (hook === undefined) continue;
-      const value = this.#call(hooks, name, () => hook((made ??= event())));
-      returned(value, hooks);
-    }
-  }
+/** What one set of hooks puts around the work of an attempt. */
+interface Layer {
+  readonly hooks: Hooks;
+  readonly around: AroundAttempt;
+  readonly inner: Layer | null;
+}
 
-  #call(hooks: Hooks, name: HookName, hook: () => unknown): unknown {
-    try {
-      const value = this.#host.runAs(noOwner, hook);
-      if (value instanceof Promise) value.catch((error: unknown) => this.#failed(hooks, name, error));
-      return value;
-    } catch (error) {
-      this.#failed(hooks, name, error);
-      return undefined;
-    }
-  }
-
-  #failed(hooks: Hooks, name: HookName, error: unknown): void {
-    const known = reported.get(hooks) ?? new Set();
-    reported.set(hooks, known);
-    if (known.has(name)) return;
-    known.add(name);
-    this.#host.world.warn(
-      `the hook ${name} failed; runs go on, and it is not reported again: ${String(error)}`,
-    );
-  }
+interface OpenAttempt {
+  readonly event: AttemptEvent;
+  readonly resolve: (end: AttemptEnd) => void;
+  readonly end: Promise<AttemptEnd>;
+  readonly layers: Layer;
+  /** What the work returned. */
+  result: unknown;
 }

@@ -22,6 +22,8 @@ export interface Parked {
   readonly lease: DriverLease;
   /** False when the code continued by itself after it was parked. */
   readonly parked: boolean;
+  /** Hands the run over at its next step boundary. */
+  leave(): void;
   /** Drives the run on in the background. */
   revive(): void;
   /** Records the end of the child with this id; false when this execution has no such child. */

@@ -168,6 +168,16 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     { kind: "run.cancelled", reason: null },
     { kind: "run.cancelled", reason: "no longer needed" },
   ],
+  "run.paused": [
+    { kind: "run.paused", reason: null },
+    { kind: "run.paused", reason: "maintenance" },
+  ],
+  "run.unpaused": [{ kind: "run.unpaused" }],
+  "run.retried": [
+    { kind: "run.retried" },
+    { kind: "run.retried", failed: "map[a]/draft#2", deadline: 1_900_000_000_000 },
+    { kind: "run.retried", failed: "draft", deadline: null },
+  ],
 };
 const facts: readonly Fact<Json>[] = Object.values(samples).flat();
 

@@ -12,6 +12,7 @@ import { goldenFlowsOfEnds } from "./support/golden-flows-ends.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
 import { goldenFlowsFind } from "./support/golden-flows-find.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { goldenSteered } from "./support/golden-steer.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
 import { sumOf } from "./support/golden-sums.ts";
 
@@ -21,7 +22,14 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsFind, ...goldenFlowsOfEnds];
+const goldenFlows = [
+  ...first,
+  ...goldenFlows2,
+  ...goldenFlows3,
+  ...goldenFlowsFind,
+  ...goldenSteered,
+  ...goldenFlowsOfEnds,
+];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,
@@ -68,6 +76,9 @@ const kinds: Record<FactKind, true> = {
   "cleanup.started": true,
   "cleanup.completed": true,
   "cleanup.failed": true,
+  "run.paused": true,
+  "run.unpaused": true,
+  "run.retried": true,
 };
 const tags: Record<Tag, true> = {
   undefined: true,

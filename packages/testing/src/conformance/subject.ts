@@ -27,11 +27,16 @@ export type Checks = Readonly<Record<string, Check>>;
 /** Members of the port that a storage may lack. */
 type OptionalMember =
   | "note"
+  | "pause"
+  | "paused"
   | "readChapter"
   | "dropChapters"
   | "changed"
   | "claim"
   | "whenDue"
+  | "deleteUnchanged"
+  | "takeTurn"
+  | "giveBackSpace"
   | "secret"
   | "close";
 

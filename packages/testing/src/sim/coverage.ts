@@ -110,6 +110,7 @@ const undoing = [
   "a compensation that failed",
   "a fork of a run that was undone",
 ];
+const purges = ["a purge of a run", "a purge of a child", "a purge of a run that a fork reads"];
 
 /** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [
@@ -172,6 +173,7 @@ export const toBeMet: readonly string[] = [
   ...findingEvents,
   ...streams,
   ...chapters,
+  ...purges,
   ...uncertain,
   ...undoing,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(

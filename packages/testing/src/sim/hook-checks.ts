@@ -26,9 +26,9 @@ export function judgingHooks(process: Process): Hooks {
   return {
     onRun: () => misbehave,
     onAttempt: () => (work) => {
-      misbehave();
       // Otherwise the work runs without its surroundings.
-      return calls % 4 === 0 ? undefined : work();
+      if (calls % 4 !== 0) void work();
+      return misbehave();
     },
     onStep: (event) => {
       if (process.alive) judgeStep(history, event);
@@ -52,7 +52,8 @@ function judgeStep(history: History, { runId, seed, key, endedAt, replayed }: St
   if (!isRecorded) history.violate("I15", `run ${runId}: a hook reports ${key}, which is not recorded`);
   const reported = live.get(history) ?? new Set();
   live.set(history, reported);
-  const name = JSON.stringify([seed, key]);
+  // A child that was deleted begins again under its id.
+  const name = JSON.stringify([seed, key, endedAt]);
   if (!replayed && reported.has(name))
     history.violate("I15", `run ${runId}: hooks report ${key} as live a second time`);
   if (!replayed) reported.add(name);

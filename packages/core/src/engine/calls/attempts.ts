@@ -15,6 +15,7 @@ import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
 import type { Logger } from "../../ports/world.ts";
+import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
@@ -114,10 +115,11 @@ export class Attempts {
   }
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
-  inContext<R>(work: () => R): R {
+  inContext<R>(work: () => R, observer?: Observer, open?: object): R {
     const owner = { ...this.#engine.options.owner, step: this.#call.key };
     const named = (): R => runAs(owner, work);
-    return this.#inContext === null ? named() : this.#inContext(named);
+    const surrounded = open === undefined ? named : (): R => (observer as Observer).surround(open, named);
+    return this.#inContext === null ? surrounded() : this.#inContext(surrounded);
   }
 
   /** The fields that every entry of this attempt has. */
@@ -149,16 +151,18 @@ export class Attempts {
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
     const work = (): Promise<Fact<Json>> => this.#call.perform(info, attempted);
     const { observer } = this.#engine.options.watch;
-    if (observer === undefined) return this.inContext(work);
-    const { kind } = this.#call;
-    return this.inContext(() => observer.attempt({ ...attempted, kind }, work));
+    return this.inContext(work, observer, observer?.attempt(this.#call.kind, attempted));
   }
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
   async #bounded(info: Info, attempted: Attempted, timeoutMs: number): Promise<Fact<Json>> {
+    const { world } = this.#engine;
+    const begun = world.now();
     const work = this.#performed(info, attempted).finally(() => info.leave());
+    const blockedMs = world.now() - begun;
+    if (blockedMs > timeoutMs) world.warn(blockedWarning(this.#call.where, blockedMs, timeoutMs));
     const limit = deferred<never>();
-    const cancel = this.#engine.world.timer(timeoutMs, () => {
+    const cancel = world.timer(timeoutMs, () => {
       const error = new DurableError(
         "step-timeout",
         `Attempt ${attempted.attempt} of ${this.#call.where} took longer than ${timeoutMs} ms.`,
@@ -262,6 +266,11 @@ export class Info implements StepInfo {
     this.over = true;
     this.#own?.leave();
   }
+}
+
+/** The work ran without giving the event loop a turn, so no timer could end it. */
+function blockedWarning(where: string, tookMs: number, timeoutMs: number): string {
+  return `the ${where} blocked the process for ${tookMs} ms, longer than its timeout of ${timeoutMs} ms, which could not fire. Use an asynchronous call, or move the work to a worker thread.`;
 }
 
 function unexpected(where: string, error: unknown): DurableError {

@@ -7,6 +7,7 @@ import type { Fact } from "../../journal/entry.ts";
 import type { Owner } from "../../ports/async-context.ts";
 import type { World } from "../../ports/world.ts";
 import type { Json } from "../../values/codec/tags.ts";
+import type { Defaults } from "../definition.ts";
 import type { Children } from "../child-runs.ts";
 import type { Watch } from "../hooks.ts";
 import type { InFlight } from "../in-flight.ts";
@@ -41,6 +42,7 @@ export interface CallEngine {
     /** Who owns the code of the run. */
     readonly owner: Owner;
     readonly children: Children;
+    readonly defaults: Defaults;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
     readonly watch: Watch;
   };
@@ -105,6 +107,8 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   }
 
   settle(settlement: Settlement): void {
+    // Its deadline came first.
+    if (this.settled) return;
     this.#stopListening();
     this.settled = true;
     this.engine.calls.landed(this, this.parts.name);

@@ -68,13 +68,20 @@ export function step(
   const { scope, name } = place;
   const where = `step "${name}" of run ${engine.journal.runId}`;
   assertOptions(options, known, `The ${where}`);
-  const policy = retryPolicy(options.retry, `The ${where}`);
-  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const { defaults } = engine.options;
+  const {
+    retry = defaults.retry,
+    timeout = defaults.timeout,
+    // A compensation is a step that never asks: while a run is undone, no answer is accepted.
+    onUncertain: mode = engine.placement.undoing === null ? defaults.onUncertain : undefined,
+  } = options;
+  const policy = retryPolicy(retry, `The ${where}`);
+  const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { schema, byContent, compensate } = options;
+  const { compensate } = options;
   if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
   // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
-  const onUncertain = checkedMode(options.onUncertain ?? (compensate && "retry"), where);
+  const onUncertain = checkedMode(mode ?? (compensate && "retry"), where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });

@@ -19,6 +19,7 @@ import { makers2 } from "./golden-make-format-2.ts";
 import { makersFind } from "./golden-make-find.ts";
 import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
 import { makersOfEnds } from "./golden-make-ends.ts";
+import { makersSteered } from "./golden-steer.ts";
 import { sumOf } from "./golden-sums.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
@@ -136,6 +137,7 @@ const makers: Makers = {
   ...makers3,
   ...makersOfEnds,
   ...makersFind,
+  ...makersSteered,
 };
 
 /** A fork, a fork of it, and one with edits, another input and a label. */
