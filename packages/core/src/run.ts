@@ -19,7 +19,6 @@ import type { ForkPlan, PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
-import { lazy } from "./values/lazy.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 
 const forks = /* @__PURE__ */ lazy(() => import("./inspect/forks.ts"));

@@ -78,7 +78,7 @@ export function step(
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const { compensate } = options;
+  const { schema, byContent, compensate } = options;
   if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
   // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
   const onUncertain = checkedMode(mode ?? (compensate && "retry"), where);
