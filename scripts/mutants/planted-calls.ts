@@ -130,7 +130,7 @@ const answers: readonly PlantedBug[] = [
     file: "runs/resume.ts",
     find: `  if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
-  if (settled !== null || journal.state.end !== null) return "expired";`,
+  if (settled !== null || journal.state.end !== null || journal.state.undone) return "expired";`,
     replace: `  if (journal.state.end !== null) return "expired";
   if (settled === "expired" || settled === "closed") return "expired";`,
     why: "A wait that has an answer accepts another one.",

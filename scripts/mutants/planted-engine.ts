@@ -23,7 +23,7 @@ const loop: readonly PlantedBug[] = [
     name: "work-starts-at-the-call",
     breaks: "engine.3",
     file: "engine/engine.ts",
-    find: "    this.#fresh.push(call);\n",
+    find: "    this.#fresh.list.push(call);\n",
     replace: "    if (this.replay.record(call.key)?.settled !== true) queueMicrotask(() => call.begin());\n",
     why: "Work starts before recorded settlements that may close it are delivered.",
   },
@@ -47,9 +47,9 @@ const loop: readonly PlantedBug[] = [
   {
     name: "abandoned-at-once",
     breaks: "engine.5",
-    file: "engine/engine.ts",
-    find: "this.#cancelLinger ??= this.world.timer(this.options.lingerMs, () => {",
-    replace: "this.#cancelLinger ??= this.world.timer(0, () => {",
+    file: "engine/ending.ts",
+    find: "this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs, () => {",
+    replace: "this.#cancelLinger ??= this.#run.world.timer(0, () => {",
     why: "Work that still runs when the workflow function settles is abandoned without the time that it is given.",
     seenBy: {
       test: "packages/core/test/engine/linger.test.ts",
@@ -60,9 +60,9 @@ const loop: readonly PlantedBug[] = [
   {
     name: "end-waits-for-abandoned-work",
     breaks: "engine.5",
-    file: "engine/engine.ts",
-    find: "this.#cancelLinger ??= this.world.timer(this.options.lingerMs, () => {",
-    replace: "this.#cancelLinger ??= this.world.timer(this.options.lingerMs * 1_000, () => {",
+    file: "engine/ending.ts",
+    find: "this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs, () => {",
+    replace: "this.#cancelLinger ??= this.#run.world.timer(this.#run.options.lingerMs * 1_000, () => {",
     why: "The end of a run waits much longer for work that its workflow no longer waits for.",
     seenBy: {
       test: "packages/core/test/engine/linger.test.ts",
@@ -78,7 +78,7 @@ const loop: readonly PlantedBug[] = [
     also: [
       {
         file: "engine/engine.ts",
-        find: "if (this.#stop !== null || this.#abandoned || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
+        find: "if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;",
         replace: "if (this.#stop !== null) return;",
       },
     ],

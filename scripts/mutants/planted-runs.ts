@@ -82,7 +82,7 @@ const children: readonly PlantedBug[] = [
     name: "child-ends-without-a-word",
     breaks: "child.3",
     file: "engine/engine.ts",
-    find: '    if (end.kind !== "run.continued") await this.options.reportEnd(end);\n',
+    find: "    if (traitsOf(end).ends) await this.options.reportEnd(end);\n",
     replace: "",
     why: "A child does not report its end to its parent, which learns of it much later.",
     seenBy: {
@@ -94,7 +94,7 @@ const children: readonly PlantedBug[] = [
     name: "children-outlive-their-parent",
     breaks: "cancel.1",
     file: "runs/cancel.ts",
-    find: "      await cancelChild(host, { runId: child, workflow, link, plain: journal.nonce === null });\n",
+    find: "      await cancelChild(host, { runId: child, workflow, link, plain: journal.nonce === null }, ends);\n",
     replace: "",
     why: "The children of a cancelled run stay alive.",
   },
@@ -102,8 +102,8 @@ const children: readonly PlantedBug[] = [
     name: "unborn-child-left-alone",
     breaks: "cancel.2",
     file: "runs/cancel.ts",
-    find: "  if (journal !== null) return end(host, journal, reason);\n",
-    replace: "  if (journal !== null) return end(host, journal, reason);\n  if (runId !== null) return;\n",
+    find: "  if (journal !== null) return end(host, journal, ends);\n",
+    replace: "  if (journal !== null) return end(host, journal, ends);\n  if (runId !== null) return;\n",
     why: "A child that has not begun when its parent is cancelled begins later.",
   },
 ];

@@ -3,6 +3,7 @@ import { plantedBetweenChapters } from "./planted-chapters.ts";
 import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
+import { plantedInEnds } from "./planted-ends.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
@@ -26,6 +27,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInCopies,
+  ...plantedInEnds,
   ...plantedInPurges,
   ...plantedInTelemetry,
   ...plantedInRareCases,

@@ -5,10 +5,11 @@ import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
-import { deleteRun } from "./runs/delete.ts";
+import type { CancelOptions } from "./runs/cancel.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { later } from "./runs/load-later.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
 import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
 import { lazy } from "./values/lazy.ts";
@@ -74,8 +75,8 @@ export interface App {
   get(runId: string): Run;
   /** Runs of the storage, newest first. */
   list(query?: ListQuery): Promise<ListPage>;
-  /** Ends a run and all its children. */
-  cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
+  /** Ends a run and all its children, like `run.cancel`. */
+  cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<unknown>>;
   /**
    * Pauses a workflow, for all processes: its runs can be started, answered and cancelled, and no worker, sweep,
    * `advance` or answer drives them. Rejects with `invalid-options` where the storage cannot keep that.
@@ -158,11 +159,11 @@ export function createApp(options: AppOptions): App {
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),
-    cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
+    cancel: async (runId, reason, given) => cancelRun(host, await openRun(host, runId), reason, given),
     pause: (workflow, reason) => pauses.set(workflow, true, reason),
     unpause: (workflow) => pauses.set(workflow, false),
     paused: () => pauses.list(),
-    delete: async (runId) => deleteRun(host, await openRun(host, runId)),
+    delete: async (runId) => (await later()).deleteRun(host, await openRun(host, runId)),
     schedule: (name, workflow, given) => define(name, workflow.name, given),
     schedules,
     sweep: async (given = {}) => {

@@ -21,6 +21,7 @@ export { currentContext } from "./engine/create-context.ts";
 export type { ByContent, Unclaimed } from "./engine/by-content.ts";
 export type {
   Branch,
+  CleanUp,
   Context,
   DeadlineOptions,
   GroupOptions,
@@ -47,9 +48,12 @@ export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
 export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
-export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
+export type { CancelOptions } from "./runs/cancel.ts";
+export type { CancelReason, Outcome, SuspendPoint, Undone } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
+export type { Cancelling, OnCancelOptions } from "./engine/calls/cleanup.ts";
+export type { Compensate, CompensateInfo } from "./engine/calls/compensate.ts";
 export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
 export type { Usage } from "./journal/usage.ts";
 export { diff, lineage, type CallDiff, type Diff, type Given, type Lineage } from "./inspect/diff.ts";

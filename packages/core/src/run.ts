@@ -1,25 +1,27 @@
 /** A handle to read one run, wait for it, cancel it or fork it. It has no state of the run itself. */
 
 import type { Definition } from "./engine/definition.ts";
+import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
-import { createFork, type ForkOptions } from "./runs/fork.ts";
-import { Keys } from "./runs/fork-keys.ts";
+import type { ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
+import { later } from "./runs/load-later.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
-import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
+import type { ForkPlan, PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
-import { lazy } from "./values/lazy.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 
+const forks = /* @__PURE__ */ lazy(() => import("./inspect/forks.ts"));
 const steer = /* @__PURE__ */ lazy(() => import("./runs/steer.ts"));
 
 /** A stop, and the journal at that time. */
@@ -117,7 +119,7 @@ export class Run<Output = unknown, Input = unknown> {
         case "blocked":
           throw outcome.error;
         case "cancelled":
-          throw new DurableError("cancelled", `Run ${this.id} was cancelled.`);
+          throw (await later()).cancelledError(this.id, outcome);
         case "suspended":
           if (options.wait !== true && waitsForOutside(outcome, journal.state.endsBy))
             throw suspendedError(outcome);
@@ -135,9 +137,13 @@ export class Run<Output = unknown, Input = unknown> {
     }
   }
 
-  /** Ends the run and all its children. */
-  async cancel(reason?: string): Promise<Outcome<Output>> {
-    return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
+  /**
+   * Ends the run and all its children. A run with a clean-up or a compensation is `cancelling` until these have run;
+   * `force` ends it without them.
+   */
+  async cancel(reason?: string, options: CancelOptions = {}): Promise<Outcome<Output>> {
+    const journal = await openRun(this.#host, this.id);
+    return (await cancelRun(this.#host, journal, reason, options)) as Outcome<Output>;
   }
 
   /**
@@ -174,7 +180,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** What a fork with edits of these names would replace. Pass the keys and the chapter to `fork`. */
   async editedCalls(names: readonly string[]): Promise<EditedCalls> {
     const journal = await openRun(this.#host, this.id);
-    const keys = new Keys(journal);
+    const keys = new (await forks()).Keys(journal);
     return { chapter: journal.chapter, calls: names.map((name) => keys.edit(name, [])) };
   }
 
@@ -188,7 +194,7 @@ export class Run<Output = unknown, Input = unknown> {
     const host = this.#host;
     const parent = await openRun(host, this.id, options.chapter);
     const definition = definitionOf(host, parent);
-    const id = await createFork(host, definition, parent, options);
+    const id = await (await forks()).createFork(host, definition, parent, options);
     const driving = openRun(host, id).then(async (journal) => ({
       outcome: await advance(host, definition, journal),
       journal,
@@ -200,7 +206,7 @@ export class Run<Output = unknown, Input = unknown> {
   /** What a fork with these options would reuse, run and wait for. Writes nothing, and runs no step. */
   async plan(options: ForkOptions<Input> & PlanOptions): Promise<ForkPlan> {
     const parent = await openRun(this.#host, this.id, options.chapter);
-    return planFork(this.#host, definitionOf(this.#host, parent), parent, options);
+    return (await forks()).planFork(this.#host, definitionOf(this.#host, parent), parent, options);
   }
 
   /**

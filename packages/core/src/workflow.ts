@@ -3,6 +3,7 @@
 import type { Context } from "./engine/context.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
 import type { Arguments, Defaults, Definition } from "./engine/definition.ts";
+import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
 import { toMs } from "./values/duration.ts";
@@ -58,8 +59,8 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
   get(runId: string): Run<Output, Input>;
   /** Runs of this workflow, newest first. */
   list(query?: Omit<ListQuery, "workflow">): Promise<ListPage>;
-  /** Ends a run and all its children. Rejects if the run belongs to another workflow. */
-  cancel(runId: string, reason?: string): Promise<Outcome<Output>>;
+  /** Ends a run and all its children, like `run.cancel`. Rejects if the run belongs to another workflow. */
+  cancel(runId: string, reason?: string, options?: CancelOptions): Promise<Outcome<Output>>;
   /**
    * The same workflow with other options: another storage, a secret from an edge environment, the clock of a
    * test.
@@ -135,11 +136,11 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     fork: (runId, given) => get(runId).fork(given),
     get,
     list: (query = {}) => listRuns(host, { ...query, workflow: definition.name }),
-    cancel: async (runId, reason) => {
+    cancel: async (runId, reason, given) => {
       // A wrong id must not end a run of another workflow.
       const journal = await openRun(host, runId);
       definitionOf(host, journal);
-      return cancelRun(host, journal, reason);
+      return cancelRun(host, journal, reason, given);
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);

@@ -93,6 +93,8 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "suspend-expired": 410,
   suspended: 409,
   cancelled: 409,
+  "cleanup-failed": 500,
+  uncompensated: 500,
   deadline: 504,
   "retry-refused": 409,
   "run-failed": 500,

@@ -28,17 +28,27 @@ const suspendPoint = object(
   ["token"],
 );
 
+/** Steps whose compensation failed. */
+const uncompensated = { type: "array", items: text } as const;
+/** Present while a run undoes what it did: it was cancelled, or it has failed. */
+const undone = { cancelling: object({ reason: text }, ["reason"]), failing: problem } as const;
+const whileUndone = Object.keys(undone);
+
 const outcome = {
   oneOf: [
     object({ runId, status: is("completed"), output: any }),
-    object({ runId, status: is("failed"), error: problem }),
-    object({ runId, status: is("blocked"), error: problem, since: time }),
-    object({
-      runId,
-      status: is("suspended"),
-      waiting: { type: "array", items: suspendPoint },
-      wakeAt: orNull(time),
-    }),
+    object({ runId, status: is("failed"), error: problem, uncompensated }, ["uncompensated"]),
+    object({ runId, status: is("blocked"), error: problem, since: time, ...undone }, whileUndone),
+    object(
+      {
+        runId,
+        status: is("suspended"),
+        waiting: { type: "array", items: suspendPoint },
+        wakeAt: orNull(time),
+        ...undone,
+      },
+      whileUndone,
+    ),
     object({
       runId,
       status: is("paused"),
@@ -46,8 +56,12 @@ const outcome = {
       since: time,
       waiting: { type: "array", items: suspendPoint },
     }),
-    object({ runId, status: is("cancelled") }),
-    object({ runId, status: is("running") }),
+    object({ runId, status: is("cancelled"), reason: text, error: problem, uncompensated }, [
+      "reason",
+      "error",
+      "uncompensated",
+    ]),
+    object({ runId, status: is("running"), ...undone }, whileUndone),
   ],
 } as const;
 
@@ -188,7 +202,7 @@ export const schemas: Part = {
   Deleted: object({ runId, deleted: { type: "boolean" } }),
   PurgeRequest: purgeRequest,
   Purged: purged,
-  CancelRequest: object({ reason: text }, ["reason"]),
+  CancelRequest: object({ reason: text, force: { type: "boolean" } }, ["reason", "force"]),
   PauseRequest: object({ reason: text }, ["reason"]),
   RetryRequest: object(
     { deadline: { type: ["string", "number"], description: "A new deadline, from now" } },

@@ -38,6 +38,13 @@ export function textIn(members: Members, name: string): string | undefined {
   throw new HttpError("invalid-body", `"${name}" must be a string.`);
 }
 
+/** An optional member that is true or false. */
+export function flagIn(members: Members, name: string): boolean | undefined {
+  const value = members[name];
+  if (value === undefined || typeof value === "boolean") return value;
+  throw new HttpError("invalid-body", `"${name}" must be true or false.`);
+}
+
 /** The query parameters, each given once and named in `names`; `many` names one that may be given again. */
 export function queryOf(url: URL, names: readonly string[], many?: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();

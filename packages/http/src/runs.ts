@@ -1,11 +1,20 @@
 /** The routes of runs: start, list, read, cancel. */
 
-import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint } from "@durable/core";
+import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint, Undone } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
-import { membersOf, optionalMembers, queryOf, runIdOf, tagsIn, textIn, wholeIn } from "./request-fields.ts";
+import {
+  flagIn,
+  membersOf,
+  optionalMembers,
+  queryOf,
+  runIdOf,
+  tagsIn,
+  textIn,
+  wholeIn,
+} from "./request-fields.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
@@ -87,8 +96,10 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
   const runId = runIdOf(params["runId"]);
   const no = await refuse(service, request, { type: "cancel", runId });
   if (no !== null) return no;
-  const members = await optionalMembers(request, service.limits, ["reason"]);
-  const outcome = await service.app.cancel(runId, textIn(members, "reason"));
+  const members = await optionalMembers(request, service.limits, ["reason", "force"]);
+  const outcome = await service.app.cancel(runId, textIn(members, "reason"), {
+    force: flagIn(members, "force"),
+  });
   return json(200, outcomeOf(outcome, false));
 }
 
@@ -99,9 +110,14 @@ export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
     case "completed":
       return { runId, status, output: toJson(outcome.output) };
     case "failed":
-      return { runId, status, error: reasonOf(outcome.error) };
+      return {
+        runId,
+        status,
+        error: reasonOf(outcome.error),
+        ...only("uncompensated", outcome.uncompensated),
+      };
     case "blocked":
-      return { runId, status, error: reasonOf(outcome.error), since: outcome.since };
+      return { runId, status, error: reasonOf(outcome.error), since: outcome.since, ...undoneOf(outcome) };
     case "paused":
       return {
         runId,
@@ -111,10 +127,32 @@ export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
         waiting: waitingOf(outcome.waiting, tokens),
       };
     case "suspended":
-      return { runId, status, waiting: waitingOf(outcome.waiting, tokens), wakeAt: outcome.wakeAt };
-    default:
-      return { runId, status };
+      return {
+        runId,
+        status,
+        waiting: waitingOf(outcome.waiting, tokens),
+        wakeAt: outcome.wakeAt,
+        ...undoneOf(outcome),
+      };
+    case "cancelled":
+      return {
+        runId,
+        status,
+        ...only("reason", outcome.reason),
+        ...only("error", outcome.error && reasonOf(outcome.error)),
+        ...only("uncompensated", outcome.uncompensated),
+      };
+    case "running":
+      return { runId, status, ...undoneOf(outcome) };
   }
+}
+
+/** What a run that undoes its work says about it. */
+function undoneOf({ cancelling, failing }: Undone): { readonly [key: string]: Json } {
+  return {
+    ...(cancelling === undefined ? {} : { cancelling: { ...only("reason", cancelling.reason) } }),
+    ...(failing === undefined ? {} : { failing: reasonOf(failing) }),
+  };
 }
 
 function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {

@@ -179,7 +179,13 @@ class Sending {
 }
 
 /** Errors that end a stream for good. */
-const lasting: ReadonlySet<string> = new Set(["step-failed", "run-failed", "cancelled", "unknown-step"]);
+const lasting: ReadonlySet<string> = new Set([
+  "step-failed",
+  "run-failed",
+  "uncompensated",
+  "cancelled",
+  "unknown-step",
+]);
 
 function eventText(event: string, id: string | null, data: unknown): string {
   return `${id === null ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;

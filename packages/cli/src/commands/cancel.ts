@@ -16,6 +16,7 @@ export const cancel: Command = {
   options: {
     ...filterOptions,
     reason: { type: "string", value: "text", help: "recorded with the end" },
+    force: { type: "boolean", help: "end at once, without clean-up and compensation" },
     "dry-run": { type: "boolean", help: "only say which runs" },
   },
   run: async (context) => {
@@ -38,11 +39,14 @@ export const cancel: Command = {
       return exit.ok;
     }
     await confirmCount(context, { verb: "cancel", amount: open.length, byFilter: context.args.length === 0 });
-    const done: { runId: string; status: string }[] = [];
+    const done: { runId: string; status: string; cancelling?: true }[] = [];
     for (const { runId } of open) {
-      const { status } = await app.cancel(runId, flags.text("reason"));
-      done.push({ runId, status });
-      if (!context.json) term.out(`${shortId(runId)} ${statusText(term, status)}`);
+      const outcome = await app.cancel(runId, flags.text("reason"), { force: flags.on("force") });
+      const { status } = outcome;
+      const cleansUp = "cancelling" in outcome && outcome.cancelling !== undefined;
+      done.push({ runId, status, ...(cleansUp ? { cancelling: true as const } : {}) });
+      const text = cleansUp ? "cancelling: a worker cleans up" : status;
+      if (!context.json) term.out(`${shortId(runId)} ${statusText(term, status, text)}`);
     }
     answer({
       json: { runs: done },

@@ -152,6 +152,10 @@ export function header(view: RunView, { term, now, past = false }: ShowOptions):
 }
 
 function statusLine(view: RunView, term: Terminal, now: number): string {
+  if (view.undoing !== null && view.status !== "blocked") {
+    const why = view.undoing.status === "cancelled" ? "cancelling" : "failing";
+    return statusText(term, view.status, `${why}, since ${when(view.undoing.since, now)}`);
+  }
   if (view.sleeping) {
     const wakeAt = view.wakeAt ?? now;
     const text = `sleeping, ${wakeAt > now ? "until" : "due since"} ${when(wakeAt, now)}`;
@@ -172,15 +176,19 @@ export function footer(view: RunView, { term, now }: ShowOptions): string[] {
   const lines: string[] = [];
   if (view.blocked !== null) lines.push("", styled("red", ` ${view.blocked.code}: ${view.blocked.message}`));
   for (const wait of view.waits) lines.push("", ...waitLines(wait, term, now));
+  const { undoing } = view;
   if (view.status === "failed" && "error" in view) lines.push("", ...causes(view.error));
-  if (view.status === "cancelled" && view.error !== null && view.error !== undefined)
-    lines.push("", ` reason  ${inline(view.error)}`);
+  if (undoing?.status === "failed") lines.push("", ...causes(undoing.error));
+  const reason =
+    view.status === "cancelled" ? view.error : undoing?.status === "cancelled" ? undoing.error : null;
+  if (reason !== null && reason !== undefined) lines.push("", ` reason  ${inline(reason)}`);
   if (view.output !== undefined)
     lines.push("", ` output  ${fit(inline(view.output, 1_000), term.width - 10)}`);
   for (const [what, keys] of [
     ["recorded results that the code did not use", view.orphans],
     ["work that was still running at the end", view.abandoned],
     ["failures that the code never looked at", view.unawaited],
+    ["steps that could not be undone", view.uncompensated],
   ] as const)
     if (keys.length > 0) lines.push(styled("yellow", ` ${what}: ${keys.join(", ")}`));
   return lines;

@@ -45,7 +45,7 @@ export interface Children {
    */
   headOf(runId: string): Promise<RunHead | undefined>;
   /** Ends a child and its own children. A child that does not exist yet can then never begin. */
-  cancel(child: UnneededChild): Promise<void>;
+  cancel(child: ChildRun): Promise<void>;
   /** The next entry of a spawn: that it is asked for; then, once the run is recorded, that it is; or why it cannot be. */
   spawn(request: SpawnRequest): Promise<Fact<Json>>;
 }

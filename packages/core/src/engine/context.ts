@@ -5,6 +5,8 @@ import type { Duration } from "../values/duration.ts";
 import type { Settled } from "./calls/group.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
+import type { Cancelling, OnCancelOptions } from "./calls/cleanup.ts";
+import type { Compensate } from "./calls/compensate.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import type { StreamOptions } from "./calls/stream.ts";
 import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
@@ -14,7 +16,13 @@ import type { Logger } from "../ports/world.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
-export type StepOptions = Omit<AnyStepOptions, "schema">;
+export type StepOptions<T = unknown> = Omit<AnyStepOptions, "schema" | "compensate"> & {
+  /**
+   * Undoes the effect of the step when the run fails or is cancelled. The start of the step is recorded first, and what
+   * has started is undone in reverse order, whether it has settled or not.
+   */
+  readonly compensate?: Compensate<T> | undefined;
+};
 /**
  * Options of `ctx.suspend`. A `schema` and a `fallback` are given in the same object and decide the type of
  * the answer.
@@ -59,6 +67,9 @@ export interface MapOptions<T> extends DeadlineOptions {
 export type Branch<T = unknown> = (ctx: Context) => T;
 export type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
 
+/** Cleans up after a cancel. It gets a context with keys of its own: steps, groups, sleeps and children are recorded. */
+export type CleanUp = (ctx: Context, cancelling: Cancelling) => unknown;
+
 /** Results in the shape of the branches: a record for a record, a tuple for a tuple. */
 export type ParallelResult<B extends Branches, M extends "all" | "settled"> = {
   -readonly [K in keyof B]: B[K] extends Branch<infer T>
@@ -87,9 +98,13 @@ export interface Context {
   step<S extends StandardSchema>(
     name: string,
     work: (info: StepInfo) => unknown,
-    options: StepOptions & { readonly schema: S },
+    options: StepOptions<SchemaOutput<S>> & { readonly schema: S },
   ): Promise<SchemaOutput<S>>;
-  step<T>(name: string, work: (info: StepInfo) => T, options?: StepOptions): Promise<Awaited<T>>;
+  step<T>(
+    name: string,
+    work: (info: StepInfo) => T,
+    options?: StepOptions<NoInfer<Awaited<T>>>,
+  ): Promise<Awaited<T>>;
   /**
    * Waits for an answer from outside. The promise has a `token` that answers it, also before it is awaited.
    */
@@ -153,6 +168,11 @@ export interface Context {
     fn: (ctx: Context, item: T, index: number) => R,
     options?: MapOptions<T>,
   ): Promise<Awaited<R>[]>;
+  /**
+   * Registers a function that cleans up when the run is cancelled. The registration is recorded before any work that
+   * begins after it. Functions run in reverse order, each for a limited time; then the run is `cancelled`.
+   */
+  onCancel(fn: CleanUp, options?: OnCancelOptions): void;
   /** Waits for a duration, or until a date: seconds or years. */
   sleep(until: Duration | Date, options?: GroupOptions): Promise<void>;
   /**

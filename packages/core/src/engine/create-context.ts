@@ -6,6 +6,7 @@ import { fingerprint } from "../values/codec/fingerprint.ts";
 import type {
   Branch,
   Branches,
+  CleanUp,
   Context,
   DeadlineOptions,
   GroupOptions,
@@ -15,6 +16,7 @@ import type {
 import type { Definition } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
+import { onCancel, type OnCancelOptions } from "./calls/cleanup.ts";
 import { spawn, type SpawnOptions } from "./calls/spawn.ts";
 import { tag } from "./calls/tag.ts";
 import type { CallEngine } from "./calls/call.ts";
@@ -63,8 +65,10 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     get signal() {
       return scope.signal;
     },
-    step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) =>
-      step(engine, { scope, name }, checkedWork(work, "step", name), options),
+    step: (name: string, work: (info: StepInfo) => unknown, options: AnyStepOptions = {}) => {
+      if (options.compensate !== undefined) checkedWork(options.compensate, "step", name);
+      return step(engine, { scope, name }, checkedWork(work, "step", name), options);
+    },
     stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
@@ -97,6 +101,8 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       assertOptions(options, "name", "ctx.sleep");
       return sleep(engine, scope, until, options.name ?? "sleep");
     },
+    onCancel: (fn: CleanUp, options: OnCancelOptions = {}) =>
+      onCancel(engine, scope, checkedWork(fn, "onCancel", "..."), options),
     continueAs: parts.continueAs,
     fail: parts.fail,
     get log() {
@@ -177,7 +183,7 @@ function groupOf(
   return { kind, name, names, branches: functions, concurrency, mode, deadline };
 }
 
-function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {
+function checkedWork<W>(work: W, kind: "step" | "stream" | "onCancel", name: string): W {
   if (typeof work === "function") return work;
   throw new DurableError(
     "invalid-options",

@@ -17,14 +17,14 @@ import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
-import { expire } from "./deadline.ts";
 import { Changes } from "./changes.ts";
+import { Ending } from "./ending.ts";
+import { FreshCalls } from "./fresh-calls.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
 import {
   abortReason,
-  endOf,
   isParked,
   parkOf,
   type Driving,
@@ -32,11 +32,11 @@ import {
   type EngineOptions,
   type Finish,
   type Stop,
+  type Undoable,
 } from "./stop.ts";
 import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
-import { Scope } from "./scope.ts";
 import { Placement } from "./placement.ts";
 import { Timers } from "./timers.ts";
 import { Verdicts } from "./verdicts.ts";
@@ -54,7 +54,8 @@ export class Engine implements ReplayEnd, CallEngine {
   readonly world: World;
   readonly replay = new Replay();
   readonly calls: CallRegistry;
-  readonly root = new Scope();
+  readonly ending = new Ending(this);
+  readonly undoables = new Map<string, Undoable>();
   readonly timers: Timers;
   readonly inFlight = new InFlight(() => this.wake());
   readonly verdicts = new Verdicts(this.inFlight);
@@ -64,7 +65,7 @@ export class Engine implements ReplayEnd, CallEngine {
   /** Entries of the journal that have been learned. */
   #learned = 0;
   #given: Driving = { patienceMs: 0 };
-  #fresh: Call[] = [];
+  readonly #fresh = new FreshCalls(this.replay);
   #inTurn = true;
   /** The code may be running: it got an outcome, or has made a call. */
   #moving = true;
@@ -72,10 +73,6 @@ export class Engine implements ReplayEnd, CallEngine {
   #uncalled = false;
   #replayEnded = false;
   #leaving = false;
-  #finish: Finish | null = null;
-  #cancelLinger: (() => void) | null = null;
-  /** Work that still runs is no longer waited for. */
-  #abandoned = false;
   #blocked: DurableError | null = null;
   #stop: Stop | null = null;
   #failure: { readonly error: unknown } | null = null;
@@ -99,8 +96,7 @@ export class Engine implements ReplayEnd, CallEngine {
     );
     this.timers.deadline = this.journal.state.endsBy;
     this.replay.clock = this.journal.clock;
-    for (const entry of this.journal.entries) this.replay.learn(entry);
-    this.#learned = this.journal.entries.length;
+    this.#learned = this.replay.learnAll(this.journal.entries);
   }
 
   /** Accepts a call, or returns null: its promise then stays pending forever. */
@@ -108,7 +104,7 @@ export class Engine implements ReplayEnd, CallEngine {
     this.placement.check(asked);
     if (asked.scope.closed || this.#blocked !== null) return null;
     if (this.#stop !== null && !this.#revived()) {
-      if (this.#finish !== null) this.placement.afterEnd(asked);
+      if (this.finished) this.placement.afterEnd(asked);
       return null;
     }
     const entered = this.calls.enter(asked, this.#inTurn || asked.own === true);
@@ -125,14 +121,16 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** The call begins when the loop comes to it, in this drive or the next one. */
   queue(call: Call): void {
-    this.#fresh.push(call);
+    this.#fresh.list.push(call);
     this.#moving = true;
     if (!this.#inTurn) this.wake();
   }
 
   /** Queues a fact for the next append. */
   write(fact: Fact<Json>): void {
-    if (this.#stop !== null || this.#abandoned || (this.#blocked !== null && !traitsOf(fact).paid)) return;
+    if (this.#stop !== null || (this.#blocked !== null && !traitsOf(fact).paid)) return;
+    if (!this.ending.accepts(fact)) return;
+    if (fact.kind === "cleanup.opened") this.#fresh.registered = fact.key;
     this.#outbox.push(fact);
     this.wake();
   }
@@ -149,7 +147,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** The workflow function has settled. */
   finish(finish: Finish): void {
-    this.#finish ??= finish;
+    this.ending.settle(finish);
     // The code has ended in time. A deadline that passes now must not wake the loop again and again.
     this.timers.deadline = null;
     this.#moving = true;
@@ -173,26 +171,21 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   get finished(): boolean {
-    return this.#finish !== null;
+    return this.ending.finish !== null;
   }
 
   get thrown(): Finish["thrown"] {
-    return this.#finish?.thrown;
+    return this.ending.finish?.thrown;
   }
 
   /** No further attempt may start: the run is over, or this driver stops. */
   get closing(): boolean {
-    return this.#finish !== null || this.ceasing;
+    return this.finished || this.ceasing;
   }
 
   /** Nothing more begins in this drive. */
   get ceasing(): boolean {
-    const { end } = this.journal.state;
-    return this.#stop !== null || this.#blocked !== null || this.#leaving || this.#isPaused || end !== null;
-  }
-
-  get #isPaused(): boolean {
-    return this.journal.state.paused !== null;
+    return this.#stop !== null || this.#blocked !== null || this.#leaving || this.ending.over;
   }
 
   /**
@@ -244,18 +237,18 @@ export class Engine implements ReplayEnd, CallEngine {
       }
       return this.#stop;
     } finally {
-      this.#cancelLinger?.();
+      this.ending.stop();
       this.#changes.clear();
       this.timers.clear();
       lease.stop();
       const reason = abortReason(this.journal, this.#stop ?? { kind: "left" }, this.inFlight.idle);
-      if (reason !== null) this.root.abort(reason);
+      if (reason !== null) this.ending.abort(reason);
     }
   }
 
   /** Delivers one settlement, or passes over an uncalled one; false when no settlement is left. */
   #deliver(): boolean {
-    const next = this.replay.next();
+    const next = this.replay.next(this.ending.codeEnd);
     this.#uncalled = false;
     if (next === null) return false;
     const { settlement } = next;
@@ -292,35 +285,43 @@ export class Engine implements ReplayEnd, CallEngine {
     // Entries that came while the lease was expired are processed before anything begins.
     if (!lease.valid) return void (await lease.renew());
     // The function may have ended with calls that it does not await: the next driver begins them.
-    const open = this.#finish === null || this.#fresh.length > 0;
-    if (this.#isPaused || (this.#leaving && open)) return this.#settleWork({ kind: "left" });
+    const open = !this.finished || this.#fresh.list.length > 0 || this.ending.frozen;
+    if (this.ending.isPaused || (this.#leaving && open)) return this.#settleWork({ kind: "left" });
+    if (this.ending.frozen) return this.#freeze();
     const { deadline } = this.timers;
-    if (deadline !== null && this.#finish === null && deadline <= this.world.now())
-      return this.#expire(deadline);
-    const judged = this.#changes.judge(this.#fresh);
+    if (deadline !== null && !this.finished && deadline <= this.world.now()) return this.#expire(deadline);
+    const judged = this.#changes.judge(this.#fresh.list);
     if (judged === null) return this.#pause();
-    this.#begin(judged);
+    this.#fresh.begin(judged, () => this.#blocked !== null);
     this.verdicts.flush();
     this.timers.fire();
     if (this.#idleWork && !this.#outbox.appending) return this.#rest();
-    if (this.#finish !== null && !this.#isLate) this.#linger();
+    if (this.finished && !this.ending.isLate) this.ending.linger();
     await this.#pause();
   }
 
   /** The deadline of the run has passed: nothing more begins, and the run fails once what came before is recorded. */
-  #expire(deadline: number): Promise<void> {
+  async #expire(deadline: number): Promise<void> {
     // An answer to an open wait was recorded before. Its verdict may still let the code end.
-    this.#begin(this.#fresh.filter(({ kind, key }) => kind === "suspend" && this.replay.record(key)?.opened));
+    this.#fresh.beginAsked(() => this.#blocked !== null);
     this.verdicts.flush();
     if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();
-    this.#abandoned = true;
-    this.finish(expire(this, deadline));
-    return Promise.resolve();
+    const failing = this.ending.expire(deadline, this.calls);
+    if (failing !== null) return this.#outbox.append(failing);
+    this.timers.deadline = null;
+    this.#moving = true;
   }
 
-  /** The deadline has ended the run. */
-  get #isLate(): boolean {
-    return this.#finish?.abandoned !== undefined;
+  /** The code is over: work under way is recorded, then what the run has begun is undone. */
+  async #freeze(): Promise<void> {
+    this.timers.deadline = null;
+    this.#outbox.keepPaid();
+    this.verdicts.flush();
+    if (!this.ending.close(this.#idleWork && !this.#outbox.appending && this.#outbox.size === 0))
+      return this.#pause();
+    this.#fresh.list = [];
+    this.#inTurn = this.#moving = true;
+    this.ending.undo = await this.options.undo();
   }
 
   /** Writes what is queued, and waits for something to happen. */
@@ -331,35 +332,16 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** No work is under way that the run waits for. */
   get #idleWork(): boolean {
-    return (this.#abandoned && !this.#isLate) || this.inFlight.idle;
-  }
-
-  /** The function has settled: what still runs gets a bounded time, then its signal aborts and its result is dropped. */
-  #linger(): void {
-    this.#cancelLinger ??= this.world.timer(this.options.lingerMs, () => {
-      this.#abandoned = true;
-      this.root.abort(new DurableError("cancelled", `Run ${this.journal.runId} has ended.`));
-      this.wake();
-    });
-  }
-
-  /** Begins calls without a record, in the order they were made. Beginning one may add another. */
-  #begin(judged: Call[]): void {
-    this.#fresh = judged;
-    // By index, because taking the first of a long list moves all others.
-    for (let i = 0; i < this.#fresh.length && this.#blocked === null; i++) {
-      const call = this.#fresh[i] as Call;
-      if (!call.scope.closed && this.replay.record(call.key)?.settled !== true) call.begin();
-    }
-    this.#fresh = [];
+    return this.ending.isIdle(this.inFlight.idle);
   }
 
   /** No work is under way and no append is in flight: write the queue, with a park or an end if the run stops here. */
   async #rest(): Promise<void> {
     const { size, settles } = this.#outbox;
-    if (!settles && this.#finish !== null) return this.#complete(this.#finish);
-    const patient = this.timers.endsWithin(this.#given.patienceMs);
-    const parks = this.#finish === null && this.timers.waiting > 0 && !patient && !settles;
+    const { finish } = this.ending;
+    if (!settles && finish !== null) return this.#complete(finish);
+    const patient = this.timers.endsWithin(this.#given.patienceMs) || this.#fresh.list.length > 0;
+    const parks = finish === null && this.timers.waiting > 0 && !patient && !settles;
     if (parks) return this.#park(size === 0);
     if (size > 0) return this.#outbox.append(null);
     if (this.timers.waiting > 0) this.options.lease.watch();
@@ -375,11 +357,11 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   async #complete(finish: Finish): Promise<void> {
-    const end = endOf(finish, this);
+    const end = this.ending.factOf(finish, this);
     if (end instanceof DurableError) return this.block(end);
     // A chapter begins with a batch of its own.
     if (end.kind === "run.continued" && this.#outbox.holds) return this.#outbox.append(null);
-    if (end.kind !== "run.continued") await this.options.reportEnd(end);
+    if (traitsOf(end).ends) await this.options.reportEnd(end);
     await this.#outbox.append(end);
   }
 

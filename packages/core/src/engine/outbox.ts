@@ -74,7 +74,7 @@ export class Outbox {
     return this.#queue.some(({ fact }) => traitsOf(fact).quiet !== true && !this.#wait(fact).settled);
   }
 
-  /** The run is blocked: only what is already paid for is still recorded, with the openings of the groups around it. */
+  /** The run is blocked, or its code is over: only what is already paid for is still recorded, with the openings of the groups around it. */
   keepPaid(): void {
     this.#withNext.push(...this.#queue.filter(isGroup));
     this.#queue = this.#queue.filter(({ fact }) => traitsOf(fact).paid);
@@ -111,14 +111,15 @@ export class Outbox {
     const batch = stop === null ? facts : [...facts, writeFact(stop, this.#world.now())];
     if (batch.length === 0) return;
     const appended = await this.#journal.append(batch, {
-      lease: this.#lease.extend(stop !== null && !turnsPage(stop)),
+      lease: this.#lease.extend(stop !== null && !goesOn(stop)),
     });
     if (appended.kind === "lost")
       return this.#events.stopped(this.#journal.state.end === null ? "lost" : "ended");
     if (appended.kind === "absorbed") this.#queue.unshift(...facts);
     this.#events.learn();
     if (appended.kind === "absorbed" || stop === null) return;
-    if (turnsPage(stop)) return this.#events.stopped("continued");
+    if (stop.kind === "run.failing") return;
+    if (goesOn(stop)) return this.#events.stopped("continued");
     this.#lease.released();
     this.#events.stopped(stop.kind === "run.suspended" ? "suspended" : "ended");
   }
@@ -153,9 +154,9 @@ export class Outbox {
   }
 }
 
-/** The next chapter begins, and its driver keeps the lease. */
-function turnsPage({ kind }: Fact<Json>): boolean {
-  return kind === "run.continued";
+/** The next chapter begins, or the run is undone, and its driver keeps the lease. */
+function goesOn({ kind }: Fact<Json>): boolean {
+  return kind === "run.continued" || kind === "run.failing";
 }
 
 /** A group is opened before what happens in it; then come verdicts, and timers after all else. */

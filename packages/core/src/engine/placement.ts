@@ -11,6 +11,8 @@ export class Placement {
   readonly #runId: string;
   readonly #world: World;
   #warned = false;
+  /** Refuses what is not possible while the run is undone; `null` before. */
+  undoing: ((what: string) => void) | null = null;
 
   constructor(runId: string, world: World) {
     this.#runId = runId;
@@ -20,10 +22,11 @@ export class Placement {
   /** Throws for a call in the work of a step, and for one that could never settle; warns of another branch's ctx. */
   check({ scope, kind, name, own }: Asked): void {
     if (own === true) return;
+    if ((kind === "suspend" || kind === "cleanup") && !scope.closed) this.undoing?.(kind);
     const owner = ownerNow();
     if (owner?.step !== null) this.assertOutsideSteps(`ctx.${kind}("${name}")`);
     // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.
-    const below = scope.path === "" || isWithin(owner?.path ?? "", scope.path);
+    const below = (scope.path === "" && this.undoing === null) || isWithin(owner?.path ?? "", scope.path);
     if (owner === undefined || owner.runId !== this.#runId || below) return;
     const message = `Run ${this.#runId} called ctx.${kind}("${name}") with the ctx of branch "${scope.path}" from ${owner.path === "" ? "the workflow" : `branch "${owner.path}"`}. Use the ctx that the function at hand was given.`;
     if (scope.closed) throw new DurableError("wrong-context", message, { details: { name } });

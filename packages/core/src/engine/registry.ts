@@ -21,6 +21,8 @@ export interface Call {
   readonly after: number;
   /** The workflow has its outcome. */
   readonly settled: boolean;
+  /** Its start is recorded before its work begins. */
+  readonly announced?: boolean;
   /** Its name comes from its content. */
   readonly byContent?: ByContent | undefined;
   /** Hands the recorded outcome to the workflow. */

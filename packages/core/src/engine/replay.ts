@@ -59,6 +59,12 @@ export class Replay {
   /** Highest time among what was delivered: the run's own clock. */
   clock = 0;
 
+  /** Learns a journal from its beginning; returns how many entries it has. */
+  learnAll(entries: readonly Entry[]): number {
+    for (const entry of entries) this.learn(entry);
+    return entries.length;
+  }
+
   learn(entry: Entry): void {
     if (entry.kind === "suspend.answered") {
       this.#answers.set(entry.seq, entry);
@@ -80,6 +86,7 @@ export class Replay {
       record.starts += 1;
       record.started = entry.attempt === 0 ? null : entry.at;
     }
+    if (entry.kind === "cleanup.started") record.started = entry.at;
     if (entry.kind === "attempt.failed") {
       record.failures += 1;
       record.retryAt = entry.retryAt;
@@ -132,13 +139,13 @@ export class Replay {
     this.#ready.push(held.seq, held);
   }
 
-  /** The next settlement to deliver, or an uncalled one that is before it, or null. */
-  next(): { kind: "deliver" | "uncalled"; settlement: Settlement } | null {
+  /** The next settlement up to `end` to deliver, or an uncalled one that is before it, or null. */
+  next(end = Infinity): { kind: "deliver" | "uncalled"; settlement: Settlement } | null {
     const ready = this.#ready.pop();
     if (ready !== undefined) return { kind: "deliver", settlement: ready };
     for (;;) {
       const settlement = this.#queue[this.#cursor];
-      if (settlement === undefined) return null;
+      if (settlement === undefined || settlement.seq > end) return null;
       if (this.#called.has(settlement.key)) {
         this.#cursor += 1;
         return { kind: "deliver", settlement };

@@ -32,8 +32,27 @@ export interface Finish {
   readonly thrown?: { readonly value: unknown };
 }
 
+/** How one call is undone. Only the code has the function, so replay finds it again, by the key of the call. */
+export interface Undoable {
+  /** What `ctx.onCancel` or `{ compensate }` was given. */
+  readonly fn: (...given: never[]) => unknown;
+  /** The time limit of a clean-up. */
+  readonly timeoutMs?: number;
+}
+
+/** What undoes a run. */
+export interface Undo {
+  /** The end of the run, once all is undone. */
+  readonly finish: Finish | null;
+  /** True when the fact is one of the undoing. */
+  owns(fact: Fact<Json>): boolean;
+}
+
 /** The last fact of a chapter. */
-export type EndFact = Extract<Fact<Json>, { kind: "run.completed" | "run.failed" | "run.continued" }>;
+export type EndFact = Extract<
+  Fact<Json>,
+  { kind: "run.completed" | "run.failed" | "run.cancelled" | "run.continued" }
+>;
 
 /** What a hook can do after replay and before any work starts. */
 export interface ReplayEnd {
@@ -63,6 +82,8 @@ export interface EngineOptions {
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
   readonly owner: Owner;
+  /** Begins to undo what the run did. */
+  readonly undo: () => Promise<Undo>;
   readonly watch: Watch;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;

@@ -100,8 +100,8 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
   for (const entry of entries) {
     if (!("key" in entry) || stepAsked(entry.key) !== null) continue;
     const kind = callKind(entry);
-    const isCall = kind !== "parallel" && kind !== "race" && kind !== "tag";
-    if (isCall && !kinds.has(entry.key)) kinds.set(entry.key, kind);
+    if (kind === "parallel" || kind === "race" || kind === "cleanup" || kind === "tag") continue;
+    if (!kinds.has(entry.key)) kinds.set(entry.key, kind);
   }
   return kinds;
 }

@@ -19,7 +19,7 @@ export interface AttemptView {
   readonly retryAt?: number;
 }
 
-/** What a row stands for. A branch is one strand of a `parallel` or a `race`. */
+/** What a row stands for. A branch is one strand of a `parallel` or a `race`; a clean-up is a `ctx.onCancel`. */
 export type RowKind = Exclude<CallKind, "tag"> | "branch";
 
 /**

@@ -84,6 +84,8 @@ export interface RunView {
   readonly output?: unknown;
   /** The error of a failed run, or the reason of a cancelled one. */
   readonly error?: unknown;
+  /** How and since when the run undoes what it did, before it ends; `null` when it has ended, or undoes nothing. */
+  readonly undoing: UndoingView | null;
   /** Why the run cannot continue, if its head says so. */
   readonly blocked: BlockedNote | null;
   /** Where the run comes from; `null` if the entries lack the first one. */
@@ -98,6 +100,17 @@ export interface RunView {
   readonly orphans: readonly string[];
   readonly abandoned: readonly string[];
   readonly unawaited: readonly string[];
+  /** Steps whose compensation failed. */
+  readonly uncompensated: readonly string[];
+}
+
+/** A run that undoes what it did. */
+export interface UndoingView {
+  /** The status that the run will end with. */
+  readonly status: "failed" | "cancelled";
+  readonly since: number;
+  /** The error of the run, or the reason of the cancel. */
+  readonly error: unknown;
 }
 
 /** Options of `viewRun`. */
@@ -144,6 +157,7 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     paused: end === null && state.paused !== null ? pausedOf(state.paused) : null,
     ...(first?.input === undefined ? {} : { input: first.input }),
     ...endOf(end),
+    undoing: end === null ? undoingOf(state) : null,
     blocked,
     lineage: line,
     childOf: first !== undefined && "childOf" in first ? (first.childOf ?? null) : null,
@@ -152,6 +166,13 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     totals: totalsOf(rows, options),
     ...leftovers(end),
   };
+}
+
+function undoingOf({ undoing }: RunState): UndoingView | null {
+  if (undoing === null) return null;
+  return undoing.kind === "run.failing"
+    ? { status: "failed", since: undoing.at, error: undoing.error }
+    : { status: "cancelled", since: undoing.at, error: undoing.reason };
 }
 
 function pausedOf({ at, reason }: { readonly at: number; readonly reason: unknown }): RunView["paused"] {
@@ -185,13 +206,10 @@ function endOf(end: RunEntry | null): { output?: unknown; error?: unknown } {
   }
 }
 
-function leftovers(end: RunEntry | null): Pick<RunView, "orphans" | "abandoned" | "unawaited"> {
-  const {
-    orphans = [],
-    abandoned = [],
-    unawaited = [],
-  }: Leftovers = end?.kind === "run.completed" || end?.kind === "run.failed" ? end : {};
-  return { orphans, abandoned, unawaited };
+function leftovers(end: RunEntry | null): Required<Leftovers> {
+  const ended = end?.kind === "run.completed" || end?.kind === "run.failed" || end?.kind === "run.cancelled";
+  const { orphans = [], abandoned = [], unawaited = [], uncompensated = [] }: Leftovers = ended ? end : {};
+  return { orphans, abandoned, unawaited, uncompensated };
 }
 
 function totalsOf(rows: readonly RowView[], { prices, now }: ViewOptions): RunTotals {

@@ -19,7 +19,7 @@ const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
   ["key wait runId workflow parent child nonce first kept failed", isText],
-  ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
+  ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
   ["tags", areTags],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
@@ -79,11 +79,11 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces, chapters, deadlines, and runs that are paused and retried.
+ * Format 3 added nonces, chapters, clean-up and compensation, deadlines, and runs that are paused and retried.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if ("nonce" in fact || "deadline" in fact) return 3;
+  if ("nonce" in fact || "deadline" in fact || "compensate" in fact) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||

@@ -149,8 +149,14 @@ export type Fact<V> =
       /** The fork has a deadline of its own. */
       readonly deadline?: number;
     }
-  /** Written before the work begins, and only for steps with `onUncertain`. */
-  | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)
+  /** Written before the work begins, and only for steps with `onUncertain` or `compensate`. Attempt 0 calls it off. */
+  | ({
+      readonly kind: "step.started";
+      readonly attempt: number;
+      readonly input?: string;
+      /** The step is undone when the run fails or is cancelled. */
+      readonly compensate?: true;
+    } & Called)
   | ({ readonly kind: "step.completed"; readonly value: V } & Attempted)
   | ({ readonly kind: "step.failed"; readonly error: V } & Attempted)
   | ({
@@ -235,11 +241,13 @@ export type Fact<V> =
       readonly kind: "parallel.opened" | "race.opened";
       readonly branches: readonly string[] | number;
     } & Called)
+  /** A function of `ctx.onCancel` is registered; `started` and the outcome are written after a cancel. */
+  | ({ readonly kind: "cleanup.opened" | "cleanup.started" | "cleanup.completed" } & Called)
+  | ({ readonly kind: "cleanup.failed"; readonly error: V } & Called)
   /** `look` is when open children are checked, if none of them has reported its end before. */
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | ({ readonly kind: "run.completed"; readonly output: V } & Leftovers)
   | ({ readonly kind: "run.failed"; readonly error: V } & Leftovers)
-  | { readonly kind: "run.cancelled"; readonly reason: V | null }
   /** Until it is unpaused, the run is not driven. */
   | { readonly kind: "run.paused"; readonly reason: V | null }
   | { readonly kind: "run.unpaused" }
@@ -250,6 +258,22 @@ export type Fact<V> =
       readonly failed?: string;
       /** The new deadline of the run; `null` removes it, and without the field it stays. */
       readonly deadline?: number | null;
+    }
+  /** The code has failed, and what it began is undone before `run.failed`. The code sees no later entry. */
+  | ({ readonly kind: "run.failing"; readonly error: V } & Leftovers)
+  /** The run is cancelled, and cleans up before `run.cancelled`. The code sees no later entry. */
+  | {
+      readonly kind: "run.cancelling";
+      readonly reason: V | null;
+      /** The parent of the run ends too, or does not need it: it gets no report. */
+      readonly unneeded?: true;
+    }
+  | {
+      readonly kind: "run.cancelled";
+      readonly reason: V | null;
+      /** Why the clean-up failed. */
+      readonly error?: V;
+      readonly uncompensated?: readonly string[];
     };
 
 /** What was left when the workflow function had settled: keys of calls. */
@@ -260,6 +284,8 @@ export interface Leftovers {
   readonly abandoned?: readonly string[];
   /** Calls that failed, and whose failure the code never looked at. */
   readonly unawaited?: readonly string[];
+  /** Steps whose compensation failed, so that they are not undone. */
+  readonly uncompensated?: readonly string[];
 }
 
 /** The name of a fact: `step.completed`, `suspend.opened`, and so on. */
@@ -275,7 +301,8 @@ export type CallKind =
   | "stream"
   | "child"
   | "spawn"
-  | "tag";
+  | "tag"
+  | "cleanup";
 
 /** A fact with its position and time in a journal. */
 export type Entry<V = Json> = Fact<V> & {

@@ -5,6 +5,7 @@
  * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried` after `run.failed`.
  * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
+ * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -27,7 +28,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   if (status === "failed" && fact.kind !== "run.retried") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   // 0 is due at once, whatever the clock of the last writer was. A journal without a workflow is never due.
-  const isPaused = fact.kind === "run.paused" || (status === "paused" && fact.kind !== "run.unpaused");
+  const isPaused = fact.kind === "run.paused" || (status === "paused" && fact.kind !== "run.unpaused" && fact.kind !== "run.cancelling");
   summary.wakeAt = isPaused || (summary.workflow === "" && fact.kind !== "run.forked") ? null : 0;
   summary.status = isPaused ? "paused" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
@@ -119,6 +120,9 @@ export interface ChildState {
   over: boolean;
 }
 
+/** The entry that begins to undo a run. */
+export type Undoing = Extract<Entry, { kind: "run.failing" | "run.cancelling" }>;
+
 /** The fold of one run's journal, updated entry by entry. */
 export class RunState {
   readonly summary: Readonly<Summary> = emptySummary();
@@ -132,6 +136,10 @@ export class RunState {
   endsSpawned = false;
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
+  /** Clean-ups that are registered, and steps with a compensation that have begun, in this order, by key. */
+  readonly undoable = new Map<string, { readonly call: "cleanup" | "step"; readonly begun: number }>();
+  /** The run has begun to undo what it did. */
+  undoing: Undoing | null = null;
   /** The deadline of the run itself. */
   endsBy: number | null = null;
   paused: (Entry & { kind: "run.paused" }) | null = null;
@@ -157,13 +165,33 @@ export class RunState {
     if (ends) this.end = entry;
     if ("deadline" in entry) this.endsBy = entry.deadline ?? null;
     if (entry.kind === "run.paused") this.paused ??= entry;
-    if (entry.kind === "run.unpaused") this.paused = null;
+    if (entry.kind === "run.unpaused" || entry.kind === "run.cancelling") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
     // What a fork has inherited was spawned by another run.
     if (entry.kind === "run.forked") this.endsSpawned = false;
     if ("onParentEnd" in entry || "endsSpawned" in entry) this.endsSpawned = true;
+    if (this.undoing === null) this.#learnUndoable(entry);
+  }
+
+  #learnUndoable(entry: Entry): void {
+    if (entry.kind === "run.failing" || entry.kind === "run.cancelling") this.undoing = entry;
+    if (entry.kind === "cleanup.opened") this.undoable.set(entry.key, { call: "cleanup", begun: 1 });
+    if (entry.kind !== "step.started" || entry.compensate !== true) return;
+    const begun = (this.undoable.get(entry.key)?.begun ?? 0) + (entry.attempt === 0 ? -1 : 1);
+    if (begun > 0) this.undoable.set(entry.key, { call: "step", begun });
+    else this.undoable.delete(entry.key);
+  }
+
+  /** True when a failure has something to undo. */
+  get compensates(): boolean {
+    return [...this.undoable.values()].some(({ call }) => call === "step");
+  }
+
+  /** True once something may have been undone: the run can no longer go on. */
+  get undone(): boolean {
+    return this.undoing !== null;
   }
 
   #learnChild(entry: Entry & { key: string }): void {
@@ -227,6 +255,7 @@ export class RunState {
 
   /** Suspend points that are durable and not settled; `answered` includes those whose answer has no verdict yet. */
   openWaits({ answered = false } = {}): OpenWait[] {
+    if (this.undoing !== null) return [];
     return [...this.#open].filter(({ answer }) => answered || answer === null);
   }
 }

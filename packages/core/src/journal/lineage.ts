@@ -4,6 +4,7 @@
  * lineage.1. Nothing is copied and no ancestor is changed (law 9): the fork names its ancestors, their lengths and the cuts.
  * lineage.2. Positions continue across ancestors: each run counts on from the position where it was forked.
  * lineage.3. A fork inherits settled calls and open sleeps. Open waits open again, with tokens of the fork.
+ * lineage.4. A fork inherits nothing that was recorded after its ancestor began to undo its work.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -58,7 +59,7 @@ export function inherit(
       view = applyEdits(view, first, ancestor.cuts);
       if (isEdited(first)) loose = first.base;
     }
-    const counted = afterRetries(own);
+    const counted = beforeUndo(afterRetries(own));
     for (const entry of counted) if (entry.kind === "run.retried") view = withoutFailure(view, entry);
     view = view.concat(
       materialize(counted).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)),
@@ -75,6 +76,12 @@ export function inherit(
   );
   if (isEdited(forked)) loose = forked.base;
   return { entries, input, seeds, clock, loose };
+}
+
+/** What was recorded before the run began to undo its work. */
+export function beforeUndo<V>(entries: readonly Entry<V>[]): readonly Entry<V>[] {
+  const end = entries.findIndex(({ kind }) => kind === "run.failing" || kind === "run.cancelling");
+  return end === -1 ? entries : entries.slice(0, end);
 }
 
 function isEdited({ edits, input }: Fact<Json> & { kind: "run.forked" }): boolean {

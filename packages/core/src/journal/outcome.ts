@@ -2,6 +2,7 @@
 
 import { decode } from "../values/codec/decode.ts";
 import { DurableError, describeError, type ErrorCode } from "../values/errors.ts";
+import type { Json } from "../values/codec/tags.ts";
 import { defined } from "../values/defined.ts";
 import type { Leftovers } from "./entry.ts";
 import type { RunJournal } from "./journal.ts";
@@ -35,13 +36,18 @@ export type Outcome<T> = {
 } & (
   | ({ readonly status: "completed"; readonly output: T } & Leftovers)
   | ({ readonly status: "failed"; readonly error: DurableError } & Leftovers)
-  | {
+  | ({
       readonly status: "suspended";
       readonly waiting: readonly SuspendPoint[];
       readonly wakeAt: number | null;
-    }
-  | { readonly status: "cancelled" }
-  | { readonly status: "running" }
+    } & Undone)
+  | ({
+      readonly status: "cancelled";
+      /** Why the clean-up failed; missing when it succeeded, or there was none. */
+      readonly error?: DurableError;
+    } & CancelReason &
+      Pick<Leftovers, "uncompensated">)
+  | ({ readonly status: "running" } & Undone)
   | {
       /** Not driven until it is unpaused. */
       readonly status: "paused";
@@ -51,15 +57,28 @@ export type Outcome<T> = {
       /** Its open waits: they still take answers. */
       readonly waiting: readonly SuspendPoint[];
     }
-  | {
+  | ({
       readonly status: "blocked";
       readonly error: DurableError;
       /** When it became blocked, in milliseconds since the epoch. */
       readonly since: number;
       /** Its open waits: they still take answers. */
       readonly waiting: readonly SuspendPoint[];
-    }
+    } & Undone)
 );
+
+/** The reason that `cancel` was given; missing when it was given none. */
+export interface CancelReason {
+  readonly reason?: string;
+}
+
+/** Present while a run undoes what it did, before it ends. */
+export interface Undone {
+  /** The run was cancelled, and cleans up. */
+  readonly cancelling?: CancelReason;
+  /** The run has failed with this error, and undoes its steps. */
+  readonly failing?: DurableError;
+}
 
 /** The outcome according to the journal now. */
 export function outcomeOf(
@@ -81,13 +100,18 @@ export function outcomeOf(
       return {
         ...about,
         status: "failed",
-        error: runError(runId, decode(state.end.error, `error of run ${runId}`)),
+        error: runError(runId, state.end),
         ...leftoversOf(state.end),
       };
-    case "run.cancelled":
-      return { ...about, status: "cancelled" };
+    case "run.cancelled": {
+      const { reason, error, uncompensated } = state.end;
+      const failed =
+        error === undefined ? {} : { error: decode(error, `clean-up of run ${runId}`) as DurableError };
+      return { ...about, status: "cancelled", ...reasonOf(reason), ...failed, ...defined({ uncompensated }) };
+    }
     default:
   }
+  const undone = undoneOf(journal);
   const waiting = (): SuspendPoint[] =>
     keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
   if (state.paused !== null) {
@@ -97,11 +121,12 @@ export function outcomeOf(
   if (journal.blocked !== null) {
     const { code, message, since } = journal.blocked;
     const error = new DurableError(code as ErrorCode, message);
-    return { ...about, status: "blocked", error, since, waiting: waiting() };
+    return { ...about, status: "blocked", error, since, waiting: waiting(), ...undone };
   }
-  if (state.summary.status !== "suspended") return { ...about, status: "running" };
+  if (state.summary.status !== "suspended") return { ...about, status: "running", ...undone };
   return {
     ...about,
+    ...undone,
     status: "suspended",
     waiting: suspendPoints(journal, keyring),
     wakeAt: state.deadline,
@@ -123,11 +148,35 @@ function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): Su
 }
 
 /** The fields are absent where nothing was left. */
-function leftoversOf({ orphans, abandoned, unawaited }: Leftovers): Leftovers {
-  return defined({ orphans, abandoned, unawaited });
+function leftoversOf({ orphans, abandoned, unawaited, uncompensated }: Leftovers): Leftovers {
+  return defined({ orphans, abandoned, unawaited, uncompensated });
 }
 
-function runError(runId: string, error: unknown): DurableError {
-  if (DurableError.is(error)) return error;
-  return new DurableError("run-failed", `Run ${runId} failed: ${describeError(error)}`, { cause: error });
+function undoneOf({ runId, state: { undoing } }: RunJournal): Undone {
+  if (undoing === null) return {};
+  return undoing.kind === "run.failing"
+    ? { failing: runError(runId, undoing) }
+    : { cancelling: reasonOf(undoing.reason) };
+}
+
+/** The text of a recorded reason. */
+export function reasonOf(reason: Json | null): CancelReason {
+  return reason === null ? {} : { reason: decode(reason, "reason of a cancellation") as string };
+}
+
+/** The error of a run that failed. */
+export function runError(
+  runId: string,
+  { error: encoded, uncompensated }: { readonly error: Json } & Leftovers,
+): DurableError {
+  const cause = decode(encoded, `error of run ${runId}`);
+  if (uncompensated === undefined && DurableError.is(cause)) return cause;
+  const code = uncompensated === undefined ? "run-failed" : "uncompensated";
+  const message = `Run ${runId} failed: ${describeError(cause)}${notUndone(uncompensated)}`;
+  return new DurableError(code, message, { cause, details: defined({ uncompensated }) });
+}
+
+/** The end of a message about steps that were not undone. */
+export function notUndone(keys: readonly string[] | undefined): string {
+  return keys === undefined ? "" : `. Not undone: "${keys.join('", "')}". Undo this work by hand.`;
 }

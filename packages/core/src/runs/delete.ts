@@ -13,7 +13,8 @@ export async function deleteRun(host: Host, { runId, locator }: RunJournal): Pro
   const below = await runsBelow(host, runId);
   const children = below.filter(({ childOf }) => childOf !== undefined);
   const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  for (const run of [...children, ...spawned]) await end(host, run, `Run ${runId} was deleted.`);
+  const ends = { reason: `Run ${runId} was deleted.`, force: true, cleansUp: () => {} };
+  for (const run of [...children, ...spawned]) await end(host, run, ends);
   await (await host.storage()).delete(locator);
   for (const child of children) await deleteRun(host, child);
 }

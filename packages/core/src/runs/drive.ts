@@ -4,7 +4,7 @@
  */
 
 import { writeFact } from "../journal/fact-text.ts";
-import { cancel } from "./cancel.ts";
+import type { CancelOptions } from "./cancel.ts";
 import type { NewRun } from "./new-run.ts";
 import { decode } from "../values/codec/decode.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
@@ -31,6 +31,7 @@ import {
   openJournal,
   openRun,
 } from "./lookup.ts";
+import { later } from "./load-later.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
@@ -239,6 +240,7 @@ export async function toNextStop(
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, given) =>
         (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
+      wake: (runId) => wake(host, runId),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
   let stop = await execution.drive({ onReplayEnd, options, observe });
@@ -266,18 +268,23 @@ async function advanceChild(host: Host, child: ChildRun, given: AdvanceOptions):
   return advance(host, definition, created, options);
 }
 
-/** A child has ended and reported it: drives the parent, if its code is here and this process does not drive it yet. */
+/** A child has ended and reported it: its parent continues. */
 export function wakeParent(host: Host, { childOf }: RunJournal): void {
-  if (childOf === undefined || host.driving.has(childOf.runId)) return;
-  const wake = async (): Promise<void> => {
-    const locator = locatorOf(childOf.runId);
-    const parent = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
-    const definition = parent === null ? null : await codeOf(host, parent);
-    if (parent === null) return;
-    if (definition === null) host.parked.checkIn(parent, host.parked.user(parent));
-    else await driven(host, definition, parent, {});
+  if (childOf !== undefined) wake(host, childOf.runId);
+}
+
+/** Drives a run in the background, if its code is here and this process does not drive it yet. */
+function wake(host: Host, runId: string): void {
+  if (host.driving.has(runId)) return;
+  const drive = async (): Promise<void> => {
+    const locator = locatorOf(runId);
+    const run = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
+    const definition = run === null ? null : await codeOf(host, run);
+    if (run === null) return;
+    if (definition === null) host.parked.checkIn(run, host.parked.user(run));
+    else await driven(host, definition, run, {});
   };
-  host.background(`run ${childOf.runId}`, wake());
+  host.background(`run ${runId}`, drive());
 }
 
 export async function outcomeAfter(host: Host, journal: RunJournal, stop: Stop): Promise<Outcome<unknown>> {
@@ -306,7 +313,7 @@ export async function replay(
 ): Promise<Stop> {
   const lease = await host.newLease();
   // Without a lease no child begins.
-  const below = { drive: pending<never>, spawn: pending<never> };
+  const below = { drive: pending<never>, spawn: pending<never>, wake: () => {} };
   const execution = await Execution.begin(host, definition, { journal, lease }, below);
   const onReplayEnd: OnReplayEnd = async (replayEnd) => {
     await inspect(replayEnd);
@@ -335,9 +342,20 @@ export async function codeOf(host: Host, journal: RunJournal): Promise<Definitio
   return found.definition;
 }
 
-/** Ends a run from outside, then drives its parent, which was notified. */
-export async function cancelRun(host: Host, journal: RunJournal, reason?: string): Promise<Outcome<unknown>> {
-  const outcome = await cancel(host, journal, reason);
-  if (!outcome.recorded) wakeParent(host, journal);
+/** Ends a run from outside, then drives its parent, which was notified. A run that cleans up is driven, too. */
+export async function cancelRun(
+  host: Host,
+  journal: RunJournal,
+  reason = "",
+  options: CancelOptions = {},
+): Promise<Outcome<unknown>> {
+  assertOptions(options, "force", `The cancel of run ${journal.runId}`);
+  const { cancel } = await later();
+  const outcome = await cancel(host, journal, {
+    reason,
+    ...options,
+    cleansUp: ({ runId }) => wake(host, runId),
+  });
+  if (!outcome.recorded && journal.state.end !== null) wakeParent(host, journal);
   return outcome;
 }

@@ -1,7 +1,5 @@
 /** One execution of a workflow function over one journal: from its call until it ends or is dropped. */
 
-import { cancelChild, endSpawned } from "./cancel.ts";
-import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Context } from "../engine/context.ts";
@@ -15,6 +13,7 @@ import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
 import { DurableError, describeError } from "../values/errors.ts";
+import { later } from "./load-later.ts";
 import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
@@ -32,6 +31,8 @@ import type { Parked } from "./parked.ts";
 interface Below {
   drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
   spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
+  /** Drives a run in the background, if its code is here. */
+  wake(runId: string): void;
 }
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
@@ -90,15 +91,27 @@ export class Execution implements Parked {
         drive: (child) => below.drive(child, execution.#options),
         spawn: (request) => below.spawn(request, execution.#options),
         headOf: (child) => execution.#headOf(child),
-        cancel: (child) => cancelChild(host, child),
+        cancel: async (child) => {
+          const { runId: id, plain, childOf, definition: code } = child;
+          const cleansUp = (): void => host.background(`run ${id}`, below.drive(child, execution.#options));
+          const { cancelChild } = await later();
+          return cancelChild(
+            host,
+            { runId: id, plain, workflow: code.name, link: { childOf } },
+            { cleansUp },
+          );
+        },
       },
       reportEnd: async (end) => {
-        await endSpawned(host, journal);
+        if (journal.childOf === undefined && !journal.state.endsSpawned) return;
+        const { endSpawned, reportToParent } = await later();
+        await endSpawned(host, journal, { cleansUp: (run) => below.wake(run.runId) });
         await reportToParent(host, journal, end);
       },
       defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
+      undo: async () => (await later()).beginUndo(engine, parts),
       watch: watchOf(journal, lease),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
@@ -115,8 +128,8 @@ export class Execution implements Parked {
       return pending();
     };
     const { version } = journal.first;
-    const tagNames = tagNamesOf(journal);
-    const context = createContext({ engine, version, owner, continueAs, fail, tagNames }, engine.root);
+    const parts = { engine, version, owner, tagNames: tagNamesOf(journal) };
+    const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });

@@ -7,7 +7,7 @@ import type { CallKind, Cut, Edit, Entry } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isWithin, nameOf } from "../journal/keys.ts";
-import { isKept } from "../journal/lineage.ts";
+import { beforeUndo, isKept } from "../journal/lineage.ts";
 import { nearest } from "../values/near.ts";
 
 export type CalledEntry = Extract<Entry, { key: string }>;
@@ -38,7 +38,7 @@ export class Keys {
 
   constructor(parent: RunJournal) {
     this.#parent = parent;
-    this.#recorded = parent.entries.filter((entry) => "key" in entry && entry.kind !== "tag.set");
+    this.#recorded = beforeUndo(parent.entries).filter((entry) => "key" in entry && entry.kind !== "tag.set");
     for (const entry of this.#recorded) {
       this.#paths.add(entry.key);
       for (let end = entry.key.length; (end = entry.key.lastIndexOf("/", end - 1)) > 0;)

@@ -14,6 +14,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
+import { undoneCuts } from "./undone-cuts.ts";
 import { deadlineAt } from "../engine/deadline.ts";
 import { encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
@@ -75,8 +76,11 @@ export async function forkOf(
   const { tags } = parent.state.summary;
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
-  const cuts = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
-  if (cuts.length === 0 && edits.length === 0) {
+  const asked = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
+  const edited = new Set(edits.map(({ key }) => key));
+  const undone = parent.state.undone ? undoneCuts(parent, edited) : [];
+  const cuts = [...asked, ...undone];
+  if (asked.length === 0 && edits.length === 0) {
     throw new DurableError(
       "invalid-options",
       `The fork of run ${parentId} has no place to go back to. Pass { from }, { after } or { edit }.`,
@@ -95,7 +99,7 @@ export async function forkOf(
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),
-    ...(cuts.length === 0 ? {} : { cuts }),
+    ...(asked.length === 0 ? {} : { cuts: asked }),
     ...input,
     ...deadlineAt(host, definition.defaults.deadline),
   };

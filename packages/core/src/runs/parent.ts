@@ -5,6 +5,9 @@ import { writeFact } from "../journal/fact-text.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
+import { cancelledError } from "../journal/cancelled.ts";
+import { reasonOf, runError } from "../journal/outcome.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Host } from "./host.ts";
 import { openJournal } from "./lookup.ts";
@@ -12,15 +15,16 @@ import { openJournal } from "./lookup.ts";
 /** Writes the end of a child into its parent's journal, if the parent still waits for it. */
 export async function reportToParent(
   host: Host,
-  { runId, childOf }: RunJournal,
+  { runId, childOf, state }: RunJournal,
   end: Fact<Json>,
 ): Promise<void> {
-  if (childOf === undefined) return;
+  const { undoing } = state;
+  if (childOf === undefined || (undoing?.kind === "run.cancelling" && undoing.unneeded === true)) return;
   const { key, after } = childOf;
   const childEnd: ChildEnd =
     end.kind === "run.completed"
       ? { kind: "child.completed", key, after, value: end.output }
-      : { kind: "child.failed", key, after, error: end.kind === "run.failed" ? end.error : null };
+      : { kind: "child.failed", key, after, error: errorOf(runId, end) };
   // A parent that this process drives adds the report to its next write.
   if ((await host.driving.get(childOf.runId)?.reportEnd(childEnd, runId)) === true) return;
   const locator = locatorOf(childOf.runId);
@@ -36,4 +40,15 @@ export async function reportToParent(
   } finally {
     host.parked.checkIn(parent, user);
   }
+}
+
+/** What the parent gets as the error of a child that failed or was cancelled. */
+function errorOf(runId: string, end: Fact<Json>): Json {
+  const where = `end of run ${runId}`;
+  if (end.kind === "run.failed")
+    return end.uncompensated === undefined ? end.error : encodeThrown(runError(runId, end), where);
+  if (end.kind !== "run.cancelled") return null;
+  const { reason, uncompensated } = end;
+  const about = { ...reasonOf(reason), ...(uncompensated === undefined ? {} : { uncompensated }) };
+  return encodeThrown(cancelledError(runId, about), where);
 }

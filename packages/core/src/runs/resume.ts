@@ -67,7 +67,7 @@ function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number)
   const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
   if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
-  if (settled !== null || journal.state.end !== null) return "expired";
+  if (settled !== null || journal.state.end !== null || journal.state.undone) return "expired";
   if ((journal.state.endsBy ?? Infinity) <= now) return "expired";
   return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;
 }

@@ -45,6 +45,8 @@ export const errorCodes = [
   "deadline",
   "retry-refused",
   "run-failed",
+  "cleanup-failed",
+  "uncompensated",
   "storage-busy",
   "storage-full",
   "storage-readonly",

@@ -8,6 +8,7 @@ import { describe, expect, test } from "vitest";
 import { formatVersion } from "../../src/journal/batch.ts";
 import type { Tag } from "../../src/values/codec/tags.ts";
 import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
+import { goldenFlowsOfEnds } from "./support/golden-flows-ends.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
 import { goldenFlowsFind } from "./support/golden-flows-find.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
@@ -21,7 +22,14 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsFind, ...goldenSteered];
+const goldenFlows = [
+  ...first,
+  ...goldenFlows2,
+  ...goldenFlows3,
+  ...goldenFlowsFind,
+  ...goldenSteered,
+  ...goldenFlowsOfEnds,
+];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,
@@ -62,6 +70,12 @@ const kinds: Record<FactKind, true> = {
   "run.completed": true,
   "run.failed": true,
   "run.cancelled": true,
+  "run.failing": true,
+  "run.cancelling": true,
+  "cleanup.opened": true,
+  "cleanup.started": true,
+  "cleanup.completed": true,
+  "cleanup.failed": true,
   "run.paused": true,
   "run.unpaused": true,
   "run.retried": true,

@@ -115,7 +115,8 @@ export async function retry(service: Service, { runId }: Call): Promise<Response
     throw new DurableError("conflict", `Run ${runId} is ${view.status}. Fork it to run a part of it again.`);
   if (view.status !== "failed") return drive(service, runId, "The run is driven again.");
   const failed = view.rows.findLast(
-    ({ status, kind, error }) => status === "failed" && kind !== "branch" && error !== undefined,
+    ({ key, status, kind, error }) =>
+      status === "failed" && kind !== "branch" && error !== undefined && !key.endsWith("/compensate"),
   );
   if (failed === undefined)
     throw new DurableError(
@@ -147,7 +148,12 @@ async function drive(service: Service, runId: string, message: string): Promise<
 
 export async function cancel(service: Service, { request, runId }: Call): Promise<Response> {
   const reason = textIn(await readBody(request), "reason");
-  const { status } = await service.app.cancel(runId, reason === "" ? undefined : reason);
+  const outcome = await service.app.cancel(runId, reason === "" ? undefined : reason);
+  const { status } = outcome;
+  if ("cancelling" in outcome && outcome.cancelling !== undefined)
+    return reply(200, { message: "The run is cancelled, and cleans up.", runId });
+  if ("failing" in outcome && outcome.failing !== undefined)
+    return reply(409, { message: "The run has failed before, and undoes its steps.", runId });
   const message = status === "cancelled" ? "The run was cancelled." : `The run had ended before: ${status}.`;
   return reply(status === "cancelled" ? 200 : 409, { message, runId });
 }

@@ -27,6 +27,7 @@ const shields: Readonly<Record<string, (args: readonly unknown[], ran: OnWork) =
   parallel: ([branches, ...rest], ran) => [each(branches, ran), ...rest],
   race: ([branches, ...rest], ran) => [each(branches, ran), ...rest],
   map: ([items, fn, ...rest], ran) => [items, branch(fn, ran), ...rest],
+  onCancel: ([fn, ...rest], ran) => [branch(fn, ran), ...rest],
   child: ([workflow, ...rest], ran) => [below(workflow, ran), ...rest],
 };
 
@@ -50,11 +51,12 @@ function idle(work: unknown, kind: "step" | "stream", ran: OnWork): unknown {
   };
 }
 
-/** Resolving an uncertain step is work, too. */
+/** Resolving an uncertain step is work, too, and so is undoing one. */
 function undecided(options: unknown, ran: OnWork): unknown {
-  const { onUncertain } = (options ?? {}) as { readonly onUncertain?: unknown };
-  if (typeof onUncertain !== "function") return options;
-  return { ...(options as object), onUncertain: idle(onUncertain, "step", ran) };
+  const given = { ...((options ?? {}) as Record<string, unknown>) };
+  for (const name of ["onUncertain", "compensate"])
+    if (typeof given[name] === "function") given[name] = idle(given[name], "step", ran);
+  return options === undefined ? options : given;
 }
 
 function branch(fn: unknown, ran: OnWork): unknown {

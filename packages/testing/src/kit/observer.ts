@@ -100,11 +100,13 @@ function withObserver(observer: Observer, { key, method }: Called, args: readonl
         isFunction(second) ? body(observer.stream ?? observer.body, key, second) : second,
         ...args.slice(2),
       ];
+    case "onCancel":
+      return [isFunction(first) ? cleanUp(observer, key, first) : first, ...args.slice(1)];
     case "step":
       return [
         first,
         isFunction(second) ? body(observer.body, key, second) : second,
-        withFind(observer, key, third),
+        withUndo(observer, key, withFind(observer, key, third)),
         ...rest,
       ];
     default:
@@ -154,6 +156,18 @@ function withFind(observer: Observer, key: string, options: unknown): unknown {
     return options;
   const find = options["onUncertain"];
   return { ...options, onUncertain: (uncertain: unknown) => observer.find?.(key, () => find(uncertain)) };
+}
+
+/** A compensation is a step of its own. */
+function withUndo(observer: Observer, key: string, options: unknown): unknown {
+  if (!isRecord(options) || !isFunction(options["compensate"])) return options;
+  return { ...options, compensate: body(observer.body, `${key}/compensate`, options["compensate"]) };
+}
+
+/** A clean-up is a branch whose keys are below its own. */
+function cleanUp(observer: Observer, key: string, work: AnyFunction): AnyFunction {
+  return (ctx, ...rest) =>
+    observer.branch(() => work(observed(ctx as Context, observer, `${key}/`), ...rest), `${key}/`);
 }
 
 function isContext(value: unknown): value is Context {

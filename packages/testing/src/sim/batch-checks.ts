@@ -33,6 +33,7 @@ import {
 } from "./run-log.ts";
 import { judgeSteered, settledBefore } from "./steer-checks.ts";
 import { noteCoverage } from "./coverage-notes.ts";
+import { judgeUndo } from "./undo-checks.ts";
 
 export function judgeBatch(
   history: History,
@@ -69,6 +70,7 @@ export function judgeBatch(
   judgeForm(history, run, batch);
   judgeBorder(history, run, batch);
   judgeFamily(history, run, batch);
+  judgeUndo(history, run, batch);
   judgeFinding(history, { run, batch, head });
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);

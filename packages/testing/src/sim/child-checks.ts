@@ -10,6 +10,7 @@
 
 import { isExempt } from "./exemptions.ts";
 import type { History } from "./history.ts";
+import { endsCode } from "./undo-checks.ts";
 import { areOneStart, isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 /** Runs when a batch is applied. */
@@ -74,6 +75,8 @@ function judgeCancelled(history: History, run: RunLog): void {
   for (const child of openChildren(history, run)) {
     const log = history.run(child);
     if (log === undefined ? history.forgotten.size > 0 : !isOpen(log) || log.tainted) continue;
+    // It was cancelled too, and cleans up; or it has failed, and is undone.
+    if (log !== undefined && history.entries(log).some(({ kind }) => endsCode(kind))) continue;
     history.violate(
       "I9",
       `run ${run.runId} is cancelled, but its child ${child} ${log?.status ?? "may begin"}`,

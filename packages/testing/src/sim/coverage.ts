@@ -36,6 +36,11 @@ const entries = [
   "child.completed",
   "child.failed",
   "child.closed",
+  "cleanup.opened",
+  "cleanup.started",
+  "cleanup.completed",
+  "run.failing",
+  "run.cancelling",
   "spawn.opened",
   "spawn.started",
   "tag.set",
@@ -98,6 +103,13 @@ const chapters = [
   "a blob that went with its chapter",
 ];
 
+const undoing = [
+  "the code of a run ended: failing",
+  "the code of a run ended: cancelling",
+  "several steps undone",
+  "a compensation that failed",
+  "a fork of a run that was undone",
+];
 const purges = ["a purge of a run", "a purge of a child", "a purge of a run that a fork reads"];
 
 /** The rule of a step and how its uncertain attempt was settled. */
@@ -163,6 +175,7 @@ export const toBeMet: readonly string[] = [
   ...chapters,
   ...purges,
   ...uncertain,
+  ...undoing,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,
   ),

@@ -21,6 +21,7 @@ import {
   type WrittenEntry,
 } from "./run-log.ts";
 import { wrongChunks, wrongStream } from "./stream-checks.ts";
+import { endsCode } from "./undo-checks.ts";
 
 export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): void {
   const where = `run ${run.runId}, batch ${run.batches.length}`;
@@ -38,7 +39,7 @@ export function judgeForm(history: History, run: RunLog, batch: AppliedBatch): v
       run.workflow === ""
         ? wrongRecord(entry, batch, earlier)
         : (strayField(entry) ??
-          wrongSender(entry, batch) ??
+          wrongSender(entry, batch, before) ??
           wrongAttempt(entry, before) ??
           wrongStream(entry, earlier) ??
           (batch.outside ? null : wrongGroup(entry, seq, lineage)) ??
@@ -70,8 +71,14 @@ function wrongRecord(
   return outside ? wrongChunks(entry, earlier) : "is not marked as from outside";
 }
 
-function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {
-  if (/^(suspend\.answered|run\.(cancelled|paused|unpaused|retried))$/.test(kind))
+function wrongSender(
+  { kind }: WrittenEntry,
+  { outside, entries }: AppliedBatch,
+  before: readonly Placed[],
+): string | null {
+  // A run that was cancelled and cleaned up is ended by its driver.
+  if (kind === "run.cancelled" && before.some(({ entry }) => entry.kind === "run.cancelling")) return null;
+  if (/^(suspend\.answered|run\.(cancelled|cancelling|paused|unpaused|retried))$/.test(kind))
     return outside ? null : "is not marked as from outside";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
@@ -128,6 +135,8 @@ function judgeOrder(history: History, where: string, entries: readonly Placed[],
   const unjudged = new Set<string>();
   for (const [index, { entry }] of entries.entries()) {
     const { kind, wait = "" } = entry;
+    // The code is over, so no answer is judged any more.
+    if (endsCode(kind)) return;
     if (index >= from && unjudged.size > 0) {
       if ((kind === "sleep.fired" || kind === "suspend.expired") && !history.foreign)
         history.violate("I6", `${where}: ${kind} ${entry.key} overtakes an earlier answer`);

@@ -11,6 +11,7 @@
 
 import type { ForkNote, History } from "./history.ts";
 import { inputOf } from "./input-checks.ts";
+import { begunSteps, codeOf, endsCode } from "./undo-checks.ts";
 import { isSettlement, placed, type RunLog, type WrittenEdit, type WrittenEntry } from "./run-log.ts";
 
 /** Where a call was made and where it settled, in the numbering that a fork shares with its ancestors. */
@@ -24,12 +25,14 @@ export function judgeFork(history: History, run: RunLog): void {
   if (note === null) return;
   noteCut(history, run, note);
   const theirs = settledBefore(history, run);
+  const undone = undoneBefore(history, run, note);
+  if (undone.length > 0) history.meet("a fork of a run that was undone");
   const own = new Set(history.entries(run).flatMap((entry) => (isSettlement(entry.kind) ? [entry.key] : [])));
   const ran = new Set(history.bodies.filter((body) => body.run === run).map((body) => body.key));
   const reached = new Set(history.passes.filter((pass) => pass.run === run).flatMap(({ keys }) => [...keys]));
   const where = `run ${run.runId}, a fork ${textOf(note)}`;
   for (const key of theirs.keys()) {
-    const kept = isKept(key, theirs, note);
+    const kept = isKept(key, theirs, { ...note, cuts: [...note.cuts, ...undone] });
     if (kept && (own.has(key) || ran.has(key)))
       history.violate("I7", `${where}: ${key} was kept but ran again`);
     if (!kept && reached.has(key) && !own.has(key))
@@ -109,13 +112,35 @@ function settledBefore(history: History, run: RunLog): Map<string, SettledCall> 
   return parent === undefined ? new Map() : settledUpTo(history, parent, base);
 }
 
+/** The cuts at steps that the parent undoes: a fork does them again, unless their compensation failed. */
+function undoneBefore(history: History, run: RunLog, { edits }: ForkNote): ForkNote["cuts"] {
+  const { parentLog: parent } = run;
+  const base = history.entries(run)[0]?.base ?? 0;
+  if (parent === undefined) return [];
+  const entries = placed(parent).flatMap(({ entry, seq }) => (seq <= base ? [entry] : []));
+  if (!entries.some(({ kind }) => endsCode(kind))) return [];
+  const stays = (key: string): boolean =>
+    edits.includes(key) ||
+    entries.some((entry) => entry.kind === "step.failed" && entry.key === `${key}/compensate`);
+  return begunSteps(entries)
+    .filter(
+      (key) => !stays(key) && codeOf(entries).some((entry) => entry.key === key && isSettlement(entry.kind)),
+    )
+    .map((key) => ({ key, keep: false }));
+}
+
 /** The calls that had settled in a run up to a position: those it kept of its parent, and its own. */
 function settledUpTo(history: History, run: RunLog, upTo: number): Map<string, SettledCall> {
   const theirs = settledBefore(history, run);
   const note = theirs.size === 0 ? null : noteOf(history, run);
-  const settled = new Map([...theirs].filter(([key]) => note !== null && isKept(key, theirs, note)));
+  const cuts = note === null ? [] : [...note.cuts, ...undoneBefore(history, run, note)];
+  const settled = new Map(
+    [...theirs].filter(([key]) => note !== null && isKept(key, theirs, { ...note, cuts })),
+  );
   for (const { entry, seq } of placed(run)) {
     const { kind, key, after = 0, edits = [] } = entry;
+    // What was recorded while the run was undone belongs to it alone.
+    if (endsCode(kind)) break;
     // A call that had not settled in the parent settles where the fork begins, if its value is given.
     for (const { key: edited, open } of edits)
       if (open !== undefined) settled.set(edited, { after: open.after, seq });

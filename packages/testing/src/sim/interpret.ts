@@ -11,7 +11,7 @@ import {
 import { attempts, type Tree } from "./tree.ts";
 import type { Environment, Frame } from "./environment.ts";
 import { carriedOn, chapterIn } from "./chapter-inputs.ts";
-import { chunksOf, work } from "./step-bodies.ts";
+import { chunksOf, undo, work } from "./step-bodies.ts";
 import { atPlace } from "./surroundings.ts";
 
 /** Answers to a checked wait are objects with a text in `ok`; validation may take time. */
@@ -102,6 +102,8 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
     case "sleep":
       await ctx.sleep(node.ms, { name: node.name });
       return node.ms;
+    case "cleanup":
+      return cleanUp(node, ctx, frame);
     case "suspend":
       return ask(node, ctx, frame);
     case "killer":
@@ -165,6 +167,7 @@ function inStep(node: Tree & { kind: "step" }, ctx: Context, frame: Frame): Prom
     ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
     ...(node.declares === true ? { input: frame.given } : {}),
     ...(onUncertain === undefined ? {} : { onUncertain }),
+    ...(node.compensate === undefined ? {} : { compensate: undo(node.compensate, frame) }),
   };
   const value = atPlace(frame.place, () => ctx.step(node.name, (info) => work(node, info, frame), options));
   return frame.environment.pairs === null ? value : paired(node.name, value, frame);
@@ -205,6 +208,16 @@ async function afterForeign(
   const got = await paired(name, value, frame);
   environment.pairs?.afterForeign(runId, name);
   return got;
+}
+
+function cleanUp({ name, ms }: Tree & { kind: "cleanup" }, ctx: Context, { environment }: Frame): void {
+  ctx.onCancel(
+    async (c) => {
+      await c.step("first", () => environment.pause(ms).then(() => environment.nonce()));
+      await c.step("second", () => environment.nonce());
+    },
+    { name, timeout: "10 minutes" },
+  );
 }
 
 function overItems(node: Tree & { kind: "map" }, ctx: Context, frame: Frame): Promise<unknown[]> {

@@ -9,6 +9,7 @@ import { withChapters } from "./random-chapters.ts";
 import { purgesOf } from "./random-purges.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
+import { withUndo } from "./random-undo.ts";
 import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
@@ -152,7 +153,7 @@ function drawnPlan(seed: number): Plan {
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
   const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
-  const flows = found(seed, chaptered);
+  const flows = withUndo(seed, found(seed, chaptered));
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),

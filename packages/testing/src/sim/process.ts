@@ -138,6 +138,7 @@ export class Process implements Owner {
       for (const { kind, key = "" } of entries) {
         if (isSettlement(kind)) keys.add(key);
         if (kind === "run.cancelled") keys.add("cancelled");
+        if (kind === "run.cancelling") keys.add("cancelling");
         if (kind === "run.paused") keys.add("paused");
         if (kind === "run.unpaused") keys.delete("paused");
         if (kind === "run.continued" && run.earlier !== undefined) this.#keysOf(run.earlier).add("continued");

@@ -143,6 +143,7 @@ function calmOutput(node: Tree, place = "0"): unknown {
     case "attempt":
       return node.node.kind === "step" && node.node.fails === 9 ? "step-failed" : inner(node.node, 0);
     case "killer":
+    case "cleanup":
       return undefined;
     case "foreign":
     case "stray":

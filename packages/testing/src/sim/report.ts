@@ -72,6 +72,8 @@ function describeNode(tree: Tree): string {
     }
     case "killer":
       return `step "${tree.name}" that kills its process`;
+    case "cleanup":
+      return `ctx.onCancel "${tree.name}", ${tree.ms} ms`;
     case "fork":
       return "fork of itself";
     case "loop":
@@ -102,6 +104,9 @@ function stepDetails(tree: Tree & { kind: "step" }): string[] {
     tree.large === undefined ? "" : `returns much (${tree.large})`,
     tree.declares === true ? "declares the input" : "",
     tree.onUncertain === undefined ? "" : `onUncertain ${tree.onUncertain}`,
+    tree.compensate === undefined
+      ? ""
+      : `is undone in ${tree.compensate.ms} ms${listed([failures(tree.compensate)])}`,
   ];
 }
 

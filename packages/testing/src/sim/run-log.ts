@@ -55,6 +55,12 @@ export interface WrittenEntry {
   /** At the end of a run: work that still ran, and was not waited for. */
   readonly abandoned?: readonly string[];
   readonly error?: unknown;
+  /** The reason of a cancellation. */
+  readonly reason?: unknown;
+  /** The step that starts is undone if the run fails or is cancelled. */
+  readonly compensate?: true;
+  /** At the end of a run: steps whose compensation failed. */
+  readonly uncompensated?: readonly string[];
   /** When the run fails, unless it has ended before. */
   readonly deadline?: number | null;
   /** The call whose failure a retry takes back. */
@@ -167,6 +173,8 @@ const settlements = new Set([
   "stream.failed",
   "child.completed",
   "child.failed",
+  "cleanup.completed",
+  "cleanup.failed",
   "spawn.started",
   "spawn.failed",
 ]);

@@ -113,6 +113,8 @@ function simplerLeaf(tree: Tree): Tree[] {
     case "step": {
       const { large, onUncertain, ...plain } = tree;
       const simpler: Tree[] = [];
+      const { compensate, ...kept } = tree;
+      if (compensate !== undefined) simpler.push(kept);
       if (tree.ms > 0 || tree.fails > 0 || tree.timeoutMs !== null)
         simpler.push({ ...tree, ms: 0, fails: 0, timeoutMs: null });
       if (large !== undefined) simpler.push(onUncertain === undefined ? plain : { ...plain, onUncertain });
@@ -126,6 +128,7 @@ function simplerLeaf(tree: Tree): Tree[] {
       );
     }
     case "stray":
+    case "cleanup":
       return [{ kind: "sequence", nodes: [] }];
     case "foreign":
       return tree.ms > 0 ? [{ ...tree, ms: 0 }] : [];

@@ -30,8 +30,12 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
     history.violate("I3", `${where} again after it read the outcome`);
   if (hasOneJournal(process, run) && process.knows(run, "continued"))
     history.violate("I3", `${where} of chapter ${run.chapter} after it read that the next one began`);
+  const undoes = key.endsWith("/compensate") || /(^|\/)tidy(#\d+)?\//.test(key);
+  if (!undoes && hasOneJournal(process, run) && process.knows(run, "cancelling"))
+    history.violate("I9", `${where} after it read that the run is cancelled`);
   judgeEnds(history, process, pass, where);
-  if (pass.isLost(key)) history.violate("I9", `${where}in a group that is already decided`);
+  // What began in a lost branch is undone, too.
+  if (pass.isLost(key) && !undoes) history.violate("I9", `${where}in a group that is already decided`);
   // The driver has checked its lease in this turn, in the middle of which the lease may expire.
   if (process.clockAtTurn >= process.leasedUntil(run.locator))
     history.violate("I12", `${where} without a valid lease`);

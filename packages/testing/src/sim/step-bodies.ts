@@ -30,6 +30,19 @@ export async function work(
   return typed;
 }
 
+/** Undoes a step. */
+export function undo(
+  { ms, fails }: NonNullable<Step["compensate"]>,
+  { environment }: Frame,
+): (info: StepInfo) => Promise<unknown> {
+  return async ({ attempt }) => {
+    if (ms > 0) await environment.pause(ms);
+    if (fails === 9) throw new FatalError("cannot be undone");
+    if (attempt <= fails) throw new Error(`fails at attempt ${attempt}`);
+    return environment.nonce();
+  };
+}
+
 /** The chunks of one attempt; a failing attempt yields half of them first. */
 export async function* chunksOf(
   node: Stream,

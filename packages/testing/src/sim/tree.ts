@@ -22,7 +22,11 @@ export type Tree =
       readonly declares?: true;
       /** It makes an effect on the outside world, with this rule for attempts of unknown outcome. */
       readonly onUncertain?: "retry" | "suspend" | "reconcile";
+      /** How it is undone. */
+      readonly compensate?: { readonly ms: number; readonly fails: number };
     }
+  /** Registers a clean-up of two steps, of which the first takes this long. */
+  | { readonly kind: "cleanup"; readonly name: string; readonly ms: number }
   /**
    * Chunks with pauses between them. `fails` is as for steps; a failing attempt yields half of its chunks
    * first.

@@ -16,6 +16,7 @@ import { namedBy, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRepeat } from "./repeat-checks.ts";
 import { judgeStrayed } from "./stray-checks.ts";
 import { judgeStart } from "./start-checks.ts";
+import { judgeUndoneStart } from "./undo-checks.ts";
 
 /** The workflow of a run, and the process it runs in. */
 export interface ObservedWorkflow {
@@ -214,6 +215,7 @@ function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Pro
   history.say(process.name, `${run?.runId} ${key} starts, attempt ${attempt}`);
   judgeStart(history, process, pass, body);
   judgeRepeat(history, body);
+  judgeUndoneStart(history, body);
   judgeStrayed(process, pass, body);
   return body;
 }

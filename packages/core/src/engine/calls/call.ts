@@ -15,6 +15,7 @@ import type { DriverLease } from "../lease.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { ByContent } from "../by-content.ts";
 import type { Placement } from "../placement.ts";
+import type { Undoable } from "../stop.ts";
 import type { Timers } from "../timers.ts";
 import type { Verdicts } from "../verdicts.ts";
 import { callDeferred, type CallPromise } from "../promise.ts";
@@ -31,9 +32,11 @@ export interface CallEngine {
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;
-  readonly placement: Pick<Placement, "assertOutsideSteps">;
+  readonly placement: Pick<Placement, "assertOutsideSteps" | "undoing">;
   readonly verdicts: Pick<Verdicts, "judge" | "drop">;
   readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close">;
+  /** How calls are undone, by key. */
+  readonly undoables: Map<string, Undoable>;
   readonly options: {
     readonly keyring: Keyring | DurableError;
     /** Who owns the code of the run. */

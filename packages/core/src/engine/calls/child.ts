@@ -254,8 +254,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   /** Retries at once, because the run may end before another driver could cancel the child. */
   async #cancel(): Promise<void> {
-    const { definition, runId, childOf, plain } = this.#child;
-    const child = { runId, plain, workflow: definition.name, link: { childOf } };
+    const child = this.#child;
     for (let tries = 1; ; tries++) {
       try {
         return await this.engine.options.children.cancel(child);

@@ -9,6 +9,7 @@ import { toMs, type Duration } from "../../values/duration.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError } from "../../values/errors.ts";
 import { fits, type StandardSchema } from "../../values/schema.ts";
+import type { Compensate } from "./compensate.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
 import { pending } from "../promise.ts";
@@ -47,11 +48,16 @@ export interface StepOptions {
    * recorded.
    */
   readonly onUncertain?: OnUncertain | undefined;
+  /**
+   * Undoes the effect of the step when the run fails or is cancelled. The start of the step is recorded first, and what
+   * has started is undone in reverse order, whether it has settled or not.
+   */
+  readonly compensate?: Compensate<never> | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent";
+const known = "retry timeout input schema was onUncertain byContent compensate";
 
 export function step(
   engine: CallEngine,
@@ -66,15 +72,19 @@ export function step(
   const {
     retry = defaults.retry,
     timeout = defaults.timeout,
-    onUncertain: mode = defaults.onUncertain,
+    // A compensation is a step that never asks: while a run is undone, no answer is accepted.
+    onUncertain: mode = engine.placement.undoing === null ? defaults.onUncertain : undefined,
   } = options;
   const policy = retryPolicy(retry, `The ${where}`);
   const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const onUncertain = checkedMode(mode, where);
+  const { schema, byContent, compensate } = options;
+  if (compensate !== undefined && !scope.closed) engine.placement.undoing?.("compensate");
+  // Without a rule of its own, an interrupted attempt is repeated, like that of any step.
+  const onUncertain = checkedMode(mode ?? (compensate && "retry"), where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
-  const { schema, byContent } = options;
+  if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
   const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain, byContent };
   return new StepCall(engine, parts).promise;
 }
@@ -102,6 +112,10 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
       this.#settleUncertain(entered.record, onUncertain);
   }
 
+  get announced(): boolean {
+    return this.parts.onUncertain !== undefined;
+  }
+
   protected answer(settlement: Settlement): void {
     if (settlement.kind === "step.completed") {
       this.outcome.resolve(decode(settlement.value, `output of ${this.where}`));
@@ -125,7 +139,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     return (this.record?.failures ?? 0) + 1;
   }
 
-  /** Starts the next attempt. With `onUncertain` its start is recorded first. */
+  /** Starts the next attempt. With `onUncertain` or `compensate` its start is recorded first. */
   #prepare(): void {
     if (this.parts.onUncertain === undefined) return this.#attempts.start(this.#nextAttempt);
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
@@ -177,7 +191,8 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   /** The work begins once this is durable; attempt 0 calls it off. */
   #announce(attempt: number): void {
     const { startedAt: _, ...started } = this.#attempts.attempted(attempt);
-    this.engine.write({ kind: "step.started", ...started });
+    const undoes = this.engine.undoables.has(this.key) ? { compensate: true as const } : {};
+    this.engine.write({ kind: "step.started", ...started, ...undoes });
   }
 
   /** An attempt began and its end is not recorded. */

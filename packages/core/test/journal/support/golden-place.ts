@@ -10,6 +10,7 @@ import {
 } from "@durable/core";
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { goldenFlows, pace } from "./golden-flows-format-1.ts";
+import { goldenFlowsOfEnds } from "./golden-flows-ends.ts";
 import { goldenFlows2 } from "./golden-flows-format-2.ts";
 import { goldenFlowsFind } from "./golden-flows-find.ts";
 import { goldenFlows3 } from "./golden-flows-format-3.ts";
@@ -31,7 +32,13 @@ export const place = (): Place => {
   return { world, storage: new MemoryStorage({ now: () => world.now() }) };
 };
 
-const all: readonly AnyWorkflow[] = [...goldenFlows, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsFind];
+const all: readonly AnyWorkflow[] = [
+  ...goldenFlows,
+  ...goldenFlows2,
+  ...goldenFlows3,
+  ...goldenFlowsFind,
+  ...goldenFlowsOfEnds,
+];
 
 export const appOf = (at: Place, workflows = all) => createApp({ ...at, secret, workflows });
 
