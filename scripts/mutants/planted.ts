@@ -4,6 +4,7 @@ import { plantedInChanges } from "./planted-changes.ts";
 import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
+import { plantedInMessages } from "./planted-messages.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
@@ -21,5 +22,6 @@ export const planted: readonly PlantedBug[] = [
   ...plantedBetweenChapters,
   ...plantedInBuckets,
   ...plantedInCopies,
+  ...plantedInMessages,
   ...plantedInRareCases,
 ];

@@ -6,12 +6,13 @@ import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import { deleteRun } from "./runs/cancel.ts";
-import { listRuns, openRun } from "./runs/lookup.ts";
+import { listRuns, openRun, outside } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
+import type { SendOptions, SendResult } from "./runs/send.ts";
 import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
@@ -61,6 +62,10 @@ export interface App {
    * find it.
    */
   deliver(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
+  /**
+   * Sends a message to a run, which `ctx.receive(topic)` reads. Only appends it, without running workflow code.
+   */
+  send(runId: string, topic: string, payload: unknown, options?: SendOptions): Promise<SendResult>;
   /** Drives one run until it stops. Harmless when there is nothing to do. */
   advance(runId: string, options?: AdvanceOptions): Promise<Outcome<unknown>>;
   /** A handle on a run. Reads nothing, so the run may be missing. */
@@ -115,6 +120,8 @@ export function createApp(options: AppOptions): App {
     },
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
+    send: async (runId, topic, payload, given = {}) =>
+      (await outside()).send(host, runId, { topic, payload, options: given }),
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),

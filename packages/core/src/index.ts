@@ -1,5 +1,5 @@
 export { durable } from "./workflow.ts";
-export type { AnyWorkflow, RunArguments, Workflow, WorkflowOptions } from "./workflow.ts";
+export type { AnyWorkflow, RunArguments, Topics, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
 export { createWorker } from "./worker.ts";
@@ -15,6 +15,7 @@ export type {
   ParallelOptions,
   ParallelResult,
   RaceResult,
+  ReceiveOptions,
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
@@ -35,6 +36,7 @@ export type { ForkOptions } from "./runs/fork.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
+export type { SendOptions, SendResult, SendStatus } from "./runs/send.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
 export { spendOf, type Prices, type Spend } from "./inspect/spend.ts";
 export type { Usage } from "./journal/usage.ts";
@@ -73,7 +75,7 @@ export type {
   Storage,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Definition } from "./engine/definition.ts";
+export type { Definition, MessageSchemas } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

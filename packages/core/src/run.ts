@@ -1,13 +1,13 @@
 /** A handle to read one run, wait for it, cancel it or fork it. It has no state of the run itself. */
 
-import type { Definition } from "./engine/definition.ts";
+import type { Definition, MessageSchemas } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import { Keys } from "./runs/fork-keys.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
+import { definitionOf, notFound, openRun, outside } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
@@ -15,6 +15,8 @@ import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
+import type { SendOptions, SendResult } from "./runs/send.ts";
+import type { SchemaInput } from "./values/schema.ts";
 
 /** A stop, and the journal at that time. */
 export interface Driven {
@@ -63,7 +65,7 @@ export interface StartOptions extends RunOptions {
 }
 
 /** A handle on one run. Creating one reads nothing. */
-export class Run<Output = unknown, Input = unknown> {
+export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = MessageSchemas> {
   /** The id of the run. */
   readonly id: string;
   /** True on the handle whose `start` recorded the run; false when a run of this id existed. */
@@ -115,6 +117,18 @@ export class Run<Output = unknown, Input = unknown> {
     }
   }
 
+  /**
+   * Sends a message, which `ctx.receive(topic)` reads. Only appends it: the driver of the run reads it, or a
+   * worker, a sweep or `result()` finds the run.
+   */
+  async send<K extends keyof M & string>(
+    topic: K,
+    payload: SchemaInput<M[K]>,
+    options: SendOptions = {},
+  ): Promise<SendResult> {
+    return (await outside()).send(this.#host, this.id, { topic, payload, options });
+  }
+
   /** Ends the run and all its children. */
   async cancel(reason?: string): Promise<Outcome<Output>> {
     return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
@@ -142,7 +156,7 @@ export class Run<Output = unknown, Input = unknown> {
   }
 
   /** Creates a run that begins with recorded work of this one, and drives it in the background. */
-  async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
+  async fork(options: ForkOptions<Input>): Promise<Run<Output, Input, M>> {
     const host = this.#host;
     const parent = await openRun(host, this.id, options.chapter);
     const definition = definitionOf(host, parent);
@@ -215,14 +229,17 @@ function isEnd({ status }: Outcome<unknown>): boolean {
 /** Only an answer, or the deadline of an answer, can continue the run. */
 function waitsForOutside(outcome: Outcome<unknown> & { status: "suspended" }): boolean {
   const { waiting, wakeAt } = outcome;
-  return waiting.length > 0 && (wakeAt === null || waiting.some(({ expiresAt }) => expiresAt === wakeAt));
+  // A receive with a timeout goes on by itself.
+  const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
+  return waiting.length > 0 && (wakeAt === null || waiting.some(ends));
 }
 
 function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
   const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
+  const how = outcome.waiting.some(({ topic }) => topic) ? "run.send(topic, payload), " : "";
   return new DurableError(
     "suspended",
-    `Run ${outcome.runId} waits for ${names}. Use resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
+    `Run ${outcome.runId} waits for ${names}. Use ${how}resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
     { details: { waiting: outcome.waiting.map(withHiddenToken) } },
   );
 }
@@ -250,9 +267,9 @@ export async function start(
 }
 
 /** `run.fork` as a function. */
-export function fork<Output, Input>(
-  run: Run<Output, Input>,
+export function fork<Output, Input, M extends MessageSchemas>(
+  run: Run<Output, Input, M>,
   options: ForkOptions<Input>,
-): Promise<Run<Output, Input>> {
+): Promise<Run<Output, Input, M>> {
   return run.fork(options);
 }

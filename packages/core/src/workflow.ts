@@ -1,7 +1,7 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
-import type { Arguments, Definition } from "./engine/definition.ts";
+import type { Arguments, Definition, MessageSchemas } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
 import { DurableError } from "./values/errors.ts";
@@ -22,6 +22,15 @@ export interface WorkflowOptions extends HostOptions {
   readonly version?: string | undefined;
 }
 
+/** The messages that runs of a workflow receive: an option of `durable()`. */
+export interface Topics<M extends MessageSchemas> {
+  /**
+   * Schemas of messages, by topic. `ctx.receive` gives their types, and a message that does not fit is refused
+   * where it is sent. Without them any message is accepted.
+   */
+  readonly messages?: M | undefined;
+}
+
 /** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
 export type RunArguments<Input> = Arguments<Input, RunOptions>;
 
@@ -34,18 +43,18 @@ export interface AnyWorkflow {
 }
 
 /** A workflow and the operations on its runs. */
-export interface Workflow<Input, Output> extends AnyWorkflow {
+export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchemas> extends AnyWorkflow {
   readonly definition: Definition<Input, Output>;
   /** Records the run and drives it in this process until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
   /** Records the run and drives it in the background; with `drive: false` it only records the run. */
-  start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input>>;
+  start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input, M>>;
   /** Answers a suspend point, and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
   /** Creates a run that begins with recorded work of another one, and drives it in the background. */
-  fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input>>;
+  fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input, M>>;
   /** A handle on a run. Reads nothing, so the run may be missing. */
-  get(runId: string): Run<Output, Input>;
+  get(runId: string): Run<Output, Input, M>;
   /** Runs of this workflow, newest first. */
   list(query?: Omit<ListQuery, "workflow">): Promise<ListPage>;
   /** Ends a run and all its children. Rejects if the run belongs to another workflow. */
@@ -54,27 +63,27 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
    * The same workflow with other options: another storage, a secret from an edge environment, the clock of a
    * test.
    */
-  with(options: WorkflowOptions): Workflow<Input, Output>;
+  with(options: WorkflowOptions): Workflow<Input, Output, M>;
 }
 
 /**
  * Defines a workflow: a named function whose steps are recorded, so that a run can stop anywhere and continue
  * in another process.
  */
-export function durable<S extends StandardSchema, Output>(
+export function durable<S extends StandardSchema, Output, M extends MessageSchemas = MessageSchemas>(
   name: string,
-  body: (ctx: Context, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & { readonly input: S },
-): Workflow<SchemaInput<S>, Awaited<Output>>;
-export function durable<Output, Input = unknown>(
+  body: (ctx: Context<M>, input: SchemaOutput<S>) => Output,
+  options: WorkflowOptions & Topics<M> & { readonly input: S },
+): Workflow<SchemaInput<S>, Awaited<Output>, M>;
+export function durable<Output, Input = unknown, M extends MessageSchemas = MessageSchemas>(
   name: string,
-  body: (ctx: Context, input: Input) => Output,
-  options?: WorkflowOptions,
-): Workflow<Input, Awaited<Output>>;
+  body: (ctx: Context<M>, input: Input) => Output,
+  options?: WorkflowOptions & Topics<M>,
+): Workflow<Input, Awaited<Output>, M>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
-  options: WorkflowOptions & { readonly input?: StandardSchema } = {},
+  options: WorkflowOptions & Topics<MessageSchemas> & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -83,12 +92,13 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input`, `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input messages`, `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
+    messages: options.messages,
   };
   return bind(definition, options);
 }

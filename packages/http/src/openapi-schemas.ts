@@ -24,23 +24,22 @@ const runStatus = ["running", "suspended", "blocked", "completed", "failed", "ca
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
-  { key: text, name: text, note: any, schema: any, expiresAt: orNull(time), token: text },
-  ["token"],
+  { key: text, name: text, note: any, schema: any, expiresAt: orNull(time), topic: text, token: text },
+  ["topic", "token"],
 );
+
+/** One form of an outcome. */
+const ends = (status: string, properties: Readonly<Record<string, Part>> = {}): Part =>
+  object({ runId, status: is(status), report: any, ...properties }, ["report"]);
 
 const outcome = {
   oneOf: [
-    object({ runId, status: is("completed"), output: any }),
-    object({ runId, status: is("failed"), error: problem }),
-    object({ runId, status: is("blocked"), error: problem, since: time }),
-    object({
-      runId,
-      status: is("suspended"),
-      waiting: { type: "array", items: suspendPoint },
-      wakeAt: orNull(time),
-    }),
-    object({ runId, status: is("cancelled") }),
-    object({ runId, status: is("running") }),
+    ends("completed", { output: any }),
+    ends("failed", { error: problem }),
+    ends("blocked", { error: problem, since: time }),
+    ends("suspended", { waiting: { type: "array", items: suspendPoint }, wakeAt: orNull(time) }),
+    ends("cancelled"),
+    ends("running"),
   ],
 } as const;
 
@@ -56,10 +55,11 @@ const runHead = object(
     steps: whole,
     label: orNull(text),
     parent: orNull(text),
+    report: any,
     error: problem,
     since: time,
   },
-  ["error", "since"],
+  ["report", "error", "since"],
 );
 
 const entry = {
@@ -76,6 +76,15 @@ const resumed = object(
     error: problem,
   },
   ["runId", "issues", "error"],
+);
+
+const sent = object(
+  {
+    status: { type: "string", enum: ["accepted", "duplicate", "conflict", "invalid", "ended", "unknown"] },
+    issues: text,
+    error: problem,
+  },
+  ["issues", "error"],
 );
 
 const usage = object(
@@ -134,7 +143,13 @@ export const schemas: Part = {
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
   CancelRequest: object({ reason: text }, ["reason"]),
-  ResumeRequest: object({ value: any, id: text }, ["id"]),
+  SendRequest: object({ payload: any, id: text }, ["id"]),
+  Sent: sent,
+  Report: object({ runId, status: { $ref: "#/components/schemas/RunStatus" }, report: any }),
+  ResumeRequest: object(
+    { value: any, error: object({ message: text, name: text, code: text }, ["name", "code"]), id: text },
+    ["value", "error", "id"],
+  ),
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
 };

@@ -17,6 +17,8 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "send"
+  | "report"
   | "describe";
 
 /** What a request wants to do, and with which run. */
@@ -29,6 +31,8 @@ export interface Action {
    * checked; whether the run exists is not.
    */
   readonly runId?: string;
+  /** Given for `send`: the topic of the message. */
+  readonly topic?: string;
   /** Given for a `fork` that names the id of the new run. */
   readonly forkId?: string;
   /** Given for a `fork` with edits: the keys whose outputs it replaces. */
@@ -120,7 +124,7 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel", "send"]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {

@@ -83,36 +83,41 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
 
 /** The outcome of a run, as JSON. */
 function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
-  const { runId, status } = outcome;
+  const { runId, status, report } = outcome;
+  const shown = report === undefined ? {} : { report: toJson(report) };
+  return { runId, status, ...shown, ...endOf(outcome, tokens) };
+}
+
+function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: string]: Json } {
   switch (outcome.status) {
     case "completed":
-      return { runId, status, output: toJson(outcome.output) };
+      return { output: toJson(outcome.output) };
     case "failed":
-      return { runId, status, error: reasonOf(outcome.error) };
+      return { error: reasonOf(outcome.error) };
     case "blocked":
-      return { runId, status, error: reasonOf(outcome.error), since: outcome.since };
+      return { error: reasonOf(outcome.error), since: outcome.since };
     case "suspended":
       return {
-        runId,
-        status,
-        waiting: outcome.waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
+        waiting: outcome.waiting.map(({ key, name, token, note, schema, expiresAt, topic }) => ({
           key,
           name,
           note: toJson(note),
           schema: toJson(schema),
           expiresAt,
-          ...(tokens ? { token } : {}),
+          ...(topic === undefined ? {} : { topic }),
+          ...(tokens && topic === undefined ? { token } : {}),
         })),
         wakeAt: outcome.wakeAt,
       };
     default:
-      return { runId, status };
+      return {};
   }
 }
 
 function headOf(head: RunHead): Json {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const about = { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent };
+  const shown = head.report === undefined ? {} : { report: toJson(head.report) };
+  const about = { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, ...shown };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
 }
 

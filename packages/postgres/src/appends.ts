@@ -71,9 +71,14 @@ const wholeColumns: readonly Column[] = [
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch that only grows a run: no blobs, no chapter. */
-function isPlain({ position, head, blobs }: AppendRequest): boolean {
-  return position > 0 && head.chapter === undefined && (blobs === undefined || blobs.length === 0);
+/** True for a batch that only grows a run: no blobs, no chapter, no report. */
+function isPlain({ position, head, blobs, report }: AppendRequest): boolean {
+  return (
+    position > 0 &&
+    head.chapter === undefined &&
+    report === undefined &&
+    (blobs === undefined || blobs.length === 0)
+  );
 }
 
 /** The values of `goesOn` and of `append_1`, in the order of their arguments. */
@@ -108,12 +113,15 @@ export function appendStatement(
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
   const plain = numbered.filter(({ request }) => isPlain(request));
-  const whole = numbered.filter(({ request }) => !isPlain(request));
+  const reported = numbered.filter(({ request }) => request.report !== undefined);
+  const whole = numbered.filter(({ request }) => !isPlain(request) && request.report === undefined);
   const parts: string[] = [];
   if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
   else if (plain.length > 0)
     parts.push(part(plain, { schema, isAsync, values, name: "append_1", columns: plainColumns }));
   if (whole.length > 0) parts.push(part(whole, { schema, isAsync, values, ...wholePart(whole, values) }));
+  if (reported.length > 0)
+    parts.push(part(reported, { schema, isAsync, values, ...reportedPart(reported, values) }));
   return { text: parts.join("\nUNION ALL\n"), values };
 }
 
@@ -202,7 +210,7 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Pa
 }
 
 /** Blobs of all appends go in two arrays, of which each append takes its part. */
-function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" | "columns" | "more">> {
   const columns = [...plainColumns, ...wholeColumns];
   const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
   if (blobs.every(({ length }) => length === 0))
@@ -223,6 +231,20 @@ function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "column
         ["int", (request) => ends.get(request) ?? 0],
       ],
       args: `($${names}::text[])[${from}], ($${bodies}::text[])[${from}]`,
+    },
+  };
+}
+
+/** The same, with the report as its last argument. */
+function reportedPart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+  const { columns, more } = wholePart(of, values);
+  const at = columns.length + more.columns.length;
+  return {
+    name: "append_reported_1",
+    columns,
+    more: {
+      columns: [...more.columns, ["text", ({ report }) => text(report)]],
+      args: `${more.args}, c.c${at}`,
     },
   };
 }

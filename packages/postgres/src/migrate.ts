@@ -17,6 +17,7 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { readFunctions } from "./sql/read.ts";
+import { reportFunctions } from "./sql/report.ts";
 import { tables } from "./sql/tables.ts";
 
 export type Step = (schema: string) => string;
@@ -27,6 +28,7 @@ export const steps: readonly Step[] = [
     [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
       .map((text) => text(schema))
       .join(""),
+  reportFunctions,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

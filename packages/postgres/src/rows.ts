@@ -21,6 +21,8 @@ export interface RunRow {
   readonly steps: number;
   readonly chapter: number | null;
   readonly blocked: string | null;
+  /** Missing in claims. */
+  readonly report?: string | null;
 }
 
 /** A row as `read` returns it. */
@@ -45,6 +47,7 @@ export function headOf(row: RunRow): RunHead {
     ancestors: JSON.parse(row.ancestors) as string[],
     ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
     ...(row.chapter !== null && { chapter: row.chapter }),
+    ...(typeof row.report === "string" && { report: take(row.report) }),
   };
 }
 

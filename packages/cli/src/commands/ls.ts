@@ -6,7 +6,8 @@ import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
 import { allRuns, filterOf, isEmpty, shortId, type Filter } from "../runs.ts";
 import type { Session } from "../session.ts";
-import { duration, when } from "../text/format.ts";
+import { plain } from "@durable/core/view";
+import { duration, inline, when } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -86,6 +87,7 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
     steps,
     label,
     parent,
+    ...(head.report === undefined ? {} : { report: plain(head.report) }),
     ...(blocked === undefined
       ? {}
       : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),
@@ -123,12 +125,17 @@ function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string 
   return duration((ended ? updatedAt : Math.max(now, updatedAt)) - createdAt);
 }
 
-function noteOf({ status, wakeAt, blocked, label, parent }: RunHead, term: Terminal, now: number): string {
+function noteOf(
+  { status, wakeAt, blocked, label, parent, report }: RunHead,
+  term: Terminal,
+  now: number,
+): string {
   const parts = [
     ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
     ...(status === "suspended" && wakeAt !== null ? [`until ${when(wakeAt, now)}`] : []),
     ...(label === null ? [] : [label]),
     ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
+    ...(report === undefined ? [] : [inline(report, 60)]),
   ];
   return parts.join(" ");
 }

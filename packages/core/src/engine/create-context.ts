@@ -4,7 +4,7 @@ import { joinParts, sha256 } from "../values/hash.ts";
 import { encode } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
 import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptions } from "./context.ts";
-import type { Definition } from "./definition.ts";
+import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
 import type { CallEngine } from "./calls/call.ts";
@@ -16,6 +16,7 @@ import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import { stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
+import { mailOf } from "./mail.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { branchName } from "../values/branch-name.ts";
 import { assertOptions } from "../values/options.ts";
@@ -24,6 +25,8 @@ import { ownerNow, runAs, tellsOwner, type Owner } from "../ports/async-context.
 export interface ContextParts {
   readonly engine: CallEngine;
   readonly version: string | null;
+  /** Schemas of the messages that the workflow declares. */
+  readonly messages: MessageSchemas | undefined;
   readonly owner: Owner;
   /** Ends the chapter. */
   readonly continueAs: (input: unknown) => Promise<never>;
@@ -54,6 +57,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
+    ...mailOf(engine, scope, parts.messages),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
       assertOptions(options, "name concurrency mode", "ctx.parallel");
       const group = groupOf("parallel", branches, options, branch);

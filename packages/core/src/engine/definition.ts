@@ -2,12 +2,17 @@
 
 import type { StandardSchema } from "../values/schema.ts";
 
+/** Schemas of messages, by topic. */
+export type MessageSchemas = Readonly<Record<string, StandardSchema>>;
+
 /** What `durable()` was given: name, function, input schema and version. */
 export interface Definition<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly body: (ctx: never, input: never) => unknown;
   readonly input: StandardSchema | null;
   readonly version: string | null;
+  /** The topics that its runs receive, and the schemas of their messages; missing when any topic is accepted. */
+  readonly messages?: MessageSchemas | undefined;
   /**
    * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
    * workflow.

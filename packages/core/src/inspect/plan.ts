@@ -100,7 +100,8 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
   for (const entry of entries) {
     if (!("key" in entry) || stepAsked(entry.key) !== null) continue;
     const kind = callKind(entry);
-    if (kind !== "parallel" && kind !== "race" && !kinds.has(entry.key)) kinds.set(entry.key, kind);
+    if (kind === "parallel" || kind === "race" || kind === "report" || kinds.has(entry.key)) continue;
+    kinds.set(entry.key, kind);
   }
   return kinds;
 }

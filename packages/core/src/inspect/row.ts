@@ -84,7 +84,7 @@ type CallEntry = Extract<RunEntry, { key: string }>;
 export function draftOf(entry: CallEntry): Draft {
   const asked = stepAsked(entry.key);
   return {
-    ...emptyDraft(entry.key, callKind(entry), startOf(entry)),
+    ...emptyDraft(entry.key, callKind(entry) as RowKind, startOf(entry)),
     name: asked === null ? nameOf(entry.key) : entry.key.slice(asked.length + 1),
   };
 }
@@ -162,7 +162,7 @@ function learnWait(row: Draft, entry: CallEntry): void {
       return;
     case "parallel.opened":
     case "race.opened":
-      row.kind = callKind(entry);
+      row.kind = callKind(entry) as RowKind;
       row.branches = entry.branches;
       return;
     default:
@@ -175,12 +175,15 @@ function settle(row: Draft, entry: Extract<CallEntry, { after: number }>): void 
   row.seq = entry.seq;
   row.endedAt = entry.at;
   const failed = "error" in entry;
-  row.status = failed
-    ? "failed"
-    : entry.kind === "suspend.expired" && entry.value === undefined
-      ? "expired"
-      : "completed";
+  const refused = "failed" in entry && entry.failed;
+  row.status =
+    failed || refused
+      ? "failed"
+      : entry.kind === "suspend.expired" && entry.value === undefined
+        ? "expired"
+        : "completed";
   if (failed) row.error = entry.error;
+  else if (refused) row.error = entry.value;
   else if ("value" in entry && entry.value !== undefined) row.value = entry.value;
   if (entry.kind === "stream.completed") {
     row.chunks = entry.count;

@@ -18,7 +18,7 @@ const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept", isText],
+  ["key wait runId workflow parent child nonce first kept topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
@@ -39,6 +39,7 @@ function fits(raw: Raw): boolean {
     (call === "parallel" || call === "race") === (Number.isFinite(branches) || Array.isArray(branches)) &&
     (kind === "sleep.opened") === (until !== undefined) &&
     (kind === "child.opened") === (raw["child"] !== undefined) &&
+    (kind !== "message.sent" || raw["topic"] !== undefined) &&
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
     (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
     Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0)
@@ -68,11 +69,11 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces and chapters.
+ * Format 3 added nonces, chapters, messages, reports, and answers that are failures.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if ("nonce" in fact) return 3;
+  if ("nonce" in fact || "topic" in fact || "failed" in fact) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
@@ -87,6 +88,11 @@ export interface ReadBatch {
   readonly writeId: string;
   readonly outside: boolean;
   readonly facts: readonly { readonly fact: Fact<Json>; readonly at: number }[];
+}
+
+/** The run id in a first batch; empty for other batches. */
+export function runIdOf({ facts: [first] }: ReadBatch): string {
+  return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }
 
 /** Reads one batch; `where` names run and position for the message. */

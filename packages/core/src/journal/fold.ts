@@ -4,15 +4,17 @@
  * fold.1. `summarize` alone decides a run's status and head.
  * fold.2. An end is final: entries after it change nothing.
  * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
+ * fold.4. An append that changes no report passes none to the storage.
  */
 
 import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { traitsOf } from "./kinds.ts";
 import { locatorOf } from "./keys.ts";
+import { Mailbox } from "./mailbox.ts";
 import type { RunHead } from "../ports/storage.ts";
 
-export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead[K] };
+export type Summary = { -readonly [K in keyof Omit<RunHead, "locator" | "report">]: RunHead[K] };
 
 function emptySummary(): Summary {
   const none = { label: null, parent: null, ancestors: [], wakeAt: null };
@@ -103,6 +105,9 @@ export class RunState {
   /** Waits that have an answer and are not open yet. */
   readonly #early = new Set<WaitState>();
   readonly children = new Map<string, ChildState>();
+  readonly mailbox = new Mailbox();
+  /** What `ctx.report` was last given, and where that is recorded. */
+  report: { readonly value: Json; readonly seq: number } | null = null;
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
   /** The terminal entry, once there is one. */
@@ -115,6 +120,10 @@ export class RunState {
     if (ends) this.end = entry;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
+    if (entry.kind === "report.set") this.report = { value: entry.value, seq: entry.seq };
+    if (entry.kind === "run.continued" && entry.report !== undefined)
+      this.report = { value: entry.report, seq: entry.seq };
+    this.mailbox.learn(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
   }
 
@@ -181,6 +190,17 @@ export class RunState {
   openWaits({ answered = false } = {}): OpenWait[] {
     return [...this.#open].filter(({ answer }) => answered || answer === null);
   }
+}
+
+/** The report that the head gets with these facts. A fork shows the inherited one until it makes its own. */
+export function reportMade(
+  facts: readonly { readonly fact: Fact<Json> }[],
+  report: RunState["report"],
+  first: Entry | null,
+): Json | undefined {
+  const made = facts.findLast(({ fact }) => fact.kind === "report.set")?.fact;
+  const isInherited = first?.kind === "run.forked" && report !== null && report.seq <= first.base;
+  return made?.kind === "report.set" ? made.value : isInherited ? report.value : undefined;
 }
 
 function keepIf<T>(set: Set<T>, item: T, keep: boolean): void {

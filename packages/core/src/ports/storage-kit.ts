@@ -31,6 +31,11 @@ export function noted(head: RunHead, note: BlockedNote | null): RunHead {
   return note === null ? head : { ...head, status: "blocked", blocked: note };
 }
 
+/** The head of a run with the report that it has, from this append or an earlier one. */
+export function keepReport(head: RunHead, report: unknown): RunHead {
+  return report === undefined ? head : { ...head, report };
+}
+
 /** From which position a run reads one of its ancestors. */
 export function readsFrom(head: Pick<RunHead, "ancestors" | "readsFrom">, ancestor: string): number {
   return head.readsFrom?.[head.ancestors.indexOf(ancestor)] ?? 0;

@@ -47,6 +47,11 @@ export interface RunHead {
   readonly readsFrom?: readonly number[];
   /** The position of the batch that begins the current chapter; 0 when it is missing. */
   readonly chapter?: number;
+  /**
+   * What the run shows of itself (`ctx.report`); missing when it has shown nothing. Storages keep a text, which
+   * is encrypted where values are; `list` of a workflow or an app gives the value.
+   */
+  readonly report?: unknown;
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
 }
@@ -74,6 +79,8 @@ export interface AppendRequest {
   readonly blobs?: readonly NamedBlob[];
   /** The summary of the run after this batch. */
   readonly head: RunHead;
+  /** The report of the run, if this batch changes it: a text to keep with the head, and to give back as `head.report`. */
+  readonly report?: string;
   /** Extends the lease of the driver; `null` releases it; if missing, the lease is not changed. */
   readonly lease?: { readonly owner: string; readonly ttlMs: number } | null;
 }

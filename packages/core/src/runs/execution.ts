@@ -98,7 +98,8 @@ export class Execution implements Parked {
       return pending();
     };
     const { version } = journal.first;
-    const context = createContext({ engine, version, owner, continueAs, fail }, engine.root);
+    const { messages } = definition;
+    const context = createContext({ engine, version, messages, owner, continueAs, fail }, engine.root);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });

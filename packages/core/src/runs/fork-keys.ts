@@ -137,7 +137,7 @@ export class Keys {
 
 /** Time and groups give nothing that could be edited. */
 function hasOutput(kind: CallKind): boolean {
-  return kind !== "sleep" && kind !== "parallel" && kind !== "race";
+  return kind !== "sleep" && kind !== "parallel" && kind !== "race" && kind !== "report";
 }
 
 const lower = (a: number, b: number): number => Math.min(a, b);

@@ -12,6 +12,10 @@ import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
 import { assertOptions } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
 import { fits } from "../values/schema.ts";
+import { lazy } from "../values/lazy.ts";
+
+/** Messages and reports, which few programs need at once. */
+export const outside = /* @__PURE__ */ lazy(() => import("./send.ts"));
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
   return RunJournal.open(locator, await host.journals());
@@ -45,7 +49,11 @@ const queryOptions = "workflow status parent dueAt limit cursor";
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");
-  return (await host.storage()).list(query);
+  const { storage, cipher } = await host.journals();
+  const page = await storage.list(query);
+  if (page.runs.every(({ report }) => report === undefined)) return page;
+  const { withReport } = await outside();
+  return { ...page, runs: await Promise.all(page.runs.map((head) => withReport(head, cipher ?? null))) };
 }
 
 /** The heads of all children and forks of a run, by id. */

@@ -202,10 +202,13 @@ const rest = (schema: string): string => `
       JOIN ${schema}.runs r ON r.locator = a.locator;
   END IF;`;
 
+/** The arguments of an append that may have all that a batch can have. */
+export const wholeArguments = `${common(false)}, at_chapter int, of_run text, of_workflow text,
+  of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]`;
+
 /** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
 const appendWhole = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_whole_1(${common(false)}, at_chapter int, of_run text, of_workflow text,
-  of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
+CREATE FUNCTION ${schema}.append_whole_1(${wholeArguments}
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE

@@ -4,7 +4,10 @@ import { readCursor, workflowsOf } from "@durable/core/storage-kit";
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
 import { clock } from "./append.ts";
-import { allWorkflows, columns, dueRuns } from "./due.ts";
+import { allWorkflows, columns as claimed, dueRuns } from "./due.ts";
+
+/** A claim, which a released function makes, has no reports. */
+const columns = `${claimed}, r.report`;
 
 export interface ListText {
   readonly text: string;

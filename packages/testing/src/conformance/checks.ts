@@ -15,6 +15,7 @@ import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
 import { readChecks } from "./read.ts";
+import { reportChecks } from "./reports.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -36,6 +37,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     claimChecks,
     leaseChecks,
     noteChecks,
+    reportChecks,
     chapterChecks,
     dropChecks,
     deleteChecks,

@@ -16,6 +16,7 @@ import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
 import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
 import { judgeBorder } from "./chapter-checks.ts";
+import { judgeMessages } from "./message-checks.ts";
 import {
   areOneRun,
   batchesOf,
@@ -59,6 +60,7 @@ export function judgeBatch(
   judgeHead(history, run, head, where);
   judgeForm(history, run, batch);
   judgeBorder(history, run, batch);
+  judgeMessages(history, run, batch);
   judgeFamily(history, run, batch);
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);

@@ -35,6 +35,8 @@ const entries = [
   "child.completed",
   "child.failed",
   "child.closed",
+  "message.sent",
+  "report.set",
 ];
 
 const blobs = [
@@ -92,6 +94,13 @@ const chapters = [
   "chapters that were dropped",
   "chapters that a fork keeps from being dropped",
   "a blob that went with its chapter",
+];
+
+const messages = [
+  ...["accepted", "duplicate", "ended"].map((status) => `a message ${status}`),
+  "a message that was recorded",
+  "a chapter that begins with unread messages",
+  "a report in the head",
 ];
 
 /** The rule of a step and how its uncertain attempt was settled. */
@@ -153,6 +162,7 @@ export const toBeMet: readonly string[] = [
   ...families,
   ...streams,
   ...chapters,
+  ...messages,
   ...uncertain,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,

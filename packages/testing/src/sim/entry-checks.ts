@@ -71,7 +71,7 @@ function wrongRecord(
 }
 
 function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {
-  if (/^(suspend\.answered|run\.cancelled)$/.test(kind))
+  if (/^(suspend\.answered|message\.sent|run\.cancelled)$/.test(kind))
     return outside ? null : "is not marked as from outside";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
@@ -111,9 +111,12 @@ function wrongPlace(
     );
     if (!seen || after >= seq) return `is at ${seq}, after ${after}, which settled nothing`;
   }
-  if (answer === undefined) return null;
+  // Messages that came with the chapter have negative positions: message-checks.ts.
+  if (answer === undefined || answer < 0) return null;
   const answered = lineage.some(
-    ({ entry, seq: other }) => other === answer && entry.kind === "suspend.answered" && entry.wait === wait,
+    ({ entry, seq: other }) =>
+      other === answer &&
+      (entry.kind === "message.sent" || (entry.kind === "suspend.answered" && entry.wait === wait)),
   );
   return answered ? null : `names an answer at ${answer}, which is not one`;
 }

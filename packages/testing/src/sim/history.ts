@@ -60,6 +60,15 @@ export interface AnswerAttempt extends NotedWait {
   until: number;
 }
 
+/** An attempt to send a message. */
+export interface SentMessage {
+  readonly run: RunLog;
+  readonly topic: string;
+  readonly id: string;
+  readonly value: unknown;
+  status: string | null;
+}
+
 /** An effect on the outside world, under an idempotency key. */
 export interface Effect {
   readonly run: RunLog | undefined;
@@ -153,6 +162,7 @@ export class History {
   readonly blobs = new Blobs((message) => this.violate("I8", message));
   readonly bodies: Body[] = [];
   readonly answers: AnswerAttempt[] = [];
+  readonly sends: SentMessage[] = [];
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */

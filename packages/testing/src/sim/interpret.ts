@@ -92,6 +92,15 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       return node.ms;
     case "suspend":
       return ask(node, ctx, frame);
+    case "receive":
+      return ctx.receive(node.name, {
+        ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+        ...(node.fallback ? { fallback: "no message" } : {}),
+        ...(node.checked ? { schema: answerSchema(frame.environment, node.slowMs) } : {}),
+      });
+    case "report":
+      ctx.report(Array.from({ length: node.size }, (_, i) => i));
+      return node.size;
     case "killer":
       return small(node.name, ctx, frame, () => frame.environment.die());
     case "fork":

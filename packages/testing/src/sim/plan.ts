@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { messageDraws, withMessages } from "./random-messages.ts";
 import { randomTree } from "./random-tree.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
@@ -95,6 +96,8 @@ export interface Plan {
   readonly encrypted?: boolean;
   /** How many parked runs a process keeps in memory; none if missing. */
   readonly warm?: number;
+  /** Processes that send messages; none if missing. */
+  readonly senders?: number;
   /** Processes that read streams; none if missing. */
   readonly readers?: number;
   /** Keys of a journal without a workflow, into which two processes record; no such journal if missing. */
@@ -130,7 +133,8 @@ export function planOf(seed: number): Plan {
   // A stream of its own: plans without chapters are drawn as if there were none.
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
-  const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const base = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const { flows, senders } = messagesOf(seed, base, { calm, without: foreign || strays });
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -158,6 +162,7 @@ export function planOf(seed: number): Plan {
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
     ...fleetOf(seed),
+    ...senders,
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
@@ -173,6 +178,17 @@ export function planOf(seed: number): Plan {
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
+}
+
+/** The flows with messages, in some plans, and who sends them. */
+function messagesOf(
+  seed: number,
+  flows: FlowPlan[],
+  { calm, without }: { readonly calm: boolean; readonly without: boolean },
+): { readonly flows: FlowPlan[]; readonly senders: Pick<Plan, "senders"> } {
+  const mail = without ? null : messageDraws(seed);
+  if (mail === null) return { flows, senders: {} };
+  return { flows: flows.map((flow) => withMessages(mail, flow, { calm })), senders: { senders: 2 } };
 }
 
 /** A stream of its own, so that older seeds keep the rest of their plans. */

@@ -46,6 +46,7 @@ function appending(database: DatabaseSync) {
     insertNamingAgain: database.prepare(
       "INSERT INTO batches (locator, position, body, again_sum) VALUES (?, ?, ?, ?)",
     ),
+    setReport: database.prepare("UPDATE runs SET report = ?, report_sum = ? WHERE locator = ?"),
     hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
     keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
     nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
@@ -220,6 +221,7 @@ export function listedHead(row: Row): RunHead {
 
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
+  const report = row["report"] ?? null;
   return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
@@ -234,6 +236,7 @@ export function headOf(row: Row): RunHead {
     ancestors: JSON.parse(String(row["ancestors"])) as string[],
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
+    ...(report !== null && { report: String(report) }),
   };
 }
 

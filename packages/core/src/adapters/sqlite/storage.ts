@@ -37,7 +37,7 @@ import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
 import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
-import { checkNote, checkPart, checkRun, headSum, noteSum } from "./sums.ts";
+import { checkNote, checkPart, checkRun, headSum, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
@@ -172,7 +172,7 @@ export class SqliteStorage implements Storage {
 
   note(locator: string, note: BlockedNote): Promise<void> {
     const text = noteText(note);
-    const sum = noteSum(locator, text);
+    const sum = textSum(locator, text);
     return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
   }
 

@@ -28,7 +28,7 @@ export interface CallEngine {
   readonly inFlight: Pick<InFlight, "begin">;
   readonly placement: Pick<Placement, "assertOutsideSteps">;
   readonly verdicts: Pick<Verdicts, "judge" | "drop">;
-  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close">;
+  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close" | "take" | "putBack">;
   readonly options: {
     readonly keyring: Keyring | DurableError;
     /** Who owns the code of the run. */
@@ -50,6 +50,8 @@ export interface CallEngine {
   queue(call: Call): void;
   write(fact: Fact<Json>): void;
   writeWithNext(fact: Fact<Json>): void;
+  /** Takes back a fact that is queued and not durable. */
+  withdraw(fact: Fact<Json>): void;
   block(error: DurableError): void;
 }
 
@@ -109,7 +111,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   }
 
   /** A failure that the code never looks at is reported when the run ends. */
-  protected reject(error: DurableError): void {
+  protected reject(error: unknown): void {
     this.outcome.reject(error);
     this.engine.calls.rejected(this.key, this.promise);
   }
