@@ -223,7 +223,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     const about = { ...this.#called, answer: answer.seq };
     if (typeof verdict === "string") {
       this.engine.write({ kind: "suspend.rejected", ...about, issues: verdict });
-      this.recheck();
+      // A refused answer is there until the verdict is durable; the next message is another one.
+      if (answer.kind === "message.sent") this.recheck();
       if (this.#judging === null) this.#await();
       return;
     }
