@@ -5,6 +5,7 @@ import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInMessages } from "./planted-messages.ts";
+import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
@@ -24,4 +25,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInCopies,
   ...plantedInMessages,
   ...plantedInRareCases,
+  ...plantedInFinding,
 ];

@@ -35,6 +35,18 @@ export const filterOptions: OptionSpecs = {
   workflow: { type: "string", short: "w", value: "name", help: "only runs of this workflow" },
   parent: { type: "string", value: "run", help: "only forks and children of this run" },
   label: { type: "string", value: "text", help: "only forks with this label" },
+  tag: {
+    type: "string",
+    multiple: true,
+    value: "name=value",
+    help: "only runs with this tag; may be repeated",
+  },
+  version: { type: "string", value: "version", help: "only runs of this version of the code" },
+  q: {
+    type: "string",
+    value: "text",
+    help: "only runs whose id, label or value of a tag begins with this text",
+  },
   since: { type: "string", value: "1d", help: "only runs that began at most so long ago" },
   before: { type: "string", value: "30d", help: "only runs that did not change for so long" },
   where: { type: "string", value: "filter", help: "the same in one text: 'status:failed since:1d'" },

@@ -24,6 +24,9 @@ const fruitlessMs = 5;
 export interface DueOptions {
   readonly intervalMs: number;
   readonly idleMs: number | undefined;
+  readonly workflows: readonly string[];
+  /** Only runs of these versions; of all when it is missing. */
+  readonly versions: readonly string[] | undefined;
 }
 
 /** What the worker knows about a run. */
@@ -71,19 +74,24 @@ export class DueWork {
 
   async #find(free: number, known: Known): Promise<Found> {
     const storage = await this.#storage();
-    const { world, workflows: workflow } = this.#app;
-    if (storage?.claim === undefined) return this.#list(free, known);
-    const runs = await storage.claim({ workflow, dueAt: world.now(), limit: free, quietMs });
+    const { world } = this.#app;
+    const { workflows: workflow, versions: version } = this.#options;
+    // A claim of runs that this worker must not drive would keep them from others.
+    if (storage?.claim === undefined || (version !== undefined && storage.finds !== true))
+      return this.#list(free, known, storage?.finds === true);
+    const runs = await storage.claim({ workflow, version, dueAt: world.now(), limit: free, quietMs });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
   }
 
-  /** Workers that list the same runs begin with different ones. */
-  async #list(free: number, known: Known): Promise<Found> {
-    const { world, workflows: workflow } = this.#app;
+  /** Workers that list the same runs begin with different ones. `finds`: the storage knows versions. */
+  async #list(free: number, known: Known, finds: boolean): Promise<Found> {
+    const { world } = this.#app;
+    const { workflows: workflow, versions } = this.#options;
+    const version = finds ? versions : undefined;
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
-      const page = await this.#app.list({ dueAt: world.now(), workflow, cursor });
+      const page = await this.#app.list({ dueAt: world.now(), workflow, version, cursor });
       const wanted = idsOf(page.runs).filter((runId) => !known.rests(runId) && !known.drives(runId));
       runIds.push(...shuffled(wanted, () => world.random()));
       if (page.next === null || runIds.length >= free)
@@ -131,7 +139,9 @@ export class DueWork {
   }
 
   #listen(storage: Storage, signal: AbortSignal, look: () => void): void {
-    const { world, workflows } = this.#app;
+    const { world } = this.#app;
+    const { workflows, versions } = this.#options;
+    const version = storage.finds === true ? versions : undefined;
     const pauseMs =
       this.#fruitless === 0
         ? 0
@@ -144,7 +154,7 @@ export class DueWork {
         look();
       };
       // A storage that cannot tell now is asked for runs instead, which shows whether it works.
-      storage.whenDue?.(workflows, signal).then(
+      storage.whenDue?.(workflows, signal, version).then(
         () => hear(world.now() - from <= Math.max(pauseMs, fruitlessMs)),
         () => hear(true),
       );

@@ -10,6 +10,7 @@ import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun, outside } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
+import type { Tags } from "./values/run-tags.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
@@ -34,6 +35,11 @@ export interface RunOptions {
    * outcome is returned.
    */
   readonly id?: string | undefined;
+  /**
+   * Tags of a new run, by which lists find it: they win over those of the workflow. Recorded when the run begins,
+   * and never encrypted.
+   */
+  readonly tags?: Tags | undefined;
 }
 
 /** Which part of a run to read. */
@@ -256,9 +262,9 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, "id drive", `The start of "${definition.name}"`);
-  const { id, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, isNew: true, takeLease });
+  assertOptions(given, "id drive tags", `The start of "${definition.name}"`);
+  const { id, tags, drive: takeLease = true } = given;
+  const leased = await create(host, definition, input, { id, tags, isNew: true, takeLease });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

@@ -7,13 +7,15 @@
  * worker.3. Stopping hands every run over at its next step boundary: no work is lost, and no attempt is used up.
  * worker.4. A run that keeps killing its worker is skipped, with a warning. A run with a few starts without progress
  *     is a suspect and is driven alone, so that other runs are not blamed for its crashes.
+ * worker.5. A worker of some workflows or versions takes no run of others. It leaves one that it meets as it is: no note,
+ *     and no start that counts.
  */
 
 import type { App } from "./app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
-import { DurableError, describeError } from "./values/errors.ts";
+import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { guard } from "./runs/host.ts";
 import { Suspects } from "./runs/suspects.ts";
@@ -21,6 +23,13 @@ import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
+  /** Takes only runs of these workflows of the app; of all of them by default. */
+  readonly workflows?: readonly string[] | undefined;
+  /**
+   * Takes only runs whose current chapter began with one of these versions of the code; of all versions by
+   * default. Children go with the run that waits for them.
+   */
+  readonly versions?: readonly string[] | undefined;
   /** Runs driven at the same time; 10 by default. */
   readonly concurrency?: number | undefined;
   /**
@@ -66,13 +75,20 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive";
+const workerOptions = "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive";
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
+  }
+  const unknown = options.workflows?.find((name) => !app.workflows.includes(name));
+  if (unknown !== undefined) {
+    throw new DurableError(
+      "unknown-workflow",
+      `A worker cannot take runs of ${show(unknown)}: its app has no such workflow. Add it to createApp({ workflows }).`,
+    );
   }
   const worker = new PollingWorker(app, options);
   void worker.poll();
@@ -106,7 +122,8 @@ class PollingWorker implements Worker {
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
     const idleMs =
       options.idleInterval === undefined ? undefined : toMs(options.idleInterval, "idleInterval");
-    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs });
+    const { workflows = app.workflows, versions } = options;
+    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs, workflows, versions });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
@@ -214,7 +231,9 @@ class PollingWorker implements Worker {
         this.#notify(outcome);
       }
     } catch (error) {
-      this.#rest(runId, error);
+      // It has begun a chapter of another version since it was found, or its storage does not know versions.
+      if (DurableError.is(error, "other-version")) this.#skip(runId);
+      else this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
     this.#active.delete(runId);
@@ -225,8 +244,8 @@ class PollingWorker implements Worker {
   /** Advances a run, inside the hook of the user if there is one. */
   async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
     const { signal } = this.#abort;
-    const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
-    const { onDrive } = this.#options;
+    const { onDrive, versions } = this.#options;
+    const given = { signal, patience: this.#intervalMs, versions, ...this.#suspects.optionsOf(alone) };
     let outcome: Outcome<unknown> | null = null;
     const drive = (): Promise<void> => {
       const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
@@ -239,8 +258,12 @@ class PollingWorker implements Worker {
     throw new DurableError("invalid-options", "onDrive did not call its `drive`, so the run was not driven.");
   }
 
-  #rest(runId: string, error: unknown): void {
+  #skip(runId: string): void {
     this.#resting.set(runId, this.#app.world.now() + restMs);
+  }
+
+  #rest(runId: string, error: unknown): void {
+    this.#skip(runId);
     this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 

@@ -13,6 +13,7 @@ import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
+import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
@@ -29,6 +30,12 @@ export interface Topics<M extends MessageSchemas> {
    * where it is sent. Without them any message is accepted.
    */
   readonly messages?: M | undefined;
+}
+
+/** Options of `durable()` that depend on the input of the workflow. */
+export interface TagOptions<Input> {
+  /** Tags of every run, by which lists find it, or a function that makes them from its input. Never encrypted. */
+  readonly tags?: Tags | ((input: Input) => Tags) | undefined;
 }
 
 /** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
@@ -73,17 +80,19 @@ export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchem
 export function durable<S extends StandardSchema, Output, M extends MessageSchemas = MessageSchemas>(
   name: string,
   body: (ctx: Context<M>, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & Topics<M> & { readonly input: S },
+  options: WorkflowOptions & Topics<M> & TagOptions<SchemaOutput<S>> & { readonly input: S },
 ): Workflow<SchemaInput<S>, Awaited<Output>, M>;
 export function durable<Output, Input = unknown, M extends MessageSchemas = MessageSchemas>(
   name: string,
   body: (ctx: Context<M>, input: Input) => Output,
-  options?: WorkflowOptions & Topics<M>,
+  options?: WorkflowOptions & Topics<M> & TagOptions<Input>,
 ): Workflow<Input, Awaited<Output>, M>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
-  options: WorkflowOptions & Topics<MessageSchemas> & { readonly input?: StandardSchema } = {},
+  options: WorkflowOptions &
+    Topics<MessageSchemas> &
+    TagOptions<never> & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -92,13 +101,14 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input messages`, `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input messages tags`, `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
     messages: options.messages,
+    tags: options.tags,
   };
   return bind(definition, options);
 }
@@ -112,12 +122,9 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, "id", `The run of "${definition.name}"`);
-      return advance(
-        host,
-        definition,
-        await create(host, definition, input, { id: given.id, takeLease: true }),
-      );
+      assertOptions(given, "id tags", `The run of "${definition.name}"`);
+      const { id, tags } = given;
+      return advance(host, definition, await create(host, definition, input, { id, tags, takeLease: true }));
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),

@@ -55,6 +55,8 @@ const runHead = object(
     steps: whole,
     label: orNull(text),
     parent: orNull(text),
+    tags: { type: "object", additionalProperties: text },
+    version: orNull(text),
     report: any,
     error: problem,
     since: time,
@@ -127,7 +129,10 @@ const plan = object({
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
-  StartRequest: object({ workflow: text, input: any, id: runId }, ["input", "id"]),
+  StartRequest: object(
+    { workflow: text, input: any, id: runId, tags: { type: "object", additionalProperties: text } },
+    ["input", "id", "tags"],
+  ),
   Started: object({
     runId,
     status: { $ref: "#/components/schemas/RunStatus" },

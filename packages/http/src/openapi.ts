@@ -74,7 +74,17 @@ const listRuns = {
   parameters: [
     inQuery("workflow", "Only runs of this workflow", { type: "string" }),
     inQuery("status", "Only runs with this status", ref("RunStatus")),
-    inQuery("parent", "Only forks of this run", { type: "string" }),
+    inQuery("parent", "Only forks and children of this run, and runs that it has spawned", {
+      type: "string",
+    }),
+    inQuery("tag", "Only runs with this tag: name, `=`, value. May be given again for another tag", {
+      type: "array",
+      items: { type: "string" },
+    }),
+    inQuery("version", "Only runs of this version of the code", { type: "string" }),
+    inQuery("createdAfter", "Only runs created at this time or later, in milliseconds", whole(0)),
+    inQuery("createdBefore", "Only runs created before this time, in milliseconds", whole(0)),
+    inQuery("q", "Only runs whose id, label or value of a tag begins with this text", { type: "string" }),
     inQuery("limit", "Runs on a page; 50 by default", whole(1, 1_000)),
     inQuery("cursor", "`next` of the previous page", { type: "string" }),
   ],

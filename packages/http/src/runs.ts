@@ -5,12 +5,12 @@ import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
-import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./request-fields.ts";
+import { membersOf, optionalMembers, queryOf, runIdOf, tagsIn, textIn, wholeIn } from "./request-fields.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
   const { app, limits } = service;
-  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id"]);
+  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id", "tags"]);
   const workflow = textIn(members, "workflow");
   const id = textIn(members, "id");
   if (workflow === undefined)
@@ -19,13 +19,18 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
   const no = await refuse(service, request, action);
   if (no !== null) return no;
-  const run = await app.start(workflow, members["input"], { id });
+  // What is no valid tag is refused by the library, as `invalid-options`.
+  const tags = members["tags"] as Readonly<Record<string, string>> | undefined;
+  const run = await app.start(workflow, members["input"], { id, tags });
   const status = run.created ? "running" : (await run.outcome()).status;
   return accepted(service, { runId: run.id, status, created: run.created });
 }
 
+const listed = "workflow status parent version createdAfter createdBefore q limit cursor".split(" ");
+const time = [0, 8.64e15] as const;
+
 export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
-  const query = queryOf(url, ["workflow", "status", "parent", "limit", "cursor"]);
+  const query = queryOf(url, listed, "tag");
   const workflow = query.get("workflow");
   const parent = query.has("parent") ? runIdOf(query.get("parent")) : undefined;
   const no = await refuse(service, request, {
@@ -39,6 +44,11 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     ...only("workflow", workflow),
     ...only("status", statusOf(query.get("status"))),
     ...only("parent", parent),
+    ...only("tags", tagsIn(url)),
+    ...only("version", query.get("version")),
+    ...only("createdAfter", wholeIn(query, "createdAfter", time)),
+    ...only("createdBefore", wholeIn(query, "createdBefore", time)),
+    ...only("q", query.get("q")),
     ...only("cursor", query.get("cursor")),
   };
   const { runs, next } = await service.app.list(asked);
@@ -116,8 +126,21 @@ function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: str
 
 function headOf(head: RunHead): Json {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const shown = head.report === undefined ? {} : { report: toJson(head.report) };
-  const about = { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, ...shown };
+  const { tags = {}, version = null } = head;
+  const about = {
+    runId,
+    workflow,
+    status,
+    createdAt,
+    updatedAt,
+    wakeAt,
+    steps,
+    label,
+    parent,
+    tags,
+    version,
+    ...(head.report === undefined ? {} : { report: toJson(head.report) }),
+  };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
 }
 

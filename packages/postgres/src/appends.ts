@@ -57,7 +57,7 @@ const plainColumns: readonly Column[] = [
   ["text", ({ head }) => (head.ancestors.length === 0 ? "[]" : JSON.stringify(head.ancestors))],
 ];
 
-/** What `append_whole_1` has in addition, but for the blobs. */
+/** What `append_whole_2` has in addition, but for the blobs. */
 const wholeColumns: readonly Column[] = [
   ["int", ({ head }) => head.chapter ?? null],
   ["text", ({ head }) => text(head.runId)],
@@ -66,19 +66,18 @@ const wholeColumns: readonly Column[] = [
   ["text", ({ head }) => text(head.parent)],
   ["text", ({ head }) => (head.readsFrom === undefined ? null : JSON.stringify(head.readsFrom))],
   ["boolean", ({ blobs }) => !isPossible(blobs)],
+  ["text", ({ head }) => text(head.version)],
+  ["text", ({ head }) => (head.tags === undefined ? null : JSON.stringify(head.tags))],
+  ["boolean", ({ newTags }) => newTags === true],
 ];
 
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch that only grows a run: no blobs, no chapter, no report. */
-function isPlain({ position, head, blobs, report }: AppendRequest): boolean {
-  return (
-    position > 0 &&
-    head.chapter === undefined &&
-    report === undefined &&
-    (blobs === undefined || blobs.length === 0)
-  );
+/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report. */
+function isPlain({ position, head, blobs, newTags, report }: AppendRequest): boolean {
+  const isOther = newTags === true || report !== undefined || (blobs !== undefined && blobs.length > 0);
+  return position > 0 && head.chapter === undefined && !isOther;
 }
 
 /** The values of `goesOn` and of `append_1`, in the order of their arguments. */
@@ -181,10 +180,12 @@ interface Part {
   readonly columns: readonly Column[];
   /** Columns that are not arguments, and what is passed after the arguments. */
   readonly more?: { readonly columns: readonly Column[]; readonly args: string };
+  /** The number of the column that has the report. */
+  readonly report?: number;
 }
 
 /** Calls a function for each of some appends; only refused ones are returned. */
-function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Part): string {
+function part(of: Numbered, { schema, isAsync, values, name, columns, more, report }: Part): string {
   const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
   const all = [...columns, ...(more?.columns ?? [])];
   const arrays = [
@@ -204,7 +205,8 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Pa
   args.splice(usualColumns.length, 0, "$1");
   // One more for the process.
   args.splice(plainColumns.length + 1, 0, "$2::float8");
-  const call = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
+  const append = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
+  const call = report === undefined ? append : `${schema}.reported_1(${append}, c.c0, c.c${report})`;
   return `SELECT d.n, d.reason FROM (SELECT c.n, ${call} AS reason${isAsync ? durably : ""}
   FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;
 }
@@ -214,7 +216,7 @@ function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" 
   const columns = [...plainColumns, ...wholeColumns];
   const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
   if (blobs.every(({ length }) => length === 0))
-    return { name: "append_whole_1", columns, more: { columns: [], args: "NULL, NULL" } };
+    return { name: "append_whole_2", columns, more: { columns: [], args: "NULL, NULL" } };
   const counts = new Map(of.map(({ request }, n) => [request, blobs[n]?.length ?? 0]));
   const ends = new Map<AppendRequest, number>();
   let end = 0;
@@ -223,7 +225,7 @@ function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" 
   const bodies = values.push(blobs.flatMap((list) => list.map(([, body]) => text(body))));
   const from = `c.c${columns.length} + 1 : c.c${columns.length + 1}`;
   return {
-    name: "append_whole_1",
+    name: "append_whole_2",
     columns,
     more: {
       columns: [
@@ -235,18 +237,15 @@ function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" 
   };
 }
 
-/** The same, with the report as its last argument. */
-function reportedPart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
-  const { columns, more } = wholePart(of, values);
-  const at = columns.length + more.columns.length;
-  return {
-    name: "append_reported_1",
-    columns,
-    more: {
-      columns: [...more.columns, ["text", ({ report }) => text(report)]],
-      args: `${more.args}, c.c${at}`,
-    },
-  };
+/** The same for appends that change a report. */
+function reportedPart(
+  of: Numbered,
+  values: unknown[],
+): Required<Pick<Part, "name" | "columns" | "more" | "report">> {
+  const { name, columns, more } = wholePart(of, values);
+  const report = columns.length + more.columns.length;
+  const column: Column = ["text", (request) => text(request.report)];
+  return { name, columns, more: { ...more, columns: [...more.columns, column] }, report };
 }
 
 /** One result for each request: `null` when it landed. */

@@ -16,6 +16,7 @@ import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
+import { findStep } from "./sql/find.ts";
 import { readFunctions } from "./sql/read.ts";
 import { reportFunctions } from "./sql/report.ts";
 import { tables } from "./sql/tables.ts";
@@ -28,6 +29,7 @@ export const steps: readonly Step[] = [
     [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
       .map((text) => text(schema))
       .join(""),
+  findStep,
   reportFunctions,
 ];
 

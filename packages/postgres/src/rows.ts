@@ -21,6 +21,8 @@ export interface RunRow {
   readonly steps: number;
   readonly chapter: number | null;
   readonly blocked: string | null;
+  readonly tags: string | null;
+  readonly version: string | null;
   /** Missing in claims. */
   readonly report?: string | null;
 }
@@ -47,6 +49,8 @@ export function headOf(row: RunRow): RunHead {
     ancestors: JSON.parse(row.ancestors) as string[],
     ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
     ...(row.chapter !== null && { chapter: row.chapter }),
+    ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
+    ...(row.version !== null && { version: take(row.version) }),
     ...(typeof row.report === "string" && { report: take(row.report) }),
   };
 }

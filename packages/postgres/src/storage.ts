@@ -26,7 +26,7 @@ import { thisProcess } from "@durable/core/process";
 import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Database } from "./database.ts";
 import { Drivers } from "./drivers.ts";
-import { DueWaits } from "./due.ts";
+import { DueWaits, type DueRuns } from "./due.ts";
 import { Groups } from "./groups.ts";
 import { Leases } from "./leases.ts";
 import { migrate } from "./migrate.ts";
@@ -48,6 +48,7 @@ const [listeningPollMs, blindPollMs] = [5_000, 500];
 
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
+  readonly finds = true;
   readonly #database: Database;
   readonly #schema: string;
   readonly #appends: Groups<AppendRequest, DurableError | null>;
@@ -73,7 +74,7 @@ export class PostgresStorage implements Storage {
     });
     this.#watch = new Watch((locators) => this.#lengthsOf(locators));
     this.#due = new DueWaits({
-      dueIn: (workflows) => this.#dueIn(workflows),
+      dueIn: (of) => this.#dueIn(of),
       haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
       pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
@@ -167,14 +168,18 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  claim({ workflow, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
+  claim({ workflow, version, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
     const names = [...new Set(workflow)].map(put);
     // Each claim begins with another workflow, so that claims of one run give every workflow its turn.
     const turn = names.length === 0 ? 0 : this.#claims++ % names.length;
     const inTurn = [...names.slice(turn), ...names.slice(0, turn)];
+    const call =
+      version === undefined
+        ? "claim_1($1, $2, $3, $4, $5, $6, $7)"
+        : "claim_2($1, $2, $3, $4, $5, $6, $7, $8)";
     return this.#database.do(async () => {
       const rows = await this.#drivers.withDead(true, (dead) =>
-        this.#database.rows<RunRow>(`SELECT * FROM ${this.#schema}.claim_1($1, $2, $3, $4, $5, $6, $7)`, [
+        this.#database.rows<RunRow>(`SELECT * FROM ${this.#schema}.${call}`, [
           inTurn,
           dueAt,
           pageSize(limit),
@@ -182,6 +187,7 @@ export class PostgresStorage implements Storage {
           thisProcess,
           dead,
           this.#now(),
+          ...(version === undefined ? [] : [version.map(put)]),
         ]),
       );
       return rows.map(listedHead);
@@ -233,18 +239,22 @@ export class PostgresStorage implements Storage {
     return new Map(rows.map(({ locator, length }) => [locator, length]));
   }
 
-  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDue(
+    workflow: readonly string[],
+    signal: AbortSignal,
+    version?: readonly string[],
+  ): Promise<void> {
     if (this.closed) throw this.#database.closedError();
     this.#notices.listen();
-    await this.#due.whenDue(workflow, signal);
+    await this.#due.whenDue({ workflow, version }, signal);
   }
 
-  async #dueIn(workflows: readonly string[]): Promise<number | null> {
-    const names = workflows.map(put);
-    const [next] = await this.#database.rows<{ now: number; at: number | null }>(nextDueText(this.#schema), [
-      names,
-      this.#now(),
-    ]);
+  async #dueIn({ workflow, version }: DueRuns): Promise<number | null> {
+    const names = workflow.map(put);
+    const [next] = await this.#database.rows<{ now: number; at: number | null }>(
+      nextDueText(this.#schema, version !== undefined),
+      [names, this.#now(), ...(version === undefined ? [] : [version.map(put)])],
+    );
     const ms = next === undefined || next.at === null ? null : Math.max(0, next.at - next.now);
     return ms === 0 || !(await this.#drivers.leftOrphans(names, this.#now())) ? ms : 0;
   }

@@ -82,9 +82,9 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
   const whenDue = storage.whenDue?.bind(storage);
   if (whenDue !== undefined)
-    wrapped.whenDue = (workflow, signal) => {
+    wrapped.whenDue = (workflow, signal, version) => {
       counts.waits += 1;
-      return whenDue(workflow, signal);
+      return whenDue(workflow, signal, version);
     };
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });

@@ -120,7 +120,7 @@ function waitingCalls(storage: Storage, isDead: () => boolean): Pick<Storage, "c
       changed: (locator, length, signal) => (isDead() ? never<void>() : changed(locator, length, signal)),
     }),
     ...(whenDue && {
-      whenDue: (workflow, signal) => (isDead() ? never<void>() : whenDue(workflow, signal)),
+      whenDue: (workflow, signal, version) => (isDead() ? never<void>() : whenDue(workflow, signal, version)),
     }),
   };
 }
@@ -131,7 +131,7 @@ type Perform = <T>(operation: Operation, apply: () => Promise<T>) => Promise<T>;
 export function optionalCalls(
   storage: Storage,
   perform: Perform,
-): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim"> {
+): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim" | "finds"> {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
   const note = storage.note?.bind(storage);
@@ -143,6 +143,7 @@ export function optionalCalls(
     }),
     ...(note && { note: (locator, text) => perform("note", () => note(locator, text)) }),
     ...(claim && { claim: (request) => perform("claim", () => claim(request)) }),
+    ...(storage.finds && { finds: true }),
   };
 }
 

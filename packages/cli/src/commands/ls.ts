@@ -13,7 +13,7 @@ import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
 
 export const ls: Command = {
-  usage: "[--status failed] [--workflow name] [--since 1d] [--limit 20]",
+  usage: "[--status failed] [--workflow name] [--tag name=value] [--since 1d] [--q text] [--limit 20]",
   summary: "Lists runs, newest first",
   arguments: [0, 0],
   options: {
@@ -77,6 +77,7 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 /** The head of a run for machines. */
 export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
+  const { tags, version } = head;
   return {
     runId,
     workflow,
@@ -88,6 +89,8 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
     label,
     parent,
     ...(head.report === undefined ? {} : { report: plain(head.report) }),
+    ...(tags === undefined ? {} : { tags }),
+    ...(version === undefined ? {} : { version }),
     ...(blocked === undefined
       ? {}
       : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),
@@ -126,7 +129,7 @@ function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string 
 }
 
 function noteOf(
-  { status, wakeAt, blocked, label, parent, report }: RunHead,
+  { status, wakeAt, blocked, label, parent, tags = {}, report }: RunHead,
   term: Terminal,
   now: number,
 ): string {
@@ -134,6 +137,7 @@ function noteOf(
     ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
     ...(status === "suspended" && wakeAt !== null ? [`until ${when(wakeAt, now)}`] : []),
     ...(label === null ? [] : [label]),
+    ...Object.entries(tags).map(([name, value]) => `${name}=${value}`),
     ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
     ...(report === undefined ? [] : [inline(report, 60)]),
   ];

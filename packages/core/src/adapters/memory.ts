@@ -9,7 +9,7 @@
  */
 
 import type { DurableError } from "../values/errors.ts";
-import { DueWatch } from "../ports/due-watch.ts";
+import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -26,6 +26,7 @@ import {
   conflict,
   droppedConflict,
   inTurns,
+  isFound,
   keepReport,
   noChapter,
   noted,
@@ -60,7 +61,8 @@ export class MemoryStorage implements Storage {
    * Missing with a clock of your own and no `timer`, because a timer of the system does not know when the
    * time of that clock has come.
    */
-  readonly whenDue?: (workflow: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly whenDue?: NonNullable<Storage["whenDue"]>;
+  readonly finds = true;
   #order = 0;
   #claims = 0;
 
@@ -73,10 +75,10 @@ export class MemoryStorage implements Storage {
   ) {
     const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
-    const due = new DueWatch({ now: this.#now, timer, nextDue: (workflow) => this.#nextDue(workflow) });
+    const due = new DueWatch({ now: this.#now, timer, nextDue: (of) => this.#nextDue(of) });
     this.#due = due;
     if (now === undefined || options.timer !== undefined)
-      this.whenDue = (workflow, signal) => due.whenDue(workflow, signal);
+      this.whenDue = (workflow, signal, version) => due.whenDue({ workflow, version }, signal);
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -211,7 +213,7 @@ export class MemoryStorage implements Storage {
     const found = [...this.#runs.values()]
       .filter(({ head, deleted }) => !deleted && workflows?.includes(head.workflow) !== false)
       .filter(({ head, note }) => status === undefined || noted(head, note).status === status)
-      .filter(({ head }) => parent === undefined || head.parent === parent)
+      .filter(({ head }) => (parent === undefined || head.parent === parent) && isFound(head, query))
       .filter((run) => !due || this.#isDue(run, dueAt))
       .toSorted((a, b) => (due ? wakeAt(a) - wakeAt(b) || a.order - b.order : b.order - a.order));
     return page(found, query);
@@ -223,22 +225,24 @@ export class MemoryStorage implements Storage {
     return lease === null || lease.until <= now;
   }
 
-  claim({ workflow, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
+  claim({ workflow, version, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
     const most = pageSize(limit);
     const due = new Map([...new Set(workflow)].map((name) => [name, [] as Kept[]]));
     for (const run of this.#runs.values()) {
       const found = due.get(run.head.workflow);
-      if (found !== undefined && !run.deleted && this.#isDue(run, dueAt)) keepFirst(found, run, most);
+      if (found === undefined || run.deleted || !isFound(run.head, { version })) continue;
+      if (this.#isDue(run, dueAt)) keepFirst(found, run, most);
     }
     const taken = inTurns([...due.values()], most, this.#claims++);
     for (const run of taken) run.quietUntil = this.#now() + quietMs;
     return Promise.resolve(taken.map(({ head, note }) => noted(head, note)));
   }
 
-  #nextDue(workflow: readonly string[]): number | null {
+  #nextDue({ workflow, version }: DueRuns): number | null {
     let next: number | null = null;
     for (const run of this.#runs.values()) {
-      const at = run.deleted || !workflow.includes(run.head.workflow) ? null : dueFrom(run);
+      const isOne = !run.deleted && workflow.includes(run.head.workflow) && isFound(run.head, { version });
+      const at = isOne ? dueFrom(run) : null;
       if (at !== null && (next === null || at < next)) next = at;
     }
     return next;
@@ -246,7 +250,7 @@ export class MemoryStorage implements Storage {
 
   #notifyDue(run: Kept): void {
     const at = this.#due.size === 0 ? null : dueFrom(run);
-    if (at !== null) this.#due.notify(run.head.workflow, at);
+    if (at !== null) this.#due.notify(run.head, at);
   }
 
   lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

@@ -2,7 +2,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "./definition.ts";
-import type { ChildOf, Fact } from "../journal/entry.ts";
+import type { ChildOf, Fact, SpawnedBy } from "../journal/entry.ts";
 import type { RunHead } from "../ports/storage.ts";
 import type { Outcome } from "../journal/outcome.ts";
 
@@ -15,8 +15,15 @@ export interface ChildRun {
   readonly plain: boolean;
 }
 
-export interface UnneededChild extends Pick<ChildRun, "runId" | "childOf" | "plain"> {
+/** A run that is cancelled because of the run above it. */
+export interface UnneededChild extends Pick<ChildRun, "runId" | "plain"> {
   readonly workflow: string;
+  /** How it is linked to that run. */
+  readonly link: { readonly childOf: ChildOf } | { readonly spawnedBy: SpawnedBy };
+}
+
+export interface SpawnRequest extends Pick<ChildRun, "runId" | "definition" | "input"> {
+  readonly spawnedBy: SpawnedBy;
 }
 
 /** Implemented by the driver of the parent run. */
@@ -30,6 +37,8 @@ export interface Children {
   headOf(runId: string): Promise<RunHead | undefined>;
   /** Ends a child and its own children. A child that does not exist yet can then never begin. */
   cancel(child: UnneededChild): Promise<void>;
+  /** Records a spawned run, if it is missing. */
+  spawn(request: SpawnRequest): Promise<void>;
 }
 
 /** The entry in a parent's journal that records the end of a child. */

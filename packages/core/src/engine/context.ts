@@ -12,6 +12,8 @@ import type {
   SuspendOptions as AnySuspendOptions,
   SuspendPromise,
 } from "./calls/suspend.ts";
+import type { SpawnOptions, SpawnedRun } from "./calls/spawn.ts";
+import type { TagChanges } from "../values/run-tags.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
@@ -171,6 +173,16 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
     ...args: Arguments<Input, GroupOptions>
   ): Promise<Output>;
+  /**
+   * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;
+   * it is driven like any other run, also after this one has ended.
+   */
+  spawn<Input, Output>(
+    workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
+    ...args: Arguments<Input, SpawnOptions>
+  ): Promise<SpawnedRun>;
+  /** Changes tags of the run; `null` removes one. Recorded with the next entry of the run. */
+  tag(changes: TagChanges): void;
   /** Runs a function over items concurrently, each in a branch named by its key or by its index. */
   map<T, R>(
     items: readonly T[],

@@ -7,6 +7,8 @@ import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptio
 import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
+import { spawn, type SpawnOptions } from "./calls/spawn.ts";
+import { tag } from "./calls/tag.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
@@ -19,6 +21,7 @@ import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspe
 import { mailOf } from "./mail.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { branchName } from "../values/branch-name.ts";
+import type { TagChanges } from "../values/run-tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { ownerNow, runAs, tellsOwner, type Owner } from "../ports/async-context.ts";
 
@@ -31,6 +34,8 @@ export interface ContextParts {
   /** Ends the chapter. */
   readonly continueAs: (input: unknown) => Promise<never>;
   readonly fail: (error: unknown) => Promise<never>;
+  /** Names of the tags that the code has set so far. */
+  readonly tagNames: Set<string>;
 }
 
 /** The context of a scope. Code that it starts is marked with the run and the scope that it belongs to. */
@@ -72,11 +77,12 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     },
     child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
       assertOptions(options, "name", "ctx.child");
-      const { definition, name } = checkedChild(workflow);
-      const where = `input of child "${name}" of run ${engine.journal.runId}`;
-      const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
-      return child(engine, { scope, name: options.name ?? name }, given);
+      const given = givenTo(engine, "child", workflow, input);
+      return child(engine, { scope, name: options.name ?? given.definition.name }, given);
     },
+    spawn: (workflow: AnyChild, input?: unknown, options: SpawnOptions = {}) =>
+      spawn(engine, scope, givenTo(engine, "spawn", workflow, input), options),
+    tag: (changes: TagChanges) => tag(engine, scope, parts.tagNames, changes),
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
       assertOptions(options, "name key concurrency", "ctx.map");
       return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
@@ -108,12 +114,17 @@ export function currentContext(): Context | undefined {
   return step === null ? (context as Context) : undefined;
 }
 
+type Given = Parameters<typeof child>[2];
 type AnyChild = { readonly name: string; readonly definition: Definition };
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 
-function checkedChild(workflow: AnyChild): AnyChild {
-  if (typeof workflow?.definition?.body === "function") return workflow;
-  throw new DurableError("invalid-options", "ctx.child needs a workflow from durable().");
+/** What a child or a spawned run gets. */
+function givenTo({ journal }: CallEngine, kind: string, workflow: AnyChild, input: unknown): Given {
+  const { definition } = workflow ?? {};
+  if (typeof definition?.body !== "function")
+    throw new DurableError("invalid-options", `ctx.${kind} needs a workflow from durable().`);
+  const where = `input of ${kind} "${definition.name}" of run ${journal.runId}`;
+  return { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
 }
 
 function mapOf(

@@ -1,5 +1,6 @@
 /** A workflow as the engine sees it: a name and a function. */
 
+import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
 
 /** Schemas of messages, by topic. */
@@ -13,6 +14,8 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly version: string | null;
   /** The topics that its runs receive, and the schemas of their messages; missing when any topic is accepted. */
   readonly messages?: MessageSchemas | undefined;
+  /** Tags of every run, or a function that makes them from its input. */
+  readonly tags?: Tags | ((input: never) => Tags) | undefined;
   /**
    * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
    * workflow.

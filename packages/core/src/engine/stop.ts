@@ -96,6 +96,11 @@ export interface AdvanceOptions {
    * reported as `poison`, but not noted as such. True by default.
    */
   readonly alone?: boolean | undefined;
+  /**
+   * Only a run whose current chapter began with one of these versions of the code is driven. Any other is left
+   * as it is, with the error `other-version`. All by default.
+   */
+  readonly versions?: readonly string[] | undefined;
 }
 
 interface Answerable {
@@ -150,7 +155,7 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
   const unawaited = run.calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
-  const abandoned = run.calls.unfinished("step", "stream", "child");
+  const abandoned = run.calls.unfinished("step", "stream", "child", "spawn");
   if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));

@@ -26,7 +26,7 @@ interface Node {
 export function rowsOf(entries: readonly RunEntry[], options: RowOptions): RowView[] {
   const tree = new Tree(options.flat);
   for (const entry of materialize(entries)) {
-    if (!("key" in entry) || entry.kind === "report.set") continue;
+    if (!("key" in entry) || entry.kind === "tag.set" || entry.kind === "report.set") continue;
     const { row } = tree.nodeOf(entry.key, () => draftOf(entry));
     learn(row, entry);
   }

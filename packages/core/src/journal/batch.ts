@@ -20,6 +20,7 @@ for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
   ["key wait runId workflow parent child nonce first kept topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
+  ["tags", areTags],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
 
@@ -38,11 +39,21 @@ function fits(raw: Raw): boolean {
     at !== undefined &&
     (call === "parallel" || call === "race") === (Number.isFinite(branches) || Array.isArray(branches)) &&
     (kind === "sleep.opened") === (until !== undefined) &&
-    (kind === "child.opened") === (raw["child"] !== undefined) &&
+    (kind === "child.opened" || kind === "spawn.opened" || kind === "spawn.started") ===
+      (raw["child"] !== undefined) &&
+    (kind !== "tag.set" || raw["tags"] !== undefined) &&
     (kind !== "message.sent" || raw["topic"] !== undefined) &&
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
     (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
+    (raw["spawnedBy"] === undefined || isChildOf({ after: 0, ...(raw["spawnedBy"] as Raw | null) })) &&
     Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0)
+  );
+}
+
+/** Texts by name; `null` removes one. */
+function areTags(tags: unknown): boolean {
+  return (
+    Object(tags) === tags && Object.values(tags as Raw).every((value) => value === null || isText(value))
   );
 }
 
@@ -122,7 +133,7 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   const at = raw["at"] as number;
   const fact = raw as unknown as Fact<Json>;
   const { paid, call } = traitsOf(fact);
-  if (paid && call !== "child") {
+  if (paid && call !== "child" && call !== "spawn") {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;
     if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
   }

@@ -72,6 +72,14 @@ export interface ChildOf {
   readonly after: number;
 }
 
+/** The run that spawned this one, and the call there. Nothing is reported to it. */
+export interface SpawnedBy {
+  readonly runId: string;
+  readonly key: string;
+  /** This run is cancelled when that run ends. */
+  readonly onParentEnd?: "cancel";
+}
+
 /** What an entry records. `V` is the type of values: encoded inside the engine, decoded for users. */
 export type Fact<V> =
   | {
@@ -82,6 +90,8 @@ export type Fact<V> =
       readonly version: string | null;
       readonly input: V;
       readonly childOf?: ChildOf;
+      readonly spawnedBy?: SpawnedBy;
+      readonly tags?: Readonly<Record<string, string>>;
       /** Names this incarnation of the run id. */
       readonly nonce?: string;
     }
@@ -93,6 +103,9 @@ export type Fact<V> =
       readonly version: string | null;
       readonly input: V;
       readonly childOf?: ChildOf;
+      readonly spawnedBy?: SpawnedBy;
+      /** An earlier chapter has spawned runs that are cancelled when this run ends. */
+      readonly endsSpawned?: true;
       readonly nonce: string;
       /** The number of the chapter that begins; 2 for the second. */
       readonly chapter: number;
@@ -108,6 +121,7 @@ export type Fact<V> =
         readonly parent: string | null;
         readonly ancestors: readonly string[];
         readonly readsFrom?: readonly number[];
+        readonly tags?: Readonly<Record<string, string>>;
       };
       /** Messages that the chapter before has not read, and ids of those that it was sent. See mailbox.ts. */
       readonly messages?: V;
@@ -122,6 +136,8 @@ export type Fact<V> =
       readonly version: string | null;
       readonly parent: string;
       readonly label: string | null;
+      /** The tags that the parent had at that time. */
+      readonly tags?: Readonly<Record<string, string>>;
       readonly ancestry: readonly Ancestor[];
       /** The entries of the fork are numbered from here on. */
       readonly base: number;
@@ -167,6 +183,19 @@ export type Fact<V> =
   | ({ readonly kind: "child.completed"; readonly value: V } & Called)
   | ({ readonly kind: "child.failed"; readonly error: V } & Called)
   | ({ readonly kind: "child.closed" } & Called)
+  /** Written before the spawned run exists. */
+  | ({
+      readonly kind: "spawn.opened";
+      readonly child: string;
+      readonly workflow: string;
+      readonly input: string;
+      readonly onParentEnd?: "cancel";
+    } & Called)
+  /** The spawned run is recorded. */
+  | ({ readonly kind: "spawn.started"; readonly child: string } & Called)
+  | ({ readonly kind: "spawn.failed"; readonly error: V } & Called)
+  /** Changes tags of the run; `null` removes one. */
+  | ({ readonly kind: "tag.set"; readonly tags: Readonly<Record<string, string | null>> } & Called)
   | ({ readonly kind: "sleep.opened"; readonly until: number; readonly input: string } & Called)
   | ({ readonly kind: "sleep.fired" } & Called)
   | ({
@@ -233,7 +262,17 @@ export interface Leftovers {
 export type FactKind = Fact<unknown>["kind"];
 
 /** The kinds of calls that a workflow makes. */
-export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child" | "report";
+export type CallKind =
+  | "step"
+  | "sleep"
+  | "suspend"
+  | "parallel"
+  | "race"
+  | "stream"
+  | "child"
+  | "spawn"
+  | "tag"
+  | "report";
 
 /** A fact with its position and time in a journal. */
 export type Entry<V = Json> = Fact<V> & {

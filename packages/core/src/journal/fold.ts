@@ -36,6 +36,10 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
     case "run.continued":
       summary.runId = fact.runId;
       Object.assign(summary, fact.head, { chapter: position });
+      keepVersion(summary, fact);
+      return;
+    case "tag.set":
+      summary.tags = withTags(summary.tags, fact.tags);
       return;
     case "step.completed":
     case "step.failed":
@@ -66,8 +70,10 @@ function begin(
   summary.runId = fact.runId;
   summary.workflow = fact.workflow;
   summary.createdAt = at;
+  keepVersion(summary, fact);
+  if (fact.tags !== undefined) summary.tags = fact.tags;
   if (fact.kind === "run.started") {
-    summary.parent = fact.childOf?.runId ?? null;
+    summary.parent = (fact.childOf ?? fact.spawnedBy)?.runId ?? null;
     return;
   }
   summary.parent = fact.parent;
@@ -75,6 +81,20 @@ function begin(
   summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
   if (fact.ancestry.some(({ from }) => from !== undefined))
     summary.readsFrom = fact.ancestry.map(({ from = 0 }) => from);
+}
+
+function keepVersion(summary: Summary, { version }: { readonly version: string | null }): void {
+  if (version === null) delete summary.version;
+  else summary.version = version;
+}
+
+/** The tags after a change; `null` removes one. */
+export function withTags(
+  tags: RunHead["tags"],
+  changes: Readonly<Record<string, string | null>>,
+): Readonly<Record<string, string>> {
+  const all = Object.entries({ ...tags, ...changes });
+  return Object.fromEntries(all.filter((tag): tag is [string, string] => tag[1] !== null));
 }
 
 /** The recorded state of one suspend point. */
@@ -105,6 +125,8 @@ export class RunState {
   /** Waits that have an answer and are not open yet. */
   readonly #early = new Set<WaitState>();
   readonly children = new Map<string, ChildState>();
+  /** Runs that this one has spawned, by the key of the call. */
+  readonly spawned = new Map<string, Entry & { kind: "spawn.opened" }>();
   readonly mailbox = new Mailbox();
   /** What `ctx.report` was last given, and where that is recorded. */
   report: { readonly value: Json; readonly seq: number } | null = null;
@@ -125,12 +147,20 @@ export class RunState {
       this.report = { value: entry.report, seq: entry.seq };
     this.mailbox.learn(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
+    if (entry.kind === "spawn.opened") this.spawned.set(entry.key, entry);
+    // What a fork has inherited was spawned by another run.
+    if (entry.kind === "run.forked") this.spawned.clear();
   }
 
   #learnChild(entry: Entry & { key: string }): void {
     const state = this.children.get(entry.key);
     if (entry.kind === "child.opened") this.children.set(entry.key, { opened: entry, over: false });
     else if (state !== undefined) state.over = true;
+  }
+
+  /** Spawned runs that are cancelled when this one ends. */
+  endingSpawned(): (Entry & { kind: "spawn.opened" })[] {
+    return [...this.spawned.values()].filter(({ onParentEnd }) => onParentEnd !== undefined);
   }
 
   openChildren(): ChildState[] {

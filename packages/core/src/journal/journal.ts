@@ -15,7 +15,7 @@ import { corrupt, readBatch, runIdOf, writeBatch, type ReadBatch } from "./batch
 import type { WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { ChildOf, Entry, Fact } from "./entry.ts";
+import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { reportMade, RunState, summarize } from "./fold.ts";
@@ -153,6 +153,11 @@ export class RunJournal {
     return this.#first?.kind === "run.forked" ? undefined : this.#first?.childOf;
   }
 
+  /** The run that spawned this one. */
+  get spawnedBy(): SpawnedBy | undefined {
+    return this.#first?.kind === "run.forked" ? undefined : this.#first?.spawnedBy;
+  }
+
   /** The position of the latest entry. */
   get seq(): number {
     return this.#seq;
@@ -228,6 +233,8 @@ export class RunJournal {
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head: { locator, ...summary },
       ...(report !== undefined && { report: await this.#envelope.sealReport(report, spot.runId) }),
+      // Folding makes a new object for every change.
+      ...(position > 0 && summary.tags !== this.state.summary.tags ? { newTags: true } : {}),
       ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
       ...(options.lease === undefined ? {} : { lease: options.lease }),
     };

@@ -14,6 +14,34 @@ export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
   return workflow === undefined ? null : [...new Set([workflow].flat())];
 }
 
+/** The versions that a query asks for, each once; `null` for all. */
+export function versionsOf({ version }: Pick<ListQuery, "version">): readonly string[] | null {
+  return version === undefined ? null : [...new Set([version].flat())];
+}
+
+/** The tags that a query asks for, by name. */
+export function tagsOf({ tags = {} }: ListQuery): readonly (readonly [name: string, value: string])[] {
+  return Object.entries(tags);
+}
+
+/** True when a head fits the filters by tags, version, time of creation and text. */
+export function isFound(head: RunHead, query: ListQuery): boolean {
+  const { createdAfter = -Infinity, createdBefore = Infinity, q } = query;
+  const { runId, label, tags = {}, version, createdAt } = head;
+  return (
+    createdAt >= createdAfter &&
+    createdAt < createdBefore &&
+    (versionsOf(query)?.includes(version as string) ?? true) &&
+    tagsOf(query).every(([name, value]) => Object.hasOwn(tags, name) && tags[name] === value) &&
+    (q === undefined || [runId, label ?? "", ...Object.values(tags)].some((text) => text.startsWith(q)))
+  );
+}
+
+/** The first text, in the order of UTF-8, after all texts that begin with a prefix: for searches in an index. */
+export function afterPrefix(prefix: string): string {
+  return `${prefix}\u{10ffff}`;
+}
+
 /** At most `limit` items, one of each list in turn. The first turn is that of list `first`, then of the one after it. */
 export function inTurns<T>(lists: readonly (readonly T[])[], limit: number, first: number): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length));

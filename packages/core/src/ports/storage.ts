@@ -47,6 +47,10 @@ export interface RunHead {
   readonly readsFrom?: readonly number[];
   /** The position of the batch that begins the current chapter; 0 when it is missing. */
   readonly chapter?: number;
+  /** The tags of the run, by name. Missing when it never had one. */
+  readonly tags?: Readonly<Record<string, string>>;
+  /** The version of the code that began the current chapter; missing when it had none. */
+  readonly version?: string;
   /**
    * What the run shows of itself (`ctx.report`); missing when it has shown nothing. Storages keep a text, which
    * is encrypted where values are; `list` of a workflow or an app gives the value.
@@ -79,6 +83,11 @@ export interface AppendRequest {
   readonly blobs?: readonly NamedBlob[];
   /** The summary of the run after this batch. */
   readonly head: RunHead;
+  /**
+   * True when the tags of the head differ from those of the head before. A first batch, or one that begins a chapter, does
+   * not say so: their tags and versions are always new.
+   */
+  readonly newTags?: true;
   /** The report of the run, if this batch changes it: a text to keep with the head, and to give back as `head.report`. */
   readonly report?: string;
   /** Extends the lease of the driver; `null` releases it; if missing, the lease is not changed. */
@@ -100,8 +109,18 @@ export interface ListQuery {
   /** Only runs of this workflow, or of one of these. */
   readonly workflow?: string | readonly string[] | undefined;
   readonly status?: RunStatus | undefined;
-  /** Only forks and children of this run. */
+  /** Only forks and children of this run, and runs that it has spawned. */
   readonly parent?: string | undefined;
+  /** Only runs with all of these tags. Needs a storage that `finds`, like the filters below. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Only runs whose current chapter began with this version of the code, or with one of these. */
+  readonly version?: string | readonly string[] | undefined;
+  /** Only runs that were created at this time or later, in milliseconds since the epoch. */
+  readonly createdAfter?: number | undefined;
+  /** Only runs that were created before this time. */
+  readonly createdBefore?: number | undefined;
+  /** Only runs whose id, label or value of a tag begins with this text. */
+  readonly q?: string | undefined;
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
   /** Runs per page. */
@@ -124,6 +143,8 @@ export interface ClaimRequest {
    * others waiting.
    */
   readonly workflow: readonly string[];
+  /** Only runs of these versions; of any version when it is missing. Only a storage that `finds` is asked for it. */
+  readonly version?: readonly string[] | undefined;
   /** Runs that want a driver at this time and have no live one. */
   readonly dueAt: number;
   /** At most this many runs. */
@@ -208,9 +229,16 @@ export interface Storage {
   claim?(request: ClaimRequest): Promise<readonly RunHead[]>;
   /**
    * Resolves when a run of one of these workflows is due, or may be; or on abort. It may resolve too early,
-   * never much too late. Without it, workers poll.
+   * never much too late. Without it, workers poll. With `version`, runs of other versions do not count; only a
+   * storage that `finds` is asked for it.
    */
-  whenDue?(workflow: readonly string[], signal: AbortSignal): Promise<void>;
+  whenDue?(workflow: readonly string[], signal: AbortSignal, version?: readonly string[]): Promise<void>;
+  /**
+   * True when it keeps the tags and versions of heads, when lists know `tags`, `version`, `createdAfter`,
+   * `createdBefore` and `q`, and claims and `whenDue` know versions. Without it, these filters are refused, and
+   * workers of certain versions list all due runs of their workflows.
+   */
+  readonly finds?: true;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

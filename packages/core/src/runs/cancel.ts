@@ -40,34 +40,66 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
   while (journal.state.end === null) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
-      const childOf = { runId: journal.runId, key, after };
-      await cancelChild(host, { runId: child, workflow, childOf, plain: journal.nonce === null });
+      const link = { childOf: { runId: journal.runId, key, after } };
+      await cancelChild(host, { runId: child, workflow, link, plain: journal.nonce === null });
     }
+    await endSpawned(host, journal);
     const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
 }
 
-/** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */
+/**
+ * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
+ * goes on if this stops half-way.
+ */
 export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
-  const children = await childrenOf(host, runId);
-  for (const child of children) await end(host, child, `Run ${runId} was deleted.`);
+  const below = await runsBelow(host, runId);
+  const children = below.filter(({ childOf }) => childOf !== undefined);
+  const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
+  for (const run of [...children, ...spawned]) await end(host, run, `Run ${runId} was deleted.`);
   await (await host.storage()).delete(locator);
   for (const child of children) await deleteRun(host, child);
 }
 
-/** All children of a run, also those of earlier chapters. Its forks have the same parent, and are none of them. */
-async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
+/** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
+async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
   const heads = [...(await headsBelow(host, runId)).values()];
   const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
-  return journals.filter((journal) => journal !== null).filter(({ childOf }) => childOf?.runId === runId);
+  return journals
+    .filter((journal) => journal !== null)
+    .filter(({ childOf, spawnedBy }) => (childOf ?? spawnedBy)?.runId === runId);
 }
+
+/** True when some spawned runs are cancelled when this one ends. */
+export function endsSpawned({ state, first }: RunJournal): boolean {
+  return state.endingSpawned().length > 0 || (first.kind === "run.continued" && first.endsSpawned === true);
+}
+
+/** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
+export async function endSpawned(host: Host, journal: RunJournal): Promise<void> {
+  if (!endsSpawned(journal)) return;
+  const { runId, state } = journal;
+  for (const { child, workflow, key } of state.endingSpawned()) {
+    const link = { spawnedBy: { runId, key, onParentEnd: "cancel" } } as const;
+    await cancelChild(host, { runId: child, workflow, link, plain: false });
+  }
+  // Those of earlier chapters are found by their link.
+  if (journal.chapter === 1) return;
+  for (const run of await runsBelow(host, runId))
+    if (run.spawnedBy?.onParentEnd !== undefined) await end(host, run, endedWith(runId));
+}
+
+const endedWith = (runId: string): string => `Run ${runId} has ended, or does not need it any more.`;
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(host: Host, child: UnneededChild): Promise<void> {
-  const { runId, workflow, childOf, plain } = child;
-  const reason = `Run ${childOf.runId} does not need it any more.`;
+  const { runId, workflow, link, plain } = child;
+  const above = "childOf" in link ? link.childOf : link.spawnedBy;
+  const reason = endedWith(above.runId);
   const journal = await openJournal(host, locatorOf(runId));
+  // Another run may have the id that was given to a spawned one.
+  if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;
   if (journal !== null) return end(host, journal, reason);
   const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
@@ -77,7 +109,7 @@ export async function cancelChild(host: Host, child: UnneededChild): Promise<voi
       workflow,
       version: null,
       input: null,
-      childOf,
+      ...link,
       ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     },
     { kind: "run.cancelled", reason },

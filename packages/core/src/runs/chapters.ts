@@ -15,6 +15,7 @@ import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
+import { endsSpawned } from "./cancel.ts";
 import { encodeInput, newNonce, outside } from "./lookup.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
@@ -22,7 +23,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   const { journal } = engine;
   const { runId } = journal;
   engine.placement.assertOutsideSteps("ctx.continueAs()");
-  const [child] = engine.calls.unfinished("child");
+  const [child] = engine.calls.unfinished("child", "spawn");
   if (child !== undefined) {
     throw new DurableError(
       "open-child",
@@ -54,10 +55,10 @@ function beginning(
   given: { readonly input: Json; readonly nonce: string },
   carry: (mailbox: Mailbox) => Json | undefined,
 ): Finish {
-  const { runId, childOf } = journal;
+  const { runId, childOf, spawnedBy } = journal;
   return {
     fact: (leftovers) => {
-      const { createdAt, steps, label, parent, ancestors, readsFrom } = journal.state.summary;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = journal.state.summary;
       const { mailbox, report } = journal.state;
       const messages = carry(mailbox);
       return {
@@ -67,6 +68,8 @@ function beginning(
         version,
         ...given,
         ...(childOf === undefined ? {} : { childOf }),
+        ...(spawnedBy === undefined ? {} : { spawnedBy }),
+        ...(endsSpawned(journal) ? { endsSpawned: true } : {}),
         chapter: journal.chapter + 1,
         base: journal.seq,
         first: journal.firstInput,
@@ -77,6 +80,7 @@ function beginning(
           parent,
           ancestors,
           ...(readsFrom === undefined ? {} : { readsFrom }),
+          ...(tags === undefined ? {} : { tags }),
         },
         ...(messages === undefined ? {} : { messages }),
         ...(report === null ? {} : { report: report.value }),

@@ -13,18 +13,23 @@ import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
-import type { ChildOf } from "../journal/entry.ts";
-import { DurableError } from "../values/errors.ts";
+import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
+import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
 import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
+import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
 import { outcomeWithChildren } from "./status.ts";
+
+const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
+const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
 
 /** An open run, and whether this process may drive it. */
 export interface LeasedRun {
@@ -43,6 +48,8 @@ export interface LeasedRun {
 export interface NewRun {
   readonly id?: string | undefined;
   readonly childOf?: ChildOf;
+  readonly spawnedBy?: SpawnedBy;
+  readonly tags?: Tags | undefined;
   /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
   readonly isNew?: boolean;
   /** A run without a nonce, which builds that do not know nonces can read. */
@@ -60,8 +67,10 @@ export async function create(
   input: unknown,
   given: NewRun,
 ): Promise<LeasedRun> {
-  const { id, childOf, plain = false, takeLease } = given;
+  const { id, childOf, spawnedBy, plain = false, takeLease } = given;
   const encoded = await encodeInput(definition, input);
+  const tags =
+    (definition.tags ?? given.tags) && (await tagPart()).firstTags(definition, encoded, given.tags);
   const runId = id ?? host.world.id();
   assertRunId(runId);
   const journal = new RunJournal(locatorOf(runId), await host.journals());
@@ -75,6 +84,8 @@ export async function create(
     input: encoded,
     ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     ...(childOf === undefined ? {} : { childOf }),
+    ...(spawnedBy === undefined ? {} : { spawnedBy }),
+    ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
@@ -89,13 +100,15 @@ function assertSame(
   journal: RunJournal,
   { name }: Definition,
   input: Json,
-  { childOf, isNew }: NewRun,
+  { childOf, spawnedBy, isNew }: NewRun,
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
-  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork or child";
+  const { key } = journal.spawnedBy ?? {};
+  const isOther = spawnedBy !== undefined && (parent !== spawnedBy.runId || key !== spawnedBy.key);
+  if (workflow !== name || (isNew && parent !== null) || isOther || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, a child or a spawned run";
     throw new DurableError(
-      isNew ? "run-exists" : "workflow-mismatch",
+      isNew || isOther ? "run-exists" : "workflow-mismatch",
       `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
@@ -188,10 +201,19 @@ export async function advanceRun(
   runId: string,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "patience signal maxStarts alone", "app.advance");
+  assertOptions(options, "patience signal maxStarts alone versions", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
-  if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
+  if (parked !== null) {
+    const user = host.parked.user(parked);
+    try {
+      assertVersion(parked, options);
+    } catch (error) {
+      host.parked.checkIn(parked, user);
+      throw error;
+    }
+    return advance(host, definitionOf(host, parked), parked, options);
+  }
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
@@ -199,12 +221,24 @@ export async function advanceRun(
   if (isPoison(leased, options)) return poisoned(leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
+    if (leased.owned) assertVersion(journal, options);
     return await advance(host, definitionOf(host, journal), leased, options);
   } catch (error) {
-    // A run of a workflow that is not known here was not started.
-    if (lease.owned) await (DurableError.is(error, "unknown-workflow") ? lease.giveBack() : lease.release());
+    // A run that is not driven here was not started.
+    const isOther = DurableError.is(error, "unknown-workflow") || DurableError.is(error, "other-version");
+    if (lease.owned) await (isOther ? lease.giveBack() : lease.release());
     throw error;
   }
+}
+
+/** A driver that is kept to some versions leaves a run of another one as it is. */
+function assertVersion({ runId, first: { version } }: RunJournal, { versions }: AdvanceOptions): void {
+  if (versions === undefined || (version !== null && versions.includes(version))) return;
+  throw new DurableError(
+    "other-version",
+    `Run ${runId} has version ${show(version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
+    { details: { version } },
+  );
 }
 
 /** Runs the function over its journal to the next stop: in the execution that is still in memory, or a new one. */
@@ -217,7 +251,11 @@ export async function toNextStop(
   const { journal, owned } = leased;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
-    Execution.begin(host, definition, leased, (child, given) => advanceChild(host, child, given));
+    Execution.begin(host, definition, leased, {
+      drive: (child, given) => advanceChild(host, child, given),
+      spawn: async (request, given) =>
+        (await spawnPart()).spawnRun(host, request, given, { create, advance }),
+    });
   const execution = parked?.definition === definition && owned ? parked : await anew();
   let stop = await execution.drive({ onReplayEnd, options });
   // The next chapter is driven under the same lease.
@@ -298,7 +336,8 @@ export async function replay(
 ): Promise<Stop> {
   const lease = await host.newLease();
   // Without a lease no child begins.
-  const execution = await Execution.begin(host, definition, { journal, lease }, pending);
+  const below = { drive: pending<never>, spawn: pending<never> };
+  const execution = await Execution.begin(host, definition, { journal, lease }, below);
   const onReplayEnd: OnReplayEnd = async (replayEnd) => {
     await inspect(replayEnd);
     return "leave";

@@ -1,6 +1,6 @@
 /** One execution of a workflow function over one journal: from its call until it ends or is dropped. */
 
-import { cancelChild } from "./cancel.ts";
+import { cancelChild, endSpawned } from "./cancel.ts";
 import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
@@ -9,7 +9,7 @@ import { createContext } from "../engine/create-context.ts";
 import type { Definition } from "../engine/definition.ts";
 import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
+import type { ChildRun, ChildEnd, SpawnRequest } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
@@ -24,7 +24,11 @@ import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
-type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
+/** Runs below this one: how children are driven, and how others are spawned. */
+interface Below {
+  drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<void>;
+}
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
 const quietMs = 60_000;
@@ -55,7 +59,7 @@ export class Execution implements Parked {
     host: Host,
     definition: Definition,
     { journal, lease }: { readonly journal: RunJournal; readonly lease: DriverLease },
-    driveChild: DriveChild,
+    below: Below,
   ): Promise<Execution> {
     const { runId } = journal;
     const keyring = await host.keyring();
@@ -76,11 +80,15 @@ export class Execution implements Parked {
       keyring,
       lease,
       children: {
-        drive: (child) => driveChild(child, execution.#options),
+        drive: (child) => below.drive(child, execution.#options),
+        spawn: (request) => below.spawn(request, execution.#options),
         headOf: (child) => execution.#headOf(child),
         cancel: (child) => cancelChild(host, child),
       },
-      reportEnd: (end) => reportToParent(host, journal, end),
+      reportEnd: async (end) => {
+        await endSpawned(host, journal);
+        await reportToParent(host, journal, end);
+      },
       lingerMs: host.lingerMs,
       owner,
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
@@ -97,9 +105,13 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { version } = journal.first;
+    const { first } = journal;
+    const { version } = first;
     const { messages } = definition;
-    const context = createContext({ engine, version, messages, owner, continueAs, fail }, engine.root);
+    const { tags = {} } = first.kind === "run.continued" ? first.head : first;
+    const tagNames = new Set(Object.keys(tags));
+    const parts = { engine, version, messages, owner, continueAs, fail, tagNames };
+    const context = createContext(parts, engine.root);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });

@@ -71,6 +71,7 @@ export async function forkOf(
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);
+  const { tags } = parent.state.summary;
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
   const cuts = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
@@ -89,6 +90,7 @@ export async function forkOf(
     version: definition.version,
     parent: parentId,
     label,
+    ...(tags === undefined ? {} : { tags }),
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),

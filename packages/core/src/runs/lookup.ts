@@ -45,11 +45,16 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-const queryOptions = "workflow status parent dueAt limit cursor";
+/** Filters that only some storages know. */
+const filters = "tags version createdAfter createdBefore q";
+const queryOptions = `workflow status parent dueAt limit cursor ${filters}`;
+const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");
   const { storage, cipher } = await host.journals();
+  if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
+    (await tagPart()).assertFindable(storage, query);
   const page = await storage.list(query);
   if (page.runs.every(({ report }) => report === undefined)) return page;
   const { withReport } = await outside();

@@ -15,6 +15,7 @@ export const errorCodes = [
   "workflow-mismatch",
   "run-exists",
   "unknown-workflow",
+  "other-version",
   "unknown-step",
   "not-found",
   "no-storage",

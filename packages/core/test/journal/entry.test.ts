@@ -106,6 +106,20 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "child.completed": [{ kind: "child.completed", ...called, value }],
   "child.failed": [{ kind: "child.failed", ...called, error: value }],
   "child.closed": [{ kind: "child.closed", ...called }],
+  "spawn.opened": [
+    { kind: "spawn.opened", ...called, child: "c-2", workflow: "loan", input: "fingerprint" },
+    {
+      kind: "spawn.opened",
+      ...called,
+      child: "c-2",
+      workflow: "loan",
+      input: "fingerprint",
+      onParentEnd: "cancel",
+    },
+  ],
+  "spawn.started": [{ kind: "spawn.started", ...called, child: "c-2" }],
+  "spawn.failed": [{ kind: "spawn.failed", ...called, error: value }],
+  "tag.set": [{ kind: "tag.set", ...called, key: "#tag", tags: { customer: "42", old: null } }],
   "sleep.opened": [{ kind: "sleep.opened", ...called, until: at + 5, input: "5" }],
   "sleep.fired": [{ kind: "sleep.fired", ...called }],
   "suspend.opened": [
@@ -210,12 +224,14 @@ describe("a batch", () => {
     expect(batchOf(samples["step.completed"][0]!)).toContain("\\ud800");
   });
 
-  it("paid: what an attempt of a step or a stream gave, or a child, and nothing else", () => {
+  it("paid: what an attempt of a step or a stream gave, a child or a spawned run, and nothing else", () => {
     const attempts = facts.filter((fact) => traitsOf(fact).paid).map(({ kind }) => kind);
     expect([...new Set(attempts)].toSorted()).toEqual([
       "attempt.failed",
       "child.completed",
       "child.failed",
+      "spawn.failed",
+      "spawn.started",
       "step.completed",
       "step.failed",
       "stream.chunks",
@@ -252,6 +268,10 @@ describe("H54 the format of a batch", () => {
     const third = facts.filter((fact) => formatOf(fact) === 3);
     expect(third).toEqual([
       ...samples["run.continued"],
+      ...samples["spawn.opened"],
+      ...samples["spawn.started"],
+      ...samples["spawn.failed"],
+      ...samples["tag.set"],
       ...samples["message.sent"],
       ...samples["report.set"],
     ]);

@@ -1,24 +1,15 @@
-/** Reports: a column that no index has, and the append that changes it. */
+/** Reports: a column that no index has, and what an append that changes it does in addition. */
 
-import { planned, wholeArguments } from "./append.ts";
+import { planned } from "./append.ts";
 
-/** The names of the arguments, in their order. */
-const passed = wholeArguments
-  .split(",")
-  .map((argument) => argument.trim().split(" ")[0])
-  .join(", ");
-
-/** An append that changes no report does not come here, so that it costs no more than before. */
+/** Called with the reply of any function that appends, so that an append without a report costs no more than before. */
 export const reportFunctions = (schema: string): string => `
 ALTER TABLE ${schema}.runs ADD COLUMN report text COLLATE "C";
 
-CREATE FUNCTION ${schema}.append_reported_1(${wholeArguments}, of_report text) RETURNS text
+CREATE FUNCTION ${schema}.reported_1(reason text, of_locator text, of_report text) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
-DECLARE
-  reason text;
 BEGIN
-  reason := ${schema}.append_whole_1(${passed});
-  IF reason IS NULL THEN UPDATE ${schema}.runs SET report = of_report WHERE locator = at_locator; END IF;
+  IF reason IS NULL THEN UPDATE ${schema}.runs SET report = of_report WHERE locator = of_locator; END IF;
   RETURN reason;
 END $$;
 `;

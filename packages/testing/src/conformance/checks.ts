@@ -9,6 +9,7 @@ import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
+import { findingChecks } from "./finding.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
@@ -35,6 +36,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     headChecks,
     dueChecks,
     claimChecks,
+    findingChecks,
     leaseChecks,
     noteChecks,
     reportChecks,

@@ -88,6 +88,11 @@ export class Subject {
     return method.bind(this.storage) as NonNullable<Storage[K]>;
   }
 
+  /** Skips the test if the storage does not find runs by tags, versions, times and text. */
+  needsFinds(): void {
+    if (this.storage.finds !== true) this.#skip("this storage does not find runs by tags");
+  }
+
   /** Appends the first batch of a new run. The clock advances by one, so that creation has an order. */
   async create(changes: Partial<RunHead> = {}, lease?: Lease): Promise<RunHead> {
     const head = headOf((this.clock.now += 1), changes);

@@ -12,6 +12,7 @@
 
 import type { RunHead } from "@durable/core";
 import { judgeFamily } from "./child-checks.ts";
+import { judgeFinding } from "./finding-checks.ts";
 import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
 import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
@@ -62,6 +63,7 @@ export function judgeBatch(
   judgeBorder(history, run, batch);
   judgeMessages(history, run, batch);
   judgeFamily(history, run, batch);
+  judgeFinding(history, { run, batch, head });
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
     noteDecided(history, run, entry);
@@ -84,7 +86,7 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
   // A journal without a workflow has no driver.
   const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
-  const above = run.parent ?? run.childOf?.runId ?? null;
+  const above = run.parent ?? (run.childOf ?? run.spawnedBy)?.runId ?? null;
   if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
   if ((head.chapter ?? 0) !== run.offset)
     history.violate("I8", `${where}: the head says that the chapter begins at ${head.chapter}`);

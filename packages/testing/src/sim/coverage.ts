@@ -4,6 +4,7 @@
  */
 
 import { faultTargets } from "./faults.ts";
+import { findingEvents } from "./finding-checks.ts";
 import { actionKinds } from "./plan.ts";
 
 const entries = [
@@ -35,6 +36,9 @@ const entries = [
   "child.completed",
   "child.failed",
   "child.closed",
+  "spawn.opened",
+  "spawn.started",
+  "tag.set",
   "message.sent",
   "report.set",
 ];
@@ -160,6 +164,7 @@ export const toBeMet: readonly string[] = [
   "a record made without a workflow",
   ...blobs,
   ...families,
+  ...findingEvents,
   ...streams,
   ...chapters,
   ...messages,

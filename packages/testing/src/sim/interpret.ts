@@ -81,6 +81,15 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       );
     case "child":
       return ctx.child(frame.environment.workflow(node.name), node.name);
+    case "spawn":
+      // The id differs in every history, so it is not part of the output.
+      await ctx.spawn(frame.environment.workflow(node.name), node.name, {
+        onParentEnd: node.ends ? "cancel" : "leave",
+      });
+      return node.name;
+    case "tag":
+      ctx.tag({ [node.name]: node.value });
+      return node.value;
     case "map":
       return overItems(node, ctx, frame);
     case "foreign":

@@ -7,6 +7,7 @@ import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
 import { messageDraws, withMessages } from "./random-messages.ts";
+import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
@@ -133,8 +134,9 @@ export function planOf(seed: number): Plan {
   // A stream of its own: plans without chapters are drawn as if there were none.
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
-  const base = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
-  const { flows, senders } = messagesOf(seed, base, { calm, without: foreign || strays });
+  const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const mailed = messagesOf(seed, chaptered, { calm, without: foreign || strays });
+  const flows = found(seed, mailed.flows);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -162,7 +164,7 @@ export function planOf(seed: number): Plan {
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
     ...fleetOf(seed),
-    ...senders,
+    ...mailed.senders,
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
@@ -189,6 +191,17 @@ function messagesOf(
   const mail = without ? null : messageDraws(seed);
   if (mail === null) return { flows, senders: {} };
   return { flows: flows.map((flow) => withMessages(mail, flow, { calm })), senders: { senders: 2 } };
+}
+
+/** Workflows that are spawned have such a name, and every app has them. */
+export const spawnedPrefix = "spawned-";
+
+/** Tags and spawned runs in some plans, from a stream of their own. */
+function found(seed: number, flows: readonly FlowPlan[]): FlowPlan[] {
+  const random = seeded(seed * 1_640_531_527 + 3);
+  if (!random.chance(0.3)) return [...flows];
+  let spawned = 0;
+  return flows.map((flow) => withFinding(random, flow, () => `${spawnedPrefix}${flow.name}-${++spawned}`));
 }
 
 /** A stream of its own, so that older seeds keep the rest of their plans. */

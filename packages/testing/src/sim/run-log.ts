@@ -29,6 +29,9 @@ export interface WrittenEntry {
   readonly stream?: true;
   readonly child?: string;
   readonly childOf?: ChildOf;
+  readonly spawnedBy?: ChildOf;
+  readonly onParentEnd?: "cancel";
+  readonly tags?: Readonly<Record<string, string | null>>;
   /** The position of an answer or a message; negative for one that came with the chapter. */
   readonly answer?: number;
   readonly topic?: string;
@@ -106,6 +109,8 @@ export interface RunLog {
   /** The run that had the parent's id when this fork was made. */
   readonly parentLog: RunLog | undefined;
   readonly childOf: ChildOf | null;
+  /** The run that spawned it. */
+  readonly spawnedBy: ChildOf | null;
   /** The run that had the parent's id when this child was made. */
   readonly above: RunLog | undefined;
   /** It is a child or has had one, so a process may read its journal for another run. */
@@ -166,6 +171,8 @@ const settlements = new Set([
   "stream.failed",
   "child.completed",
   "child.failed",
+  "spawn.started",
+  "spawn.failed",
 ]);
 export const isSettlement = (kind: string): boolean => settlements.has(kind);
 

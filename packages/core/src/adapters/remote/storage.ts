@@ -60,6 +60,8 @@ const mostTries = 50;
 
 /** Keeps journals in an object store, through a `Bucket`: for several hosts, and for isolates. */
 export class RemoteStorage implements Storage {
+  /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
+  readonly finds = true;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
   readonly #world: World;

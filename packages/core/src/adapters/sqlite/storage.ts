@@ -61,6 +61,7 @@ export interface SqliteOptions {
 export class SqliteStorage implements Storage {
   /** The database file. */
   readonly path: string;
+  readonly finds = true;
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
@@ -198,9 +199,13 @@ export class SqliteStorage implements Storage {
     return rows.map(listedHead);
   }
 
-  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDue(
+    workflow: readonly string[],
+    signal: AbortSignal,
+    version?: readonly string[],
+  ): Promise<void> {
     if (this.closed) throw this.#closedError();
-    await this.#due.whenDue(workflow, signal);
+    await this.#due.whenDue({ workflow, version }, signal);
   }
 
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

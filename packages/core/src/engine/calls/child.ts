@@ -231,10 +231,11 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   /** Retries at once, because the run may end before another driver could cancel the child. */
   async #cancel(): Promise<void> {
-    const { definition, ...child } = this.#child;
+    const { definition, runId, childOf, plain } = this.#child;
+    const child = { runId, plain, workflow: definition.name, link: { childOf } };
     for (let tries = 1; ; tries++) {
       try {
-        return await this.engine.options.children.cancel({ ...child, workflow: definition.name });
+        return await this.engine.options.children.cancel(child);
       } catch (error) {
         if (tries >= cancelTries) throw error;
         await backOff(this.engine.world, tries);
