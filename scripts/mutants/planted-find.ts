@@ -61,9 +61,9 @@ const spawned: readonly PlantedBug[] = [
     name: "spawned-in-the-end",
     breaks: "spawn.3",
     file: "engine/calls/spawn.ts",
-    find: "    void engine.options.children\n      .spawn({ runId, definition, input, spawnedBy })\n      .then(() => engine.write({ kind: \"spawn.started\", key, after, child: runId }))",
+    find: '    void engine.options.children\n      .spawn({ runId, definition, input, spawnedBy })\n      .then(() => engine.write({ kind: "spawn.started", key, after, child: runId }))',
     replace:
-      "    engine.write({ kind: \"spawn.started\", key, after, child: runId });\n    void engine.options.children\n      .spawn({ runId, definition, input, spawnedBy })",
+      '    engine.write({ kind: "spawn.started", key, after, child: runId });\n    void engine.options.children\n      .spawn({ runId, definition, input, spawnedBy })',
     why: "The workflow gets the id of a run that may never be recorded.",
   },
 ];

@@ -151,10 +151,14 @@ export const schemas: Part = {
   SendRequest: object({ payload: any, id: text }, ["id"]),
   Sent: sent,
   Report: object({ runId, status: { $ref: "#/components/schemas/RunStatus" }, report: any }),
-  ResumeRequest: object(
-    { value: any, error: object({ message: text, name: text, code: text }, ["name", "code"]), id: text },
-    ["value", "error", "id"],
-  ),
+  ResumeRequest: {
+    oneOf: [
+      object({ value: any, id: text }, ["id"]),
+      object({ error: object({ message: text, name: text, code: text }, ["name", "code"]), id: text }, [
+        "id",
+      ]),
+    ],
+  },
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
 };
