@@ -1,5 +1,12 @@
-import { createApp, durable, limits, type Outcome, type StandardSchema } from "@durable/core";
-import { countingStorage } from "@durable/testing";
+import {
+  createApp,
+  durable,
+  limits,
+  type Outcome,
+  type StandardSchema,
+  type SuspendPoint,
+} from "@durable/core";
+import { countingStorage, crashEverywhere, recorder } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { RunJournal } from "../../src/journal/journal.ts";
 import { writeFact } from "../../src/journal/fact-text.ts";
@@ -459,6 +466,27 @@ describe("forks", () => {
     const fork = await on.world.run(run.fork({ after: "before", id: "f" }));
     expect(await on.world.run(fork.result())).toEqual(["b", "c"]);
   });
+});
+
+test("a crash at every point loses no message, and reads none twice", { timeout: 120_000 }, async () => {
+  const effects = recorder();
+  const flow = durable("crashes", async (ctx, read: readonly unknown[]): Promise<readonly unknown[]> => {
+    const won = await ctx.race({
+      note: (c) => c.receive("note"),
+      late: (c) => c.sleep("1 day"),
+    });
+    const next = [...read, won.value, await ctx.receive("more", { timeout: "2 days", fallback: "none" })];
+    await ctx.step("use", ({ idempotencyKey }) => effects.record("use", { key: idempotencyKey, of: next }));
+    return next.length === 4 ? next : ctx.continueAs(next);
+  });
+  const report = await crashEverywhere(flow, {
+    input: [],
+    resume: { note: "n", more: (point: SuspendPoint) => `${point.topic}!` },
+    effects,
+    faults: ["crash-before", "crash-after", "lose-reply"],
+  });
+  expect(report.ok).toBe(true);
+  expect(outputOf(report.calm.outcome)).toEqual(["n", "more!", "n", "more!"]);
 });
 
 describe("limits", () => {

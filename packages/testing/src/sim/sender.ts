@@ -20,7 +20,7 @@ export function sender(cluster: Cluster, name: string): Actor {
         const { history, network } = cluster;
         for (const run of history.runs.filter((one) => isOpen(one) && receives(cluster, one))) {
           if (!network.healed) {
-            if (process.random.chance(0.3)) await sendOne(cluster, life, run, process.random.pick(topics));
+            if (process.random.chance(0.15)) await sendOne(cluster, life, run, process.random.pick(topics));
             continue;
           }
           const outcome = await app.get(run.runId).outcome();
