@@ -4,9 +4,10 @@
 export const floors: readonly (readonly string[])[] = [
   ["index.ts"],
   ["worker.ts", "tools.ts"],
-  ["due-work.ts"],
+  ["due-work.ts", "purge-work.ts"],
   ["app.ts"],
   ["workflow.ts"],
+  ["schedules"],
   ["run.ts"],
   ["copy", "inspect", "standalone"],
   ["runs"],

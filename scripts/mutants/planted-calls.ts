@@ -182,8 +182,8 @@ const worker: readonly PlantedBug[] = [
     name: "stop-hands-nothing-on",
     breaks: "worker.3",
     file: "worker.ts",
-    find: "const given = { signal, patience",
-    replace: "const given = { patience",
+    find: "const given = { signal, hooks",
+    replace: "const given = { hooks",
     why: "A worker that was asked to end continues to drive its runs.",
   },
   {

@@ -186,8 +186,8 @@ const contexts: readonly PlantedBug[] = [
     name: "work-in-the-context-of-the-loop",
     breaks: "law 11",
     file: "engine/calls/attempts.ts",
-    find: "return this.#inContext === null ? named() : this.#inContext(named);",
-    replace: "return named();",
+    find: "return this.#inContext === null ? surrounded() : this.#inContext(surrounded);",
+    replace: "return surrounded();",
     why: "The work of a step sees the async context of the engine's loop, not the one in which ctx.step was called.",
   },
   {

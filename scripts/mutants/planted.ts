@@ -7,9 +7,12 @@ import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInMessages } from "./planted-messages.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInPurges } from "./planted-keep.ts";
 import { plantedInLaws } from "./planted-laws.ts";
+import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
+import { plantedInSchedules } from "./planted-schedules.ts";
 import { plantedInTheLoop } from "./planted-engine.ts";
 import type { PlantedBug } from "./patch.ts";
 
@@ -24,6 +27,9 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInMessages,
+  ...plantedInPurges,
+  ...plantedInTelemetry,
   ...plantedInRareCases,
   ...plantedInFinding,
+  ...plantedInSchedules,
 ];

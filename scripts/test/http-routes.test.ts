@@ -15,7 +15,7 @@ interface Route {
 }
 
 const routes = page.split(/^(?=### )/m).flatMap((text): Route[] => {
-  const [, method = "", path = ""] = /^### (GET|POST) (\S+)$/m.exec(text) ?? [];
+  const [, method = "", path = ""] = /^### (GET|POST|DELETE) (\S+)$/m.exec(text) ?? [];
   return method === "" ? [] : [{ method, path, text: text.split(/^## /m)[0] ?? "" }];
 });
 
@@ -40,7 +40,9 @@ const operationOf = ({ method, path }: Route): Operation => {
 
 it("has a section for every route", () => {
   const described = Object.entries(paths).flatMap(([path, methods]) =>
-    ["get", "post"].filter((method) => method in methods).map((method) => `${method.toUpperCase()} ${path}`),
+    ["get", "post", "delete"]
+      .filter((method) => method in methods)
+      .map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(described.toSorted());
 });
@@ -59,7 +61,7 @@ describe.each(routes.map((route) => [`${route.method} ${route.path}`, route] as 
   it("names the actions that are asked for", async () => {
     const [, named = ""] = /^Action: (.*)$/m.exec(route.text) ?? [];
     const actions = [
-      ...named.matchAll(/`(start|read|tokens|list|stream|fork|cancel|send|report|describe)`/g),
+      ...named.matchAll(/`(start|read|tokens|list|stream|fork|cancel|delete|purge|send|report|describe)`/g),
     ];
     expect(named === "none.").toBe(actions.length === 0);
     expect(await asked(route)).toEqual(actions.map(([, action]) => action));

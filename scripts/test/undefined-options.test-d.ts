@@ -28,6 +28,7 @@ import type {
   FatalError,
   ForkOptions,
   GroupOptions,
+  Hooks,
   HostOptions,
   JournalOptions,
   ListPage,
@@ -46,20 +47,25 @@ import type {
   Run,
   RunOptions,
   SendOptions,
+  ScheduleOptions,
+  ScheduleQuery,
+  StoredScheduleQuery,
   StartOptions,
   StepOptions,
   StreamOptions,
   SuspendOptions,
+  PurgeOptions,
   SweepOptions,
   Topics,
   MessageSchemas,
   Workflow,
   WorkerOptions,
+  WorkerPurge,
   WorkflowOptions,
 } from "@durable/core";
 import type { AesGcmOptions } from "@durable/core/encryption";
 import type { FolderOptions } from "@durable/core/folder";
-import type { BackupOptions, SqliteOptions } from "@durable/core/sqlite";
+import type { BackupOptions, CompactOptions, SqliteOptions } from "@durable/core/sqlite";
 import type { ReplayOptions } from "@durable/core/tools";
 import type { FoldOptions, PlainOptions, ViewOptions } from "@durable/core/view";
 import type { CliConfig, CliStreams } from "@durable/cli";
@@ -78,6 +84,7 @@ import type { ServeOptions } from "@durable/http/node";
 import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
 import type { ServeDashboardOptions } from "@durable/dashboard/node";
 import type { PostgresOptions } from "@durable/postgres";
+import type { ObserveOptions, TelemetryOptions } from "@durable/otel";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
   CrashOptions,
@@ -140,13 +147,18 @@ interface Listed {
     RetryOptions,
     RunOptions,
     SendOptions,
+    ScheduleOptions<{ x: number }>,
+    ScheduleQuery,
+    StoredScheduleQuery,
     StartOptions,
     StepOptions,
     StreamOptions,
     SuspendOptions,
+    PurgeOptions,
     SweepOptions,
     Topics<MessageSchemas>,
     WorkerOptions,
+    WorkerPurge,
     WorkflowOptions,
     OptionsOf<Run["result"]>,
     OptionsOf<Run["fork"]>,
@@ -158,6 +170,7 @@ interface Listed {
     MadeWith<typeof RetryError, 1>,
     MadeWith<typeof MemoryStorage, 0>,
     BackupOptions,
+    CompactOptions,
     SqliteOptions,
     FolderOptions,
     AesGcmOptions,
@@ -186,6 +199,7 @@ interface Listed {
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly postgres: [PostgresOptions];
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
+  readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [
@@ -212,6 +226,7 @@ type AllRefusing = { [P in keyof Listed]: { [I in keyof Listed[P]]: Refusing<Lis
 expectTypeOf<AllRefusing["core"][number]>().toBeNever();
 expectTypeOf<AllRefusing["http"][number]>().toBeNever();
 expectTypeOf<AllRefusing["ai"][number]>().toBeNever();
+expectTypeOf<AllRefusing["otel"][number]>().toBeNever();
 expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
 expectTypeOf<AllRefusing["dashboard"][number]>().toBeNever();
 expectTypeOf<AllRefusing["cloudflare"][number]>().toBeNever();

@@ -13,6 +13,7 @@ import {
   type RunHead,
   type Storage,
 } from "@durable/core";
+import { endedBefore, parentsOf, workflowsOf } from "@durable/core/storage-kit";
 import { CliError } from "./exit.ts";
 
 /** One run of an export. */
@@ -108,13 +109,9 @@ export class ArchiveStorage implements Storage {
     };
   }
 
-  async list({ dueAt, status, workflow, parent }: ListQuery = {}): Promise<ListPage> {
-    const wanted = typeof workflow === "string" ? [workflow] : workflow;
+  async list(query: ListQuery = {}): Promise<ListPage> {
     const runs = [...this.#runs.values()]
-      .filter(
-        ({ deleted, head }) =>
-          deleted !== true && isDue(head, dueAt) && fits(head, { status, parent, wanted }),
-      )
+      .filter(({ deleted, head }) => deleted !== true && isDue(head, query.dueAt) && fits(head, query))
       .map(({ head }) => head)
       .toReversed();
     return { runs, next: null };
@@ -142,18 +139,13 @@ function isDue({ wakeAt }: RunHead, dueAt: number | undefined): boolean {
   return dueAt === undefined || (wakeAt !== null && wakeAt <= dueAt);
 }
 
-function fits(
-  head: RunHead,
-  {
-    status,
-    parent,
-    wanted,
-  }: { status?: string | undefined; parent?: string | undefined; wanted?: readonly string[] | undefined },
-): boolean {
+function fits(head: RunHead, query: ListQuery): boolean {
+  const parents = parentsOf(query);
   return (
-    (status === undefined || head.status === status) &&
-    (parent === undefined || head.parent === parent) &&
-    (wanted === undefined || wanted.includes(head.workflow))
+    (query.status === undefined || head.status === query.status) &&
+    (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
+    workflowsOf(query)?.includes(head.workflow) !== false &&
+    endedBefore(head, query)
   );
 }
 

@@ -30,7 +30,7 @@ export const filterOptions: OptionSpecs = {
   status: {
     type: "string",
     value: "status",
-    help: "running, suspended, blocked, completed, failed or cancelled",
+    help: "running, suspended, paused, blocked, completed, failed or cancelled",
   },
   workflow: { type: "string", short: "w", value: "name", help: "only runs of this workflow" },
   parent: { type: "string", value: "run", help: "only forks and children of this run" },

@@ -12,6 +12,7 @@ const marks: Readonly<Record<string, RunStatus | undefined>> = {
   "@last": undefined,
   "@failed": "failed",
   "@suspended": "suspended",
+  "@paused": "paused",
   "@blocked": "blocked",
   "@running": "running",
 };
@@ -72,7 +73,7 @@ export interface Filter {
   readonly before?: number | undefined;
 }
 
-const statuses = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+const statuses = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 const fields = ["status", "workflow", "parent", "label", "version", "q", "since", "before"] as const;
 
 /** The filter that options describe. A field of --where counts where the option of that name is missing. */

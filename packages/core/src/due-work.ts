@@ -7,6 +7,7 @@
  *     run and strands none (law 7).
  * due-work.3. An idle worker asks rarely: polls become fewer, and notices that lead to nothing are followed more and more
  *     slowly. The times are random, so that the workers of a fleet do not ask in step.
+ * due-work.4. Runs of paused workflows are neither claimed nor waited for, so they cost a worker nothing.
  */
 
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
@@ -50,10 +51,13 @@ export class DueWork {
   /** Notices in a row that led to nothing. */
   #fruitless = 0;
   #noticed: { readonly quick: boolean } | null = null;
+  /** The workflows that are not paused, when the worker last looked. */
+  #workflows: readonly string[];
 
   constructor(app: App, options: DueOptions) {
     this.#app = app;
     this.#options = options;
+    this.#workflows = options.workflows;
   }
 
   /** `null` for an app that `createApp` did not make. */
@@ -75,7 +79,10 @@ export class DueWork {
   async #find(free: number, known: Known): Promise<Found> {
     const storage = await this.#storage();
     const { world } = this.#app;
-    const { workflows: workflow, versions: version } = this.#options;
+    const { workflows, versions: version } = this.#options;
+    const paused = new Set((await this.#app.paused()).map((pause) => pause.workflow));
+    const workflow = paused.size === 0 ? workflows : workflows.filter((name) => !paused.has(name));
+    this.#workflows = workflow;
     // A claim of runs that this worker must not drive would keep them from others.
     if (storage?.claim === undefined || (version !== undefined && storage.finds !== true))
       return this.#list(free, known, storage?.finds === true);
@@ -87,7 +94,8 @@ export class DueWork {
   /** Workers that list the same runs begin with different ones. `finds`: the storage knows versions. */
   async #list(free: number, known: Known, finds: boolean): Promise<Found> {
     const { world } = this.#app;
-    const { workflows: workflow, versions } = this.#options;
+    const { versions } = this.#options;
+    const workflow = this.#workflows;
     const version = finds ? versions : undefined;
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
@@ -117,7 +125,9 @@ export class DueWork {
       wait.isOver = true;
       wake.set();
     };
-    const ms = listens ? this.#idleMs(idleSweepMs) : this.#pollMs(busy);
+    // Nothing announces that a workflow is no longer paused.
+    const sweepMs = this.#workflows.length < this.#options.workflows.length ? idlePollMs : idleSweepMs;
+    const ms = listens ? this.#idleMs(sweepMs) : this.#pollMs(busy);
     const cancel = world.timer(ms * (0.9 + 0.2 * world.random()), look);
     if (listens) this.#listen(storage, abort.signal, look);
     do await wake.wait();
@@ -140,7 +150,7 @@ export class DueWork {
 
   #listen(storage: Storage, signal: AbortSignal, look: () => void): void {
     const { world } = this.#app;
-    const { workflows, versions } = this.#options;
+    const { versions } = this.#options;
     const version = storage.finds === true ? versions : undefined;
     const pauseMs =
       this.#fruitless === 0
@@ -154,7 +164,7 @@ export class DueWork {
         look();
       };
       // A storage that cannot tell now is asked for runs instead, which shows whether it works.
-      storage.whenDue?.(workflows, signal, version).then(
+      storage.whenDue?.(this.#workflows, signal, version).then(
         () => hear(world.now() - from <= Math.max(pauseMs, fruitlessMs)),
         () => hear(true),
       );

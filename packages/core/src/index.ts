@@ -2,14 +2,27 @@ export { durable } from "./workflow.ts";
 export type { AnyWorkflow, RunArguments, TagOptions, Topics, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
+export { tickOf } from "./schedules/tick-of.ts";
+export type {
+  ScheduleArguments,
+  ScheduleInfo,
+  ScheduleOptions,
+  SchedulePage,
+  ScheduleQuery,
+  Schedules,
+} from "./schedules/types.ts";
+export type { Missed, Overlap } from "./schedules/record.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
+export type { WorkerPurge } from "./purge-work.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
 export { currentContext } from "./engine/create-context.ts";
 export type { ByContent, Unclaimed } from "./engine/by-content.ts";
 export type {
   Branch,
   Context,
+  DeadlineOptions,
   GroupOptions,
   MapOptions,
   ParallelOptions,
@@ -33,6 +46,7 @@ export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
+export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
@@ -63,6 +77,7 @@ export { RemoteStorage, type RemoteOptions } from "./adapters/remote/storage.ts"
 export type { Rebuilt } from "./adapters/remote/rebuild.ts";
 export { MemoryBucket } from "./adapters/remote/memory-bucket.ts";
 export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
+export type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "./ports/schedules.ts";
 export type {
   AppendRequest,
   BlockedNote,
@@ -75,14 +90,30 @@ export type {
   RunHead,
   RunStatus,
   Storage,
+  WorkflowPause,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Definition, MessageSchemas } from "./engine/definition.ts";
+export type { Defaults, Definition, MessageSchemas } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
-export type { World } from "./ports/world.ts";
+export type { LogFields, Logger, World } from "./ports/world.ts";
+export type {
+  AroundAttempt,
+  AttemptEnd,
+  AttemptEvent,
+  BlockedEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  HooksOption,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "./engine/hooks.ts";
 export type {
   SchemaInput,
   SchemaIssue,

@@ -2,6 +2,7 @@
 
 import type { Definition, MessageSchemas } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
+import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import { Keys } from "./runs/fork-keys.ts";
@@ -15,9 +16,13 @@ import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
+import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
+import { lazy } from "./values/lazy.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
 import type { SendOptions, SendResult } from "./runs/send.ts";
 import type { SchemaInput } from "./values/schema.ts";
+
+const steer = /* @__PURE__ */ lazy(() => import("./runs/steer.ts"));
 
 /** A stop, and the journal at that time. */
 export interface Driven {
@@ -35,6 +40,11 @@ export interface RunOptions {
    * outcome is returned.
    */
   readonly id?: string | undefined;
+  /**
+   * How long the run may take, from its start to its end, waits included; that of the workflow by default. When
+   * it passes, the run fails with code `deadline`.
+   */
+  readonly deadline?: Duration | undefined;
   /**
    * Tags of a new run, by which lists find it: they win over those of the workflow. Recorded when the run begins,
    * and never encrypted.
@@ -111,8 +121,12 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
         case "cancelled":
           throw new DurableError("cancelled", `Run ${this.id} was cancelled.`);
         case "suspended":
-          if (options.wait !== true && waitsForOutside(outcome)) throw suspendedError(outcome);
+          if (options.wait !== true && waitsForOutside(outcome, journal.state.endsBy))
+            throw suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
+          break;
+        case "paused":
+          await this.#host.changed(journal, null);
           break;
         case "running":
           // Its driver may be dead: check again when its lease would have expired.
@@ -138,6 +152,28 @@ export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = M
   /** Ends the run and all its children. */
   async cancel(reason?: string): Promise<Outcome<Output>> {
     return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
+  }
+
+  /**
+   * Stops the run until it is unpaused: no worker, sweep, `advance` or answer continues it. Work under way is
+   * finished and recorded, and answers are recorded. Its children are not paused.
+   */
+  async pause(reason?: string): Promise<Outcome<Output>> {
+    return (await (await steer()).pauseRun(this.#host, this.id, reason)) as Outcome<Output>;
+  }
+
+  /** Lets a paused run continue, and drives it in the background. */
+  async unpause(options?: UnpauseOptions): Promise<Outcome<Output>> {
+    return (await (await steer()).unpauseRun(this.#host, this.id, options)) as Outcome<Output>;
+  }
+
+  /**
+   * Continues a failed run in place, and drives it in the background: the call whose failure ended the run gets
+   * new attempts, all other recorded work stays. Rejects with `retry-refused` if the run did not fail, if a
+   * compensation has run, or if a parent has recorded the failure.
+   */
+  async retry(options?: RetryRunOptions): Promise<Outcome<Output>> {
+    return (await (await steer()).retryRun(this.#host, this.id, options)) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
@@ -232,12 +268,16 @@ function isEnd({ status }: Outcome<unknown>): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** Only an answer, or the deadline of an answer, can continue the run. */
-function waitsForOutside(outcome: Outcome<unknown> & { status: "suspended" }): boolean {
+/** Only an answer can continue the run, or the deadline of an answer or of the run. */
+function waitsForOutside(
+  outcome: Outcome<unknown> & { status: "suspended" },
+  endsBy: number | null,
+): boolean {
   const { waiting, wakeAt } = outcome;
   // A receive with a timeout goes on by itself.
   const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
-  return waiting.length > 0 && (wakeAt === null || waiting.some(ends));
+  const isDeadline = wakeAt === endsBy || waiting.some(ends);
+  return waiting.length > 0 && (wakeAt === null || isDeadline);
 }
 
 function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
@@ -262,9 +302,9 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, "id drive tags", `The start of "${definition.name}"`);
-  const { id, tags, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, tags, isNew: true, takeLease });
+  assertOptions(given, "id deadline drive tags", `The start of "${definition.name}"`);
+  const { id, deadline, tags, drive: takeLease = true } = given;
+  const leased = await create(host, definition, input, { id, deadline, tags, isNew: true, takeLease });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

@@ -11,14 +11,20 @@
  *     and no start that counts.
  */
 
-import type { App } from "./app.ts";
+import { appSchedules, type App, type AppOfStorage } from "./app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
 import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { guard } from "./runs/host.ts";
+import type { WorkerPurge } from "./purge-work.ts";
+import { assertHooks, guard } from "./runs/host.ts";
+import { purgeSettings } from "./runs/purge-options.ts";
+import type { HooksOption } from "./engine/hooks.ts";
+import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { keepTime } from "./schedules/clock.ts";
+import { lazy } from "./values/lazy.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
@@ -53,6 +59,15 @@ export interface WorkerOptions {
    * surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
+  /**
+   * Deletes old runs in the background, slowly. Where the storage can say so, one worker of a fleet does it at
+   * a time.
+   */
+  readonly purge?: WorkerPurge | undefined;
+  /** Hooks of the runs that this worker drives, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
+  /** Where warnings of this worker go; the logger of the app by default. */
+  readonly logger?: Logger | undefined;
 }
 
 /** A running worker. */
@@ -75,11 +90,15 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive";
+const workerOptions =
+  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
+
+const purging = /* @__PURE__ */ lazy(() => import("./purge-work.ts"));
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
+  assertHooks(options.hooks);
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
   }
@@ -90,13 +109,26 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
       `A worker cannot take runs of ${show(unknown)}: its app has no such workflow. Add it to createApp({ workflows }).`,
     );
   }
+  if (options.purge !== undefined) assertPurge(options.purge, app.world.now());
   const worker = new PollingWorker(app, options);
   void worker.poll();
   return worker;
 }
 
+/** Invalid options fail when the worker is created, not in the background. */
+function assertPurge({ every = 0, ...options }: WorkerPurge, now: number): void {
+  assertOptions(
+    options,
+    "every status olderThan keep workflow tags limit onProgress",
+    "createWorker({ purge })",
+  );
+  toMs(every, "every");
+  purgeSettings(options, now);
+}
+
 class PollingWorker implements Worker {
   readonly #app: App;
+  readonly #world: World;
   readonly #options: WorkerOptions;
   readonly #due: DueWork;
   readonly #places: number;
@@ -111,11 +143,16 @@ class PollingWorker implements Worker {
   readonly #intervalMs: number;
   readonly #drainMs: number;
   readonly #forget: () => void;
+  readonly #purging: Promise<void>;
+  readonly #schedules: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
+  /** The last look for due runs failed. */
+  #isFailing = false;
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
+    this.#world = options.logger === undefined ? app.world : withLogger(app.world, options.logger);
     this.#options = options;
     this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#places = options.concurrency ?? 10;
@@ -125,6 +162,19 @@ class PollingWorker implements Worker {
     const { workflows = app.workflows, versions } = options;
     this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs, workflows, versions });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
+    const { [appSchedules]: source } = app as Partial<AppOfStorage>;
+    const { signal } = this.#abort;
+    // An app that `createApp` did not make has no schedules.
+    this.#schedules =
+      source === undefined
+        ? Promise.resolve()
+        : keepTime(source, {
+            world: app.world,
+            workflows: app.workflows,
+            signal,
+            lookMs: idleMs,
+            isFailing: () => this.#isFailing,
+          });
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
     // error takes no run any more, least of all those that it has just released.
@@ -136,6 +186,16 @@ class PollingWorker implements Worker {
       ignore();
       unguard();
     };
+    this.#purging = options.purge === undefined ? Promise.resolve() : this.#purge(options.purge);
+  }
+
+  async #purge(options: WorkerPurge): Promise<void> {
+    try {
+      const { purgeNowAndThen } = await purging();
+      await purgeNowAndThen(this.#app, options, this.#abort.signal);
+    } catch (error) {
+      this.#app.world.warn(`the worker cannot purge: ${describeError(error)}`);
+    }
   }
 
   get active(): number {
@@ -143,8 +203,7 @@ class PollingWorker implements Worker {
   }
 
   async poll(): Promise<void> {
-    const { world } = this.#app;
-    let failing = false;
+    const world = this.#world;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
         await this.#untilStop(this.#intervalMs);
@@ -154,17 +213,17 @@ class PollingWorker implements Worker {
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
       try {
         more = await this.#take();
-        failing = false;
+        this.#isFailing = false;
       } catch (error) {
         // One warning per outage, not one per poll.
-        if (!failing)
+        if (!this.#isFailing)
           world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
-        failing = true;
+        this.#isFailing = true;
         more = false;
       }
       if (!more)
         await this.#due.idle(this.#signal, {
-          failing,
+          failing: this.#isFailing,
           busy: this.active > 0,
           urgent: () => this.#abort.signal.aborted || this.#suspects.any,
         });
@@ -173,7 +232,7 @@ class PollingWorker implements Worker {
 
   /** Waits until a run stops, or for some time. */
   async #untilStop(ms: number): Promise<void> {
-    const cancel = this.#app.world.timer(ms, () => this.#signal.set());
+    const cancel = this.#world.timer(ms, () => this.#signal.set());
     await this.#signal.wait();
     cancel();
   }
@@ -184,7 +243,7 @@ class PollingWorker implements Worker {
     while (this.active >= this.#places && !isOver()) await this.#signal.wait();
     if (!more) return;
     const wait = { isOver: false };
-    const cancel = this.#app.world.timer(batchMs, () => {
+    const cancel = this.#world.timer(batchMs, () => {
       wait.isOver = true;
       this.#signal.set();
     });
@@ -207,7 +266,7 @@ class PollingWorker implements Worker {
   }
 
   #rests(runId: string): boolean {
-    const rests = (this.#resting.get(runId) ?? 0) > this.#app.world.now();
+    const rests = (this.#resting.get(runId) ?? 0) > this.#world.now();
     if (!rests) this.#resting.delete(runId);
     return rests;
   }
@@ -217,7 +276,7 @@ class PollingWorker implements Worker {
     if (!this.#suspects.any) return false;
     const suspect = this.active === 0 ? this.#suspects.take() : null;
     if (suspect !== null) {
-      this.#aloneUntil = this.#app.world.now() + aloneMs;
+      this.#aloneUntil = this.#world.now() + aloneMs;
       this.#active.set(suspect, this.#drive(suspect, true));
     }
     return true;
@@ -244,8 +303,8 @@ class PollingWorker implements Worker {
   /** Advances a run, inside the hook of the user if there is one. */
   async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
     const { signal } = this.#abort;
-    const { onDrive, versions } = this.#options;
-    const given = { signal, patience: this.#intervalMs, versions, ...this.#suspects.optionsOf(alone) };
+    const { onDrive, hooks, versions } = this.#options;
+    const given = { signal, hooks, versions, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     let outcome: Outcome<unknown> | null = null;
     const drive = (): Promise<void> => {
       const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
@@ -259,12 +318,12 @@ class PollingWorker implements Worker {
   }
 
   #skip(runId: string): void {
-    this.#resting.set(runId, this.#app.world.now() + restMs);
+    this.#resting.set(runId, this.#world.now() + restMs);
   }
 
   #rest(runId: string, error: unknown): void {
     this.#skip(runId);
-    this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
+    this.#world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
   /** An error in the listener must not affect the run. */
@@ -272,7 +331,7 @@ class PollingWorker implements Worker {
     try {
       this.#options.onStop?.(outcome);
     } catch (error) {
-      this.#app.world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
+      this.#world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
     }
   }
 
@@ -282,14 +341,15 @@ class PollingWorker implements Worker {
   }
 
   async #stop(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     this.#abort.abort();
     this.#signal.set();
     this.#forget();
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      void Promise.all(this.#active.values()).then(() => resolve(cancel()));
+      const background = [this.#purging, this.#schedules];
+      void Promise.all([...this.#active.values(), ...background]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");

@@ -1,9 +1,12 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
-import type { Arguments, Definition, MessageSchemas } from "./engine/definition.ts";
+import { retryPolicy } from "./engine/calls/retry.ts";
+import type { Arguments, Defaults, Definition, MessageSchemas } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
+import { toMs } from "./values/duration.ts";
+import { checkedMode } from "./engine/calls/uncertain.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
@@ -17,8 +20,8 @@ import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
-/** Options of `durable()`: those of the host, and a version. */
-export interface WorkflowOptions extends HostOptions {
+/** Options of `durable()`: those of the host, a version, and defaults for runs and steps. */
+export interface WorkflowOptions extends HostOptions, Defaults {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
 }
@@ -108,12 +111,24 @@ export function durable(
     input: options.input ?? null,
     version: options.version ?? null,
     messages: options.messages,
+    defaults: defaultsOf(name, options),
     tags: options.tags,
   };
   return bind(definition, options);
 }
 
-const workflowOptions = `${hostOptions} version`;
+const workflowOptions = `${hostOptions} version retry timeout onUncertain deadline`;
+
+/** Checked at once, so that a mistake does not wait for the first step. */
+function defaultsOf(name: string, options: Defaults): Defaults {
+  const { retry, timeout, onUncertain, deadline } = options;
+  const where = `workflow "${name}"`;
+  retryPolicy(retry, `The ${where}`);
+  checkedMode(onUncertain, where);
+  if (timeout !== undefined) toMs(timeout, `The timeout of ${where}`);
+  if (deadline !== undefined) toMs(deadline, `The deadline of ${where}`);
+  return { retry, timeout, onUncertain, deadline };
+}
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
   const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
@@ -122,9 +137,10 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, "id tags", `The run of "${definition.name}"`);
-      const { id, tags } = given;
-      return advance(host, definition, await create(host, definition, input, { id, tags, takeLease: true }));
+      assertOptions(given, "id deadline tags", `The run of "${definition.name}"`);
+      const { id, deadline, tags } = given;
+      const run = await create(host, definition, input, { id, deadline, tags, takeLease: true });
+      return advance(host, definition, run);
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
@@ -139,10 +155,9 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);
-      return bind(
-        { ...definition, version: more.version ?? definition.version },
-        { ...options, ...defined(more) },
-      );
+      const all = { ...options, ...defined(more) };
+      const defaults = defaultsOf(definition.name, all);
+      return bind({ ...definition, version: more.version ?? definition.version, defaults }, all);
     },
   };
 }

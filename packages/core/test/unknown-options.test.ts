@@ -57,6 +57,8 @@ describe("an option of a function that does not exist is refused, with the name 
     ["flow.list", "status", ({ own }) => own.list(bad({ state: "running" }))],
     ["app.list", "workflow", ({ app }) => app.list(bad({ workflows: [] }))],
     ["app.sweep", "limit", ({ app }) => app.sweep(bad({ limits: 1 }))],
+    ["app.purge", "olderThan", ({ app }) => app.purge(bad({ olderThen: 1 }))],
+    ["createWorker", "every", ({ app }) => createWorker(app, { purge: bad({ evry: 1, keep: 1 }) })],
     ["app.advance", "patience", ({ app }) => app.advance("r", bad({ patient: 1 }))],
     ["run.result", "wait", ({ own }) => own.get("r").result(bad({ waits: true }))],
     [

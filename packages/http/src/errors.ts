@@ -93,6 +93,8 @@ const libraryStatus: Readonly<Record<ErrorCode, number>> = {
   "suspend-expired": 410,
   suspended: 409,
   cancelled: 409,
+  deadline: 504,
+  "retry-refused": 409,
   "run-failed": 500,
   "storage-busy": 503,
   "storage-full": 507,

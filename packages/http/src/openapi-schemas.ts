@@ -20,7 +20,7 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 }
 
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
-const runStatus = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+const runStatus = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
@@ -38,6 +38,11 @@ const outcome = {
     ends("failed", { error: problem }),
     ends("blocked", { error: problem, since: time }),
     ends("suspended", { waiting: { type: "array", items: suspendPoint }, wakeAt: orNull(time) }),
+    ends("paused", {
+      reason: orNull(text),
+      since: time,
+      waiting: { type: "array", items: suspendPoint },
+    }),
     ends("cancelled"),
     ends("running"),
   ],
@@ -126,6 +131,46 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const endStatus = { type: "string", enum: ["completed", "failed", "cancelled"] } as const;
+const counted = { type: "integer", minimum: 0 } as const;
+const purgeRequest = object(
+  {
+    status: { oneOf: [endStatus, { type: "array", items: endStatus }] },
+    olderThan: { oneOf: [text, { type: "number", minimum: 0 }] },
+    keep: counted,
+    workflow: keys,
+    tags: { type: "object", additionalProperties: text },
+    limit: counted,
+    dryRun: { type: "boolean" },
+  },
+  ["status", "olderThan", "keep", "workflow", "tags", "limit", "dryRun"],
+);
+
+const purged = object({
+  runs: counted,
+  children: counted,
+  left: counted,
+  byWorkflow: { type: "object", additionalProperties: counted },
+  more: { type: "boolean", description: "True when more runs may be left: ask again" },
+});
+
+const scheduleMembers = {
+  name: text,
+  workflow: text,
+  cron: orNull(text),
+  timezone: orNull(text),
+  every: orNull({ type: "integer", description: "The period in milliseconds" }),
+  overlap: { type: "string", enum: ["skip", "allow", "queue", "cancel"] },
+  missed: { type: "string", enum: ["latest", "skip", "all"] },
+  paused: { type: "boolean" },
+  nextAt: orNull(time),
+  queuedAt: orNull(time),
+  lastAt: orNull(time),
+  lastRunId: orNull(text),
+  createdAt: time,
+  updatedAt: time,
+} as const;
+
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
@@ -147,7 +192,18 @@ export const schemas: Part = {
   ),
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
+  Deleted: object({ runId, deleted: { type: "boolean" } }),
+  PurgeRequest: purgeRequest,
+  Purged: purged,
   CancelRequest: object({ reason: text }, ["reason"]),
+  PauseRequest: object({ reason: text }, ["reason"]),
+  RetryRequest: object(
+    { deadline: { type: ["string", "number"], description: "A new deadline, from now" } },
+    ["deadline"],
+  ),
+  Paused: object({
+    paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
+  }),
   SendRequest: object({ payload: any, id: text }, ["id"]),
   Sent: sent,
   Report: object({ runId, status: { $ref: "#/components/schemas/RunStatus" }, report: any }),
@@ -161,4 +217,11 @@ export const schemas: Part = {
   },
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
+  Schedule: object(scheduleMembers),
+  ScheduleWithTicks: object({ ...scheduleMembers, next: { type: "array", items: time } }),
+  SchedulePage: object({
+    schedules: { type: "array", items: { $ref: "#/components/schemas/Schedule" } },
+    next: orNull(text),
+  }),
+  DeletedSchedule: object({ name: text, deleted: { type: "boolean" } }),
 };

@@ -12,12 +12,12 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       title: "Durable runs",
       version: "0.1.0",
       description:
-        "Start, read, stream, fork and cancel runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
+        "Start, read, stream, fork, pause, retry, cancel and delete runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],
     paths: {
       "/runs": { get: listRuns, post: startRun },
-      "/runs/{runId}": { parameters: [runId], get: readRun },
+      "/runs/{runId}": { parameters: [runId], get: readRun, delete: deleteRun },
       "/runs/{runId}/entries": { parameters: [runId], get: readEntries },
       "/runs/{runId}/streams/{name}": {
         parameters: [runId, inPath("name", "The stream's key, or its name")],
@@ -31,6 +31,18 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
         post: sendMessage,
       },
       "/runs/{runId}/report": { parameters: [runId], get: readReport },
+      "/schedules": { get: listSchedules },
+      "/schedules/{name}": { parameters: [scheduleName], get: readSchedule, delete: deleteSchedule },
+      "/schedules/{name}/pause": { parameters: [scheduleName], post: pauseSchedule },
+      "/schedules/{name}/resume": { parameters: [scheduleName], post: resumeSchedule },
+      "/schedules/{name}/trigger": { parameters: [scheduleName], post: triggerSchedule },
+      "/runs/{runId}/pause": { parameters: [runId], post: pauseRun },
+      "/runs/{runId}/unpause": { parameters: [runId], post: unpauseRun },
+      "/runs/{runId}/retry": { parameters: [runId], post: retryRun },
+      "/workflows/{workflow}/pause": { parameters: [workflow], post: pauseWorkflow },
+      "/workflows/{workflow}/unpause": { parameters: [workflow], post: unpauseWorkflow },
+      "/paused": { get: listPaused },
+      "/purge": { post: purgeRuns },
       "/resume/{token}": { parameters: [inPath("token", "The resume token")], get: confirm, post: resume },
       "/openapi.json": { get: describe },
     },
@@ -55,6 +67,7 @@ function inQuery(name: string, description: string, schema: Part): Part {
 }
 
 const runId = inPath("runId", "The run's id");
+const workflow = inPath("workflow", "The name of the workflow");
 const whole = (minimum: number, maximum?: number): Part => ({
   type: "integer",
   minimum,
@@ -171,6 +184,101 @@ const readReport = {
   operationId: "readReport",
   summary: "What a run shows of itself; null when it shows nothing",
   responses: { 200: answer("The report", "Report"), ...errors },
+};
+
+const deleteRun = {
+  operationId: "deleteRun",
+  summary: "Remove a run and its children. What forks read is kept until the last of them is gone",
+  responses: { 200: answer("It is removed", "Deleted"), ...errors },
+};
+
+const purgeRuns = {
+  operationId: "purgeRuns",
+  summary: "Remove runs that have ended, by age or number: at most 1,000 in one request",
+  requestBody: { required: true, ...jsonOf("PurgeRequest") },
+  responses: { 200: answer("What was removed; with `dryRun`, what would be", "Purged"), ...errors },
+};
+
+const scheduleName = inPath("name", "The schedule's name");
+
+const listSchedules = {
+  operationId: "listSchedules",
+  summary: "Schedules, sorted by name",
+  parameters: [
+    inQuery("workflow", "Only schedules of this workflow", { type: "string" }),
+    inQuery("limit", "Schedules on a page; 50 by default", whole(1, 1_000)),
+    inQuery("cursor", "`next` of the previous page", { type: "string" }),
+  ],
+  responses: { 200: answer("A page", "SchedulePage"), ...errors },
+};
+
+const readSchedule = {
+  operationId: "readSchedule",
+  summary: "A schedule, with the times of its next ticks",
+  responses: { 200: answer("The schedule", "ScheduleWithTicks"), ...errors },
+};
+
+const pauseSchedule = {
+  operationId: "pauseSchedule",
+  summary: "No further tick starts a run",
+  responses: { 200: answer("The schedule now", "Schedule"), ...errors },
+};
+
+const resumeSchedule = {
+  operationId: "resumeSchedule",
+  summary: "End a pause. Ticks that passed during the pause do not start",
+  responses: { 200: answer("The schedule now", "Schedule"), ...errors },
+};
+
+const triggerSchedule = {
+  operationId: "triggerSchedule",
+  summary: "Record one more run with the input of the schedule, now",
+  responses: { 202: answer("The run is recorded", "Started"), ...errors },
+};
+
+const deleteSchedule = {
+  operationId: "deleteSchedule",
+  summary: "Remove a schedule. Its runs stay",
+  responses: { 200: answer("It is removed", "DeletedSchedule"), ...errors },
+};
+
+const pauseRun = {
+  operationId: "pauseRun",
+  summary: "Stop a run until it is unpaused. Answers are still recorded",
+  requestBody: { required: false, ...jsonOf("PauseRequest") },
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const unpauseRun = {
+  operationId: "unpauseRun",
+  summary: "Let a paused run continue, in the background",
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const retryRun = {
+  operationId: "retryRun",
+  summary: "Continue a failed run in place, in the background. The failed call gets new attempts",
+  requestBody: { required: false, ...jsonOf("RetryRequest") },
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const pauseWorkflow = {
+  operationId: "pauseWorkflow",
+  summary: "Stop all runs of a workflow, and those that are started later",
+  requestBody: { required: false, ...jsonOf("PauseRequest") },
+  responses: { 200: answer("The workflows that are paused", "Paused"), ...errors },
+};
+
+const unpauseWorkflow = {
+  operationId: "unpauseWorkflow",
+  summary: "Let the runs of a workflow continue",
+  responses: { 200: answer("The workflows that are paused", "Paused"), ...errors },
+};
+
+const listPaused = {
+  operationId: "listPaused",
+  summary: "The workflows that are paused",
+  responses: { 200: answer("The workflows that are paused", "Paused"), ...errors },
 };
 
 const confirm = {

@@ -19,12 +19,22 @@ export type ActionType =
   | "cancel"
   | "send"
   | "report"
+  | "delete"
+  | "purge"
+  | "schedules"
+  | "schedule"
+  | "pause"
+  | "unpause"
+  | "retry"
   | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, and for a `list` of one workflow. */
+  /**
+   * Given for `start`, for a `list`, a `purge` and `schedules` of one workflow, and for a `pause` or `unpause` of all its
+   * runs.
+   */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
@@ -33,6 +43,10 @@ export interface Action {
   readonly runId?: string;
   /** Given for `send`: the topic of the message. */
   readonly topic?: string;
+  /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
+  readonly schedule?: string;
+  /** Given for `schedule`: what it does. */
+  readonly change?: "pause" | "resume" | "trigger" | "delete";
   /** Given for a `fork` that names the id of the new run. */
   readonly forkId?: string;
   /** Given for a `fork` with edits: the keys whose outputs it replaces. */
@@ -124,7 +138,19 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel", "send"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>([
+  "start",
+  "fork",
+  "resume",
+  "cancel",
+  "delete",
+  "purge",
+  "schedule",
+  "pause",
+  "unpause",
+  "retry",
+  "send",
+]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {

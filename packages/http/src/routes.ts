@@ -6,7 +6,17 @@ import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
 import { readReport, sendMessage } from "./messages.ts";
+import { deleteRun, purgeRuns } from "./retention.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
+import {
+  deleteSchedule,
+  listSchedules,
+  pauseSchedule,
+  readSchedule,
+  resumeSchedule,
+  triggerSchedule,
+} from "./schedules.ts";
+import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
@@ -17,7 +27,7 @@ const byToken = "resume/{token}";
 
 const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs", { GET: listRuns, POST: startRun }],
-  ["runs/{runId}", { GET: readRun }],
+  ["runs/{runId}", { GET: readRun, DELETE: deleteRun }],
   ["runs/{runId}/entries", { GET: readEntries }],
   ["runs/{runId}/streams/{name}", { GET: streamRun }],
   ["runs/{runId}/fork", { POST: forkRun }],
@@ -25,6 +35,18 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs/{runId}/cancel", { POST: cancelRun }],
   ["runs/{runId}/messages/{topic}", { POST: sendMessage }],
   ["runs/{runId}/report", { GET: readReport }],
+  ["purge", { POST: purgeRuns }],
+  ["schedules", { GET: listSchedules }],
+  ["schedules/{name}", { GET: readSchedule, DELETE: deleteSchedule }],
+  ["schedules/{name}/pause", { POST: pauseSchedule }],
+  ["schedules/{name}/resume", { POST: resumeSchedule }],
+  ["schedules/{name}/trigger", { POST: triggerSchedule }],
+  ["runs/{runId}/pause", { POST: pauseRun }],
+  ["runs/{runId}/unpause", { POST: unpauseRun }],
+  ["runs/{runId}/retry", { POST: retryRun }],
+  ["workflows/{workflow}/pause", { POST: pauseWorkflow }],
+  ["workflows/{workflow}/unpause", { POST: unpauseWorkflow }],
+  ["paused", { GET: listPaused }],
   [byToken, { GET: confirm, POST: answer }],
   ["openapi.json", { GET: describe }],
 ];

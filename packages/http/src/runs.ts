@@ -1,6 +1,6 @@
 /** The routes of runs: start, list, read, cancel. */
 
-import type { ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
+import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
@@ -61,7 +61,8 @@ export async function readRun(service: Service, { request, url, params }: Call):
   const no = await refuse(service, request, { type: "read", runId });
   if (no !== null) return no;
   const outcome = await service.app.get(runId).outcome();
-  const waits = outcome.status === "suspended" && outcome.waiting.length > 0;
+  const isParked = outcome.status === "suspended" || outcome.status === "paused";
+  const waits = isParked && outcome.waiting.length > 0;
   const tokens = waits && (await service.authorize?.(request, { type: "tokens", runId })) === true;
   return json(200, outcomeOf(outcome, tokens));
 }
@@ -92,7 +93,7 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
 }
 
 /** The outcome of a run, as JSON. */
-function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
+export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
   const { runId, status, report } = outcome;
   const shown = report === undefined ? {} : { report: toJson(report) };
   return { runId, status, ...shown, ...endOf(outcome, tokens) };
@@ -106,22 +107,29 @@ function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: str
       return { error: reasonOf(outcome.error) };
     case "blocked":
       return { error: reasonOf(outcome.error), since: outcome.since };
-    case "suspended":
+    case "paused":
       return {
-        waiting: outcome.waiting.map(({ key, name, token, note, schema, expiresAt, topic }) => ({
-          key,
-          name,
-          note: toJson(note),
-          schema: toJson(schema),
-          expiresAt,
-          ...(topic === undefined ? {} : { topic }),
-          ...(tokens && topic === undefined ? { token } : {}),
-        })),
-        wakeAt: outcome.wakeAt,
+        reason: outcome.reason,
+        since: outcome.since,
+        waiting: waitingOf(outcome.waiting, tokens),
       };
+    case "suspended":
+      return { waiting: waitingOf(outcome.waiting, tokens), wakeAt: outcome.wakeAt };
     default:
       return {};
   }
+}
+
+function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
+  return waiting.map(({ key, name, token, note, schema, expiresAt, topic }) => ({
+    key,
+    name,
+    note: toJson(note),
+    schema: toJson(schema),
+    expiresAt,
+    ...(topic === undefined ? {} : { topic }),
+    ...(tokens && topic === undefined ? { token } : {}),
+  }));
 }
 
 function headOf(head: RunHead): Json {
@@ -147,6 +155,7 @@ function headOf(head: RunHead): Json {
 const statuses: readonly RunStatus[] = [
   "running",
   "suspended",
+  "paused",
   "blocked",
   "completed",
   "failed",

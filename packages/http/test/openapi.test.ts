@@ -2,8 +2,9 @@
 
 import { openApi } from "@durable/http";
 import { expect, test } from "vitest";
+import { requestSchedules } from "./support/schedules.ts";
 import { met } from "./support/described.ts";
-import { lab, stopped } from "./support/lab.ts";
+import { lab, origin, stopped } from "./support/lab.ts";
 import { problems } from "./support/schema.ts";
 
 type Part = Record<string, unknown>;
@@ -34,7 +35,7 @@ test("it is OpenAPI 3.1: every operation has a name of its own, parameters for i
       expect(responses["default"]).toBeDefined();
     }
   }
-  expect(names.size).toBe(13);
+  expect(names.size).toBe(27);
 });
 
 test("every reference leads somewhere, and every shape is used", () => {
@@ -66,7 +67,7 @@ test("good requests fit the shapes of requests, bad ones do not", () => {
 
 test("every answer that is described was given once, and was as described", async () => {
   met.clear();
-  const { app, get, post, form, waiting } = lab();
+  const { app, handler, get, post, form, waiting } = lab();
   await app.start("echo", { big: 1n, when: new Date(0) }, { id: "e" });
   await stopped(app, "e");
   const [token] = await waiting("review", "r");
@@ -112,6 +113,13 @@ test("every answer that is described was given once, and was as described", asyn
   await post("/runs/m/messages/note", {});
   await get("/runs/m/report");
   await get("/runs/none/report");
+  const remove = (path: string): Promise<Response> =>
+    handler(new Request(origin + path, { method: "DELETE" }));
+  await remove("/runs/b");
+  await remove("/runs/b");
+  await post("/purge", { keep: 1 });
+  await post("/purge", {});
+  await requestSchedules(lab());
   await get("/openapi.json");
   const closed = lab({ authorize: () => false });
   await closed.get("/openapi.json");

@@ -17,8 +17,11 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { findStep } from "./sql/find.ts";
+import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
 import { reportFunctions } from "./sql/report.ts";
+import { retention } from "./sql/retention.ts";
+import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 
 export type Step = (schema: string) => string;
@@ -30,6 +33,9 @@ export const steps: readonly Step[] = [
       .map((text) => text(schema))
       .join(""),
   findStep,
+  schedules,
+  pausesTable,
+  retention,
   reportFunctions,
 ];
 

@@ -1,6 +1,6 @@
 /** Rows of the tables, as the port shows them. */
 
-import type { BlockedNote, RunHead, RunStatus } from "@durable/core";
+import type { BlockedNote, ListQuery, RunHead, RunStatus } from "@durable/core";
 import { noted } from "@durable/core/storage-kit";
 import { take } from "./text.ts";
 
@@ -58,6 +58,12 @@ export function headOf(row: RunRow): RunHead {
 /** The head of a run as lists show it, with its note. */
 export function listedHead(row: RunRow): RunHead {
   return noted(headOf(row), row.blocked === null ? null : noteOf(row.blocked));
+}
+
+/** The time by which a list is sorted; 0 in one that begins with the newest run. */
+export function timeOf({ dueAt, endedBefore }: ListQuery, row: RunRow): number {
+  if (dueAt !== undefined) return row.wake_at ?? 0;
+  return endedBefore === undefined ? 0 : row.updated_at;
 }
 
 /** A note as its row has it: JSON, which has no U+0000. */

@@ -19,7 +19,9 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  ScheduleStore,
   Storage,
+  WorkflowPause,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
@@ -32,12 +34,14 @@ import { Leases } from "./leases.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
+import { schedulesIn } from "./schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
-import { listedHead, noteText, type RunRow } from "./rows.ts";
+import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
-import { put } from "./text.ts";
+import { takeTurnText } from "./sql/retention.ts";
+import { put, take } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
@@ -49,6 +53,7 @@ const [listeningPollMs, blindPollMs] = [5_000, 500];
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: Database;
   readonly #schema: string;
   readonly #appends: Groups<AppendRequest, DurableError | null>;
@@ -64,6 +69,7 @@ export class PostgresStorage implements Storage {
     const settings = settingsOf(options);
     this.#schema = settings.quoted;
     this.#database = new Database(settings);
+    this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
     this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
     this.#appends = new Groups({
@@ -163,7 +169,7 @@ export class PostgresStorage implements Storage {
       const last = rows.length > limit ? page.at(-1) : undefined;
       return {
         runs: page.map(listedHead),
-        next: last === undefined ? null : `${last.wake_at ?? 0}:${last.id}`,
+        next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
       };
     });
   }
@@ -209,9 +215,58 @@ export class PostgresStorage implements Storage {
     });
   }
 
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    const paused = `${this.#schema}.paused`;
+    const name = put(workflow);
+    return this.#database.do(async () => {
+      if (pause === null) await this.#database.rows(`DELETE FROM ${paused} WHERE workflow = $1`, [name]);
+      else
+        await this.#database.rows(
+          `INSERT INTO ${paused} (workflow, reason, since) VALUES ($1, $2, $3)
+             ON CONFLICT (workflow) DO UPDATE SET reason = excluded.reason, since = excluded.since`,
+          [name, pause.reason === null ? null : put(pause.reason), pause.since],
+        );
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#database.do(async () => {
+      const text = `SELECT workflow, reason, since FROM ${this.#schema}.paused`;
+      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(
+        text,
+        [],
+      );
+      return rows.map(({ workflow, reason, since }) => ({
+        workflow: take(workflow),
+        reason: reason === null ? null : take(reason),
+        since,
+      }));
+    });
+  }
+
   delete(locator: string): Promise<void> {
     return this.#database.do(async () => {
       await this.#database.rows(`SELECT ${this.#schema}.delete_1($1)`, [locator]);
+    });
+  }
+
+  deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    const columns = [
+      heads.map(({ locator }) => locator),
+      heads.map(({ status }) => status),
+      heads.map(({ createdAt }) => createdAt),
+      heads.map(({ updatedAt }) => updatedAt),
+    ];
+    return this.#database.do(async () => {
+      const text = `SELECT * FROM ${this.#schema}.delete_unchanged_1($1, $2, $3, $4) AS d (locator)`;
+      return (await this.#database.rows<{ locator: string }>(text, columns)).map(({ locator }) => locator);
+    });
+  }
+
+  takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#database.do(async () => {
+      const values = [put(name), put(owner), ttlMs, this.#now()];
+      return (await this.#database.rows(takeTurnText(this.#schema), values)).length > 0;
     });
   }
 

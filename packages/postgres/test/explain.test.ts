@@ -121,6 +121,22 @@ const queries: Readonly<Record<string, readonly [() => Promise<unknown>, ...stri
   "list of an unknown workflow": [() => storage.list({ workflow: "unknown", limit: 20 }), "runs_by_workflow"],
   "list of blocked runs": [() => storage.list({ status: "blocked", limit: 20 }), "runs_blocked"],
   "list of a family": [() => storage.list({ parent: "family", limit: 20 }), "runs_by_parent"],
+  "list of families": [
+    () => storage.list({ parent: ["family", "other", "third"], limit: 20 }),
+    "runs_by_parent",
+  ],
+  "list by end": [() => storage.list({ endedBefore: Date.now(), limit: 20 }), "runs_ended"],
+  "list of a status and workflow by end": [
+    () => storage.list({ endedBefore: Date.now(), status: "completed", workflow: "loan", limit: 20 }),
+    "runs_ended",
+  ],
+  "delete of unchanged runs": [
+    async () =>
+      storage.deleteUnchanged(
+        [await headOf(32), await headOf(33)].map((head) => ({ ...head, status: "failed" })),
+      ),
+    "runs_locator_key",
+  ],
   "list of a tag": [() => storage.list({ tags: { customer: "c77" }, limit: 20 }), "tags_pkey", "runs_pkey"],
   "list of a tag that all runs have": [() => storage.list({ tags: { team: "red" }, limit: 20 }), "tags_pkey"],
   "list of two tags": [

@@ -1,7 +1,7 @@
 /** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
-import type { ReadReply, Storage } from "@durable/core";
-import { optionalCalls } from "./faulty-storage.ts";
+import type { AppendRequest, ReadReply, Storage } from "@durable/core";
+import { optionalCalls, type Operation } from "./faulty-storage.ts";
 
 /** How often each operation of a storage was called, and how much text it moved. */
 export interface StorageCounts {
@@ -20,6 +20,8 @@ export interface StorageCounts {
   notes: number;
   /** Calls that dropped chapters. */
   drops: number;
+  /** Calls about schedules. */
+  schedules: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
   /** Batches that reads returned. */
@@ -27,6 +29,14 @@ export interface StorageCounts {
   /** Characters that reads returned: batches, and the bodies of their blobs. */
   fetched: number;
 }
+
+/** Optional operations that are counted, and under which name. */
+const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "drops" | "schedules">>> = {
+  note: "notes",
+  claim: "claims",
+  dropChapters: "drops",
+  schedule: "schedules",
+};
 
 /** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
@@ -40,6 +50,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     waits: 0,
     notes: 0,
     drops: 0,
+    schedules: 0,
     written: 0,
     batches: 0,
     fetched: 0,
@@ -55,8 +66,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
   const wrapped: Storage = {
     append: (request) => {
       counts.appends += 1;
-      counts.written += request.batch.length;
-      for (const { body = "" } of request.blobs ?? []) counts.written += body.length;
+      counts.written += lengthOf(request);
       return storage.append(request);
     },
     read: (locator, from) => counted(storage.read(locator, from)),
@@ -75,7 +85,8 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     delete: (locator) => storage.delete(locator),
     ...optionalCalls(storage, (operation, apply) => {
       if (operation === "read") return counted(apply());
-      counts[operation === "note" ? "notes" : operation === "claim" ? "claims" : "drops"] += 1;
+      const name = counterOf[operation];
+      if (name !== undefined) counts[name] += 1;
       return apply();
     }),
   };
@@ -88,4 +99,8 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     };
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });
+}
+
+function lengthOf({ batch, blobs = [] }: AppendRequest): number {
+  return blobs.reduce((length, { body = "" }) => length + body.length, batch.length);
 }

@@ -5,7 +5,10 @@
 
 import { DurableError, type Storage, type World } from "@durable/core";
 
-/** The operations of a storage that can fail; `read` is also `readChapter`. */
+/**
+ * The operations of a storage that can fail; `read` is also `readChapter`, `delete` is also `deleteUnchanged`,
+ * `lease` is also `takeTurn`, `schedule` is any of `schedules`.
+ */
 export type Operation =
   | "append"
   | "read"
@@ -15,7 +18,8 @@ export type Operation =
   | "delete"
   | "note"
   | "dropChapters"
-  | "claim";
+  | "claim"
+  | "schedule";
 
 /** What can go wrong with an operation of a storage. */
 export type Fault =
@@ -62,6 +66,7 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     note: 0,
     dropChapters: 0,
     claim: 0,
+    schedule: 0,
   };
   const death = Promise.withResolvers<void>();
   let dead = false;
@@ -131,11 +136,25 @@ type Perform = <T>(operation: Operation, apply: () => Promise<T>) => Promise<T>;
 export function optionalCalls(
   storage: Storage,
   perform: Perform,
-): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim" | "finds"> {
+): Pick<
+  Storage,
+  | "readChapter"
+  | "dropChapters"
+  | "note"
+  | "claim"
+  | "finds"
+  | "schedules"
+  | "deleteUnchanged"
+  | "takeTurn"
+  | "giveBackSpace"
+> {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
   const note = storage.note?.bind(storage);
   const claim = storage.claim?.bind(storage);
+  const deleteUnchanged = storage.deleteUnchanged?.bind(storage);
+  const takeTurn = storage.takeTurn?.bind(storage);
+  const { schedules } = storage;
   return {
     ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
     ...(dropChapters && {
@@ -143,7 +162,22 @@ export function optionalCalls(
     }),
     ...(note && { note: (locator, text) => perform("note", () => note(locator, text)) }),
     ...(claim && { claim: (request) => perform("claim", () => claim(request)) }),
+    ...(deleteUnchanged && {
+      deleteUnchanged: (heads) => perform("delete", () => deleteUnchanged(heads)),
+    }),
+    ...(takeTurn && {
+      takeTurn: (name, owner, ttlMs) => perform("lease", () => takeTurn(name, owner, ttlMs)),
+    }),
+    ...(storage.giveBackSpace && { giveBackSpace: storage.giveBackSpace.bind(storage) }),
     ...(storage.finds && { finds: true }),
+    ...(schedules && {
+      schedules: {
+        get: (name) => perform("schedule", () => schedules.get(name)),
+        list: (query) => perform("schedule", () => schedules.list(query)),
+        put: (schedule, version) => perform("schedule", () => schedules.put(schedule, version)),
+        delete: (name, version) => perform("schedule", () => schedules.delete(name, version)),
+      },
+    }),
   };
 }
 

@@ -5,9 +5,11 @@ import { storageConformance } from "../src/conformance/index.ts";
 import { chapterFaults } from "./support/conformance-chapter-faults.ts";
 import { blobFaults } from "./support/conformance-blob-faults.ts";
 import { journalFaults, type Fault } from "./support/conformance-journal-faults.ts";
+import { endedFaults } from "./support/conformance-ended-faults.ts";
 import { fleetFaults } from "./support/conformance-fleet-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 import { noteFaults } from "./support/conformance-note-faults.ts";
+import { scheduleFaults } from "./support/conformance-schedule-faults.ts";
 
 /** The good storage, with the methods that the fault replaces. */
 function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
@@ -23,7 +25,10 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
     note: (locator, note) => good.note(locator, note),
     changed: (locator, length, signal) => good.changed(locator, length, signal),
     claim: (request) => good.claim(request),
+    deleteUnchanged: (heads) => good.deleteUnchanged(heads),
+    takeTurn: (name, owner, ttlMs) => good.takeTurn(name, owner, ttlMs),
     whenDue: (workflow, signal) => good.whenDue?.(workflow, signal) ?? Promise.resolve(),
+    schedules: good.schedules,
     ...fault,
   };
 }
@@ -61,6 +66,8 @@ const faults = [
   ...noteFaults,
   ...chapterFaults,
   ...blobFaults,
+  ...endedFaults,
+  ...scheduleFaults,
 ];
 
 describe("the suite finds planted faults", () => {

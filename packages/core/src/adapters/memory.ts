@@ -10,6 +10,7 @@
 
 import type { DurableError } from "../values/errors.ts";
 import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
+import type { ScheduleStore } from "../ports/schedules.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -21,11 +22,13 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../ports/storage.ts";
 import {
   conflict,
   droppedConflict,
   inTurns,
+  isUnchanged,
   isFound,
   keepReport,
   noChapter,
@@ -34,27 +37,33 @@ import {
   readsFrom,
   refuseBlobs,
   stillRead,
-  workflowsOf,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
+import { MemorySchedules } from "./memory/schedules.ts";
 import {
   dueFrom,
+  fits,
   giveBack,
+  isDue,
   keepFirst,
   lengthOf,
+  orderOf,
   page,
-  wakeAt,
+  takeTurn,
+  type Turn,
   type Kept,
   type KeptBlob,
 } from "./memory/kept.ts";
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
+  readonly schedules: ScheduleStore = new MemorySchedules();
   readonly #runs = new Map<string, Kept>();
   /** Forks, by the run that they read. */
   readonly #readers = new Map<string, Set<string>>();
   readonly #blobs = new Map<string, KeptBlob>();
   readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #turns = new Map<string, Turn>();
   readonly #now: () => number;
   readonly #due: DueWatch;
   /**
@@ -63,6 +72,7 @@ export class MemoryStorage implements Storage {
    */
   readonly whenDue?: NonNullable<Storage["whenDue"]>;
   readonly finds = true;
+  readonly #paused = new Map<string, WorkflowPause>();
   #order = 0;
   #claims = 0;
 
@@ -206,23 +216,23 @@ export class MemoryStorage implements Storage {
     return Promise.resolve();
   }
 
-  async list(query: ListQuery = {}): Promise<ListPage> {
-    const { status, parent, dueAt } = query;
-    const workflows = workflowsOf(query);
-    const due = dueAt !== undefined;
-    const found = [...this.#runs.values()]
-      .filter(({ head, deleted }) => !deleted && workflows?.includes(head.workflow) !== false)
-      .filter(({ head, note }) => status === undefined || noted(head, note).status === status)
-      .filter(({ head }) => (parent === undefined || head.parent === parent) && isFound(head, query))
-      .filter((run) => !due || this.#isDue(run, dueAt))
-      .toSorted((a, b) => (due ? wakeAt(a) - wakeAt(b) || a.order - b.order : b.order - a.order));
-    return page(found, query);
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    if (pause === null) this.#paused.delete(workflow);
+    else this.#paused.set(workflow, pause);
+    return Promise.resolve();
   }
 
-  #isDue({ head, lease, quietUntil }: Kept, dueAt: number): boolean {
-    const now = this.#now();
-    if (head.wakeAt === null || head.wakeAt > dueAt || quietUntil > now) return false;
-    return lease === null || lease.until <= now;
+  paused(): Promise<readonly WorkflowPause[]> {
+    return Promise.resolve([...this.#paused.values()]);
+  }
+
+  async list(query: ListQuery = {}): Promise<ListPage> {
+    const { dueAt } = query;
+    const found = [...this.#runs.values()]
+      .filter(fits(query))
+      .filter((run) => dueAt === undefined || isDue(run, dueAt, this.#now()))
+      .toSorted(orderOf(query));
+    return page(found, query);
   }
 
   claim({ workflow, version, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
@@ -231,7 +241,7 @@ export class MemoryStorage implements Storage {
     for (const run of this.#runs.values()) {
       const found = due.get(run.head.workflow);
       if (found === undefined || run.deleted || !isFound(run.head, { version })) continue;
-      if (this.#isDue(run, dueAt)) keepFirst(found, run, most);
+      if (isDue(run, dueAt, this.#now())) keepFirst(found, run, most);
     }
     const taken = inTurns([...due.values()], most, this.#claims++);
     for (const run of taken) run.quietUntil = this.#now() + quietMs;
@@ -283,6 +293,21 @@ export class MemoryStorage implements Storage {
       this.#notifyDue(run);
     }
     return Promise.resolve();
+  }
+
+  deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    const deleted = heads.filter((head) => {
+      const run = this.#runs.get(head.locator);
+      const isSame = run?.deleted === false && isUnchanged(run.head, head);
+      if (isSame) void this.delete(head.locator);
+      return isSame;
+    });
+    return Promise.resolve(deleted.map(({ locator }) => locator));
+  }
+
+  takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
+    const now = this.#now();
+    return Promise.resolve(takeTurn(this.#turns, { name, owner, until: now + ttlMs }, now));
   }
 
   delete(locator: string): Promise<void> {

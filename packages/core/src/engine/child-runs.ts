@@ -22,8 +22,17 @@ export interface UnneededChild extends Pick<ChildRun, "runId" | "plain"> {
   readonly link: { readonly childOf: ChildOf } | { readonly spawnedBy: SpawnedBy };
 }
 
-export interface SpawnRequest extends Pick<ChildRun, "runId" | "definition" | "input"> {
-  readonly spawnedBy: SpawnedBy;
+/** A run to spawn, and the call that asks for it. */
+export interface SpawnRequest extends Pick<ChildRun, "definition" | "input"> {
+  readonly by: string;
+  readonly key: string;
+  readonly after: number;
+  readonly where: string;
+  /** What the call declares as its input. */
+  readonly declared: string;
+  readonly options: { readonly id?: string | undefined; readonly onParentEnd?: string | undefined };
+  /** The call is recorded. */
+  readonly opened: boolean;
 }
 
 /** Implemented by the driver of the parent run. */
@@ -37,8 +46,8 @@ export interface Children {
   headOf(runId: string): Promise<RunHead | undefined>;
   /** Ends a child and its own children. A child that does not exist yet can then never begin. */
   cancel(child: UnneededChild): Promise<void>;
-  /** Records a spawned run, if it is missing. */
-  spawn(request: SpawnRequest): Promise<void>;
+  /** The next entry of a spawn: that it is asked for; then, once the run is recorded, that it is; or why it cannot be. */
+  spawn(request: SpawnRequest): Promise<Fact<Json>>;
 }
 
 /** The entry in a parent's journal that records the end of a child. */

@@ -14,6 +14,7 @@ import type {
 } from "./calls/suspend.ts";
 import type { SpawnOptions, SpawnedRun } from "./calls/spawn.ts";
 import type { TagChanges } from "../values/run-tags.ts";
+import type { Logger } from "../ports/world.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
@@ -41,8 +42,17 @@ export interface GroupOptions {
   readonly name?: string | undefined;
 }
 
+/** Options of `ctx.race` and `ctx.child`, which `ctx.parallel` and `ctx.map` have as well. */
+export interface DeadlineOptions extends GroupOptions {
+  /**
+   * How long the call may take, from its start. When it passes, the call rejects with code `deadline`, its
+   * branches are given up, and the child is cancelled.
+   */
+  readonly deadline?: Duration | undefined;
+}
+
 /** Options of `ctx.parallel`. */
-export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends GroupOptions {
+export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends DeadlineOptions {
   /** How many branches run at the same time; all by default. */
   readonly concurrency?: number | undefined;
   /** `all` rejects with the first failure; `settled` gives the outcome of every branch. */
@@ -50,7 +60,7 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
 }
 
 /** Options of `ctx.map`. */
-export interface MapOptions<T> extends GroupOptions {
+export interface MapOptions<T> extends DeadlineOptions {
   /** Names an item by any text, so that its recorded work still belongs to it after the items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;
   /** How many items are processed at the same time; all by default. */
@@ -154,7 +164,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
   /** The first branch to settle wins; the others are aborted. */
   race<const B extends Readonly<Record<string, Branch<unknown, M>>>>(
     branches: B,
-    options?: GroupOptions,
+    options?: DeadlineOptions,
   ): Promise<RaceResult<B>>;
   /**
    * Records what a producer yields, chunk by chunk; `run.stream(name)` reads along. Resolves with all chunks
@@ -171,7 +181,7 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
    */
   child<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
-    ...args: Arguments<Input, GroupOptions>
+    ...args: Arguments<Input, DeadlineOptions>
   ): Promise<Output>;
   /**
    * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;
@@ -200,6 +210,8 @@ export interface Context<M extends MessageSchemas = MessageSchemas> {
    * Fails the run with this error, from code whose throws would be caught. The promise never settles. Elsewhere, throw.
    */
   fail(error: unknown): Promise<never>;
+  /** Writes lines to the `logger`, with run, workflow and branch. Silent while recorded work is replayed. */
+  readonly log: Logger;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
   /** A random number in [0, 1), equal on replay. */

@@ -3,7 +3,15 @@
 import { joinParts, sha256 } from "../values/hash.ts";
 import { encode } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
-import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptions } from "./context.ts";
+import type {
+  Branch,
+  Branches,
+  Context,
+  DeadlineOptions,
+  GroupOptions,
+  MapOptions,
+  ParallelOptions,
+} from "./context.ts";
 import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
@@ -12,6 +20,7 @@ import { tag } from "./calls/tag.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
+import { logOf, repeats } from "./log.ts";
 import { sleep } from "./calls/sleep.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
@@ -64,27 +73,28 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     ...mailOf(engine, scope, parts.messages),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
-      assertOptions(options, "name concurrency mode", "ctx.parallel");
+      assertOptions(options, "name concurrency mode deadline", "ctx.parallel");
       const group = groupOf("parallel", branches, options, branch);
       const { names } = group;
       const shape = (results: readonly unknown[]): unknown =>
         names === null ? results : Object.fromEntries(names.map((name, i) => [name, results[i]]));
       return parallel(engine, scope, { ...group, shape });
     },
-    race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) => {
-      assertOptions(options, "name", "ctx.race");
+    race: (branches: Readonly<Record<string, Branch>>, options: DeadlineOptions = {}) => {
+      assertOptions(options, "name deadline", "ctx.race");
       return race(engine, scope, groupOf("race", branches, options, branch));
     },
-    child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
-      assertOptions(options, "name", "ctx.child");
+    child: (workflow: AnyChild, input?: unknown, options: DeadlineOptions = {}) => {
+      assertOptions(options, "name deadline", "ctx.child");
       const given = givenTo(engine, "child", workflow, input);
-      return child(engine, { scope, name: options.name ?? given.definition.name }, given);
+      const { name = given.definition.name, deadline } = options;
+      return child(engine, { scope, name }, { ...given, deadline });
     },
     spawn: (workflow: AnyChild, input?: unknown, options: SpawnOptions = {}) =>
       spawn(engine, scope, givenTo(engine, "spawn", workflow, input), options),
     tag: (changes: TagChanges) => tag(engine, scope, parts.tagNames, changes),
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
-      assertOptions(options, "name key concurrency", "ctx.map");
+      assertOptions(options, "name key concurrency deadline", "ctx.map");
       return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
     },
     sleep: (until: Duration | Date, options: GroupOptions = {}) => {
@@ -93,6 +103,9 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     },
     continueAs: parts.continueAs,
     fail: parts.fail,
+    get log() {
+      return logOf(engine, scope.path, () => repeats(engine));
+    },
     now: () => engine.replay.clock,
     random: (name?: string) => Number.parseInt(hex(sha256(draw("random", name))).slice(0, 13), 16) / 2 ** 52,
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
@@ -130,7 +143,7 @@ function givenTo({ journal }: CallEngine, kind: string, workflow: AnyChild, inpu
 function mapOf(
   { journal }: CallEngine,
   { items, fn }: { readonly items: readonly unknown[]; readonly fn: MapFunction },
-  { key, name = "map", concurrency }: MapOptions<unknown>,
+  { key, name = "map", concurrency, deadline }: MapOptions<unknown>,
   branch: (fn: Branch) => (scope: Scope) => unknown,
 ): Group {
   const branches = items.map(
@@ -138,7 +151,7 @@ function mapOf(
       (ctx) =>
         fn(ctx, item, index),
   );
-  const group = groupOf("parallel", branches, { name, concurrency }, branch);
+  const group = groupOf("parallel", branches, { name, concurrency, deadline }, branch);
   if (key === undefined) return group;
   const keys = items.map((item, index) => key(item, index));
   const seen = new Set<string>();
@@ -159,12 +172,13 @@ function groupOf(
   options: ParallelOptions,
   branch: (fn: Branch) => (scope: Scope) => unknown,
 ): Group {
-  const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all" } = options;
+  const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all", deadline } = options;
   if (!(concurrency >= 1)) {
     throw new DurableError("invalid-options", `The concurrency of ${kind} "${name}" must be at least 1.`);
   }
   const names = Array.isArray(branches) ? null : Object.keys(branches);
-  return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
+  const functions = Object.values(branches).map(branch);
+  return { kind, name, names, branches: functions, concurrency, mode, deadline };
 }
 
 function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {

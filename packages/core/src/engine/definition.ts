@@ -1,7 +1,25 @@
 /** A workflow as the engine sees it: a name and a function. */
 
+import type { Duration } from "../values/duration.ts";
 import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
+import type { RetryOptions } from "./calls/retry.ts";
+import type { OnUncertain } from "./calls/uncertain.ts";
+
+/** What the runs and steps of a workflow have where they do not say otherwise. */
+export interface Defaults {
+  /** When a failed attempt of a step or stream is repeated; `false` means one attempt. */
+  readonly retry?: RetryOptions | false | undefined;
+  /** For each attempt of a step or stream. */
+  readonly timeout?: Duration | undefined;
+  /** What to do with a step that began and whose end was not recorded. */
+  readonly onUncertain?: OnUncertain | undefined;
+  /**
+   * How long a run may take, from its start to its end, waits included. When it passes, the run fails with code
+   * `deadline`.
+   */
+  readonly deadline?: Duration | undefined;
+}
 
 /** Schemas of messages, by topic. */
 export type MessageSchemas = Readonly<Record<string, StandardSchema>>;
@@ -12,6 +30,7 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly body: (ctx: never, input: never) => unknown;
   readonly input: StandardSchema | null;
   readonly version: string | null;
+  readonly defaults: Defaults;
   /** The topics that its runs receive, and the schemas of their messages; missing when any topic is accepted. */
   readonly messages?: MessageSchemas | undefined;
   /** Tags of every run, or a function that makes them from its input. */

@@ -182,7 +182,7 @@ function settle(row: Draft, entry: Extract<CallEntry, { after: number }>): void 
   row.seq = entry.seq;
   row.endedAt = entry.at;
   const failed = "error" in entry;
-  const refused = "failed" in entry && entry.failed;
+  const refused = "rejects" in entry && entry.rejects;
   row.status =
     failed || refused
       ? "failed"

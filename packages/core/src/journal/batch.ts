@@ -18,7 +18,7 @@ const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept topic id", isText],
+  ["key wait runId workflow parent child nonce first kept failed topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
   ["tags", areTags],
 ] as const)
@@ -46,7 +46,7 @@ function fits(raw: Raw): boolean {
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
     (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
     (raw["spawnedBy"] === undefined || isChildOf({ after: 0, ...(raw["spawnedBy"] as Raw | null) })) &&
-    Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0)
+    Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? raw["deadline"] ?? 0)
   );
 }
 
@@ -80,11 +80,12 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces, chapters, messages, reports, and answers that are failures.
+ * Format 3 added nonces, chapters, deadlines, runs that are paused and retried, messages, reports, and answers that are
+ * failures.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if ("nonce" in fact || "topic" in fact || "failed" in fact) return 3;
+  if ("nonce" in fact || "deadline" in fact || "topic" in fact || "rejects" in fact) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||

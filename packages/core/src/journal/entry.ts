@@ -94,6 +94,8 @@ export type Fact<V> =
       readonly tags?: Readonly<Record<string, string>>;
       /** Names this incarnation of the run id. */
       readonly nonce?: string;
+      /** When the run fails, unless it has ended before. */
+      readonly deadline?: number;
     }
   /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
   | ({
@@ -113,6 +115,8 @@ export type Fact<V> =
       readonly base: number;
       /** Fingerprint of the input with which the run was started. */
       readonly first: string;
+      /** The deadline of the run, which a new chapter does not change. */
+      readonly deadline?: number;
       /** The head of the run so far. */
       readonly head: {
         readonly createdAt: number;
@@ -146,6 +150,8 @@ export type Fact<V> =
       readonly cuts?: readonly Cut[];
       /** Missing when the parent's input is kept. */
       readonly input?: V;
+      /** The fork has a deadline of its own. */
+      readonly deadline?: number;
     }
   /** Written before the work begins, and only for steps with `onUncertain`. */
   | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)
@@ -215,7 +221,7 @@ export type Fact<V> =
       readonly value: V;
       readonly answerId?: string;
       /** The value is an error, and the wait fails with it. */
-      readonly failed?: true;
+      readonly rejects?: true;
     }
   | ({
       readonly kind: "suspend.resolved";
@@ -224,7 +230,7 @@ export type Fact<V> =
       readonly value?: V;
       readonly answer?: number;
       readonly answerId?: string;
-      readonly failed?: true;
+      readonly rejects?: true;
     } & Called)
   | ({
       readonly kind: "suspend.rejected";
@@ -246,7 +252,18 @@ export type Fact<V> =
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | ({ readonly kind: "run.completed"; readonly output: V } & Leftovers)
   | ({ readonly kind: "run.failed"; readonly error: V } & Leftovers)
-  | { readonly kind: "run.cancelled"; readonly reason: V | null };
+  | { readonly kind: "run.cancelled"; readonly reason: V | null }
+  /** Until it is unpaused, the run is not driven. */
+  | { readonly kind: "run.paused"; readonly reason: V | null }
+  | { readonly kind: "run.unpaused" }
+  /** Takes back the failure of the run, and of the call that caused it. */
+  | {
+      readonly kind: "run.retried";
+      /** The call whose failure is taken back; missing when the code itself failed. */
+      readonly failed?: string;
+      /** The new deadline of the run; `null` removes it, and without the field it stays. */
+      readonly deadline?: number | null;
+    };
 
 /** What was left when the workflow function had settled: keys of calls. */
 export interface Leftovers {

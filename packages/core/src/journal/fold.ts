@@ -2,9 +2,10 @@
  * The state of a run, computed from its journal (law 2): pure folds over entries, for engine, resume and lists.
  *
  * fold.1. `summarize` alone decides a run's status and head.
- * fold.2. An end is final: entries after it change nothing.
+ * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried` after `run.failed`.
  * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
- * fold.4. An append that changes no report passes none to the storage.
+ * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
+ * fold.5. An append that changes no report passes none to the storage.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -23,11 +24,14 @@ function emptySummary(): Summary {
 
 /** Adds one fact of the batch at `position` to a summary, in place, because a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
-  if (summary.status !== "running" && summary.status !== "suspended") return;
+  const { status } = summary;
+  if (status === "completed" || status === "cancelled") return;
+  if (status === "failed" && fact.kind !== "run.retried") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   // 0 is due at once, whatever the clock of the last writer was. A journal without a workflow is never due.
-  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;
-  summary.status = "running";
+  const isPaused = fact.kind === "run.paused" || (status === "paused" && fact.kind !== "run.unpaused");
+  summary.wakeAt = isPaused || (summary.workflow === "" && fact.kind !== "run.forked") ? null : 0;
+  summary.status = isPaused ? "paused" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
     case "run.started":
@@ -48,6 +52,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
       summary.steps += 1;
       return;
     case "run.suspended":
+      if (isPaused) return;
       summary.status = "suspended";
       summary.wakeAt = fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look);
       return;
@@ -125,21 +130,39 @@ export class RunState {
   /** Waits that have an answer and are not open yet. */
   readonly #early = new Set<WaitState>();
   readonly children = new Map<string, ChildState>();
-  /** Runs that this one has spawned, by the key of the call. */
-  readonly spawned = new Map<string, Entry & { kind: "spawn.opened" }>();
+  /** The run has spawned some that are cancelled when it ends, in this chapter or an earlier one. */
+  endsSpawned = false;
   readonly mailbox = new Mailbox();
   /** What `ctx.report` was last given, and where that is recorded. */
   report: { readonly value: Json; readonly seq: number } | null = null;
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
+  /** The deadline of the run itself. */
+  endsBy: number | null = null;
+  paused: (Entry & { kind: "run.paused" }) | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
   learn(entry: Entry, position: number): void {
-    if (this.end !== null) return;
+    if (this.end !== null && (this.end.kind !== "run.failed" || entry.kind !== "run.retried")) return;
     summarize(this.summary, entry, entry.at, position);
+    this.#fold(entry);
+  }
+
+  /** The same state without the entries that a retry takes back: `kept` are all others. */
+  retaken(kept: readonly Entry[]): RunState {
+    const state = new RunState();
+    for (const entry of kept) state.#fold(entry);
+    Object.assign(state.summary, this.summary);
+    return state;
+  }
+
+  #fold(entry: Entry): void {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
+    if ("deadline" in entry) this.endsBy = entry.deadline ?? null;
+    if (entry.kind === "run.paused") this.paused ??= entry;
+    if (entry.kind === "run.unpaused") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (entry.kind === "report.set") this.report = { value: entry.value, seq: entry.seq };
@@ -147,20 +170,15 @@ export class RunState {
       this.report = { value: entry.report, seq: entry.seq };
     this.mailbox.learn(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
-    if (entry.kind === "spawn.opened") this.spawned.set(entry.key, entry);
     // What a fork has inherited was spawned by another run.
-    if (entry.kind === "run.forked") this.spawned.clear();
+    if (entry.kind === "run.forked") this.endsSpawned = false;
+    if ("onParentEnd" in entry || "endsSpawned" in entry) this.endsSpawned = true;
   }
 
   #learnChild(entry: Entry & { key: string }): void {
     const state = this.children.get(entry.key);
     if (entry.kind === "child.opened") this.children.set(entry.key, { opened: entry, over: false });
     else if (state !== undefined) state.over = true;
-  }
-
-  /** Spawned runs that are cancelled when this one ends. */
-  endingSpawned(): (Entry & { kind: "spawn.opened" })[] {
-    return [...this.spawned.values()].filter(({ onParentEnd }) => onParentEnd !== undefined);
   }
 
   openChildren(): ChildState[] {

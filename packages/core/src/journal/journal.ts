@@ -23,6 +23,7 @@ import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { readLine } from "./ancestors.ts";
+import { withoutFailure } from "./taken-back.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
 import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
@@ -353,7 +354,10 @@ export class RunJournal {
       const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
       for (const { fact, at } of facts) {
         const entry: Entry = { ...fact, at, seq: 0, outside };
-        if (i === 0 && isBeginning(entry)) this.#begin(entry);
+        if (i === 0 && isBeginning(entry)) {
+          this.#begin(entry);
+          this.state.endsBy = entry.deadline ?? null;
+        }
         if ("wait" in entry && entry.wait === wait) this.state.learnWait(entry);
       }
     }
@@ -371,6 +375,10 @@ export class RunJournal {
     this.position += 1;
     for (const { fact, at } of batch.facts) {
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
+      if (fact.kind === "run.retried" && this.state.end?.kind === "run.failed") {
+        this.entries = withoutFailure(this.entries, fact);
+        this.state = this.state.retaken(this.entries);
+      }
       // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#begin(entry);

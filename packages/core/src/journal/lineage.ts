@@ -10,6 +10,7 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
 import { isSettlement, traitsOf } from "./kinds.ts";
+import { afterRetries, withoutFailure } from "./taken-back.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 import { unreadOf, type Message } from "./mailbox.ts";
 
@@ -64,7 +65,9 @@ export function inherit(
     for (const entry of own)
       for (const message of entry.kind === "message.sent" ? [entry] : unreadOf(entry))
         messages.set(message.seq, message);
-    const whole = materialize(own, messages);
+    const counted = afterRetries(own);
+    for (const entry of counted) if (entry.kind === "run.retried") view = withoutFailure(view, entry);
+    const whole = materialize(counted, messages);
     view = view.concat(whole.filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);

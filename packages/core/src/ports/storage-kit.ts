@@ -2,6 +2,7 @@
 
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
+import type { StoredSchedule, StoredScheduleQuery } from "./schedules.ts";
 import type { BlockedNote, ListQuery, NamedBlob, RunHead } from "./storage.ts";
 
 /** Runs per page: what was asked for, within the limit; 100 by default. */
@@ -12,6 +13,11 @@ export function pageSize(limit = 100): number {
 /** The workflows that a query asks for, each once; `null` for all. */
 export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
   return workflow === undefined ? null : [...new Set([workflow].flat())];
+}
+
+/** The parents that a query asks for, each once; `null` for runs with any parent or none. */
+export function parentsOf({ parent }: ListQuery): readonly string[] | null {
+  return parent === undefined ? null : [...new Set([parent].flat())];
 }
 
 /** The versions that a query asks for, each once; `null` for all. */
@@ -54,6 +60,21 @@ export function inTurns<T>(lists: readonly (readonly T[])[], limit: number, firs
   return taken;
 }
 
+/** The page of schedules that a query asks for, for storages that have all of them at hand. */
+export function scheduleListing(
+  schedules: readonly StoredSchedule[],
+  { workflow, dueAt, after, limit }: StoredScheduleQuery,
+): StoredSchedule[] {
+  return schedules
+    .filter((each) => workflow?.includes(each.workflow) !== false)
+    .filter((each) => dueAt === undefined || (each.dueAt !== null && each.dueAt <= dueAt))
+    .filter((each) => dueAt !== undefined || after === undefined || each.name > after)
+    .toSorted(
+      (a, b) => (dueAt === undefined ? 0 : (a.dueAt ?? 0) - (b.dueAt ?? 0)) || (a.name < b.name ? -1 : 1),
+    )
+    .slice(0, pageSize(limit));
+}
+
 /** The head of a run as lists show it: a note replaces the recorded status. */
 export function noted(head: RunHead, note: BlockedNote | null): RunHead {
   return note === null ? head : { ...head, status: "blocked", blocked: note };
@@ -62,6 +83,26 @@ export function noted(head: RunHead, note: BlockedNote | null): RunHead {
 /** The head of a run with the report that it has, from this append or an earlier one. */
 export function keepReport(head: RunHead, report: unknown): RunHead {
   return report === undefined ? head : { ...head, report };
+}
+
+/** The statuses of runs that have ended. */
+export const endStatuses = ["completed", "failed", "cancelled"] as const;
+
+/** True for a run that has ended. */
+export function hasEnded({ status }: Pick<RunHead, "status">): boolean {
+  return (endStatuses as readonly string[]).includes(status);
+}
+
+/** True when a run has ended, before this time; a query without `endedBefore` asks for any. */
+export function endedBefore(head: RunHead, { endedBefore: time }: ListQuery): boolean {
+  return time === undefined || (hasEnded(head) && head.updatedAt < time);
+}
+
+/** True when a run is as it was when it was listed: the same run, and no batch was added to it. */
+export function isUnchanged(now: RunHead, listed: RunHead): boolean {
+  return (
+    now.status === listed.status && now.createdAt === listed.createdAt && now.updatedAt === listed.updatedAt
+  );
 }
 
 /** From which position a run reads one of its ancestors. */

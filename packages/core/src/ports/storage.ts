@@ -4,8 +4,10 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { ScheduleStore } from "./schedules.ts";
+
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
-export type RunStatus = "running" | "suspended" | "blocked" | "completed" | "failed" | "cancelled";
+export type RunStatus = "running" | "suspended" | "paused" | "blocked" | "completed" | "failed" | "cancelled";
 
 /** Why a run cannot continue now, and since when. Kept beside its head, never in its journal. */
 export interface BlockedNote {
@@ -30,8 +32,8 @@ export interface RunHead {
   readonly workflow: string;
   readonly status: RunStatus;
   /**
-   * When the run wants a driver: 0 (at once) while running, its next deadline while suspended, `null` after
-   * its end.
+   * When the run wants a driver: 0 (at once) while running, its next deadline while suspended, `null` while
+   * paused and after its end.
    */
   readonly wakeAt: number | null;
   readonly createdAt: number;
@@ -109,8 +111,8 @@ export interface ListQuery {
   /** Only runs of this workflow, or of one of these. */
   readonly workflow?: string | readonly string[] | undefined;
   readonly status?: RunStatus | undefined;
-  /** Only forks and children of this run, and runs that it has spawned. */
-  readonly parent?: string | undefined;
+  /** Only forks and children of this run or of one of these, and runs that they have spawned. */
+  readonly parent?: string | readonly string[] | undefined;
   /** Only runs with all of these tags. Needs a storage that `finds`, like the filters below. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Only runs whose current chapter began with this version of the code, or with one of these. */
@@ -123,6 +125,11 @@ export interface ListQuery {
   readonly q?: string | undefined;
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
+  /**
+   * Only runs that have ended, before this time. Those that ended first come first, where the storage has them
+   * in that order.
+   */
+  readonly endedBefore?: number | undefined;
   /** Runs per page. */
   readonly limit?: number | undefined;
   /** `next` of the previous page; `null` begins at the first page. */
@@ -151,6 +158,14 @@ export interface ClaimRequest {
   readonly limit: number;
   /** For how long due lists and other claims leave these runs out. An append or a release ends it. */
   readonly quietMs: number;
+}
+
+/** A workflow whose runs are not driven. */
+export interface WorkflowPause {
+  readonly workflow: string;
+  readonly reason: string | null;
+  /** When it was paused, in milliseconds since the epoch. */
+  readonly since: number;
 }
 
 /** Batches of a journal. */
@@ -184,7 +199,7 @@ export interface Storage {
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are. An unknown run has none. */
   read(locator: string, from?: number): Promise<ReadReply>;
-  /** Newest first; with `dueAt`, those that are due longest first. */
+  /** Newest first; with `dueAt`, those that are due longest first; see also `endedBefore`. */
   list(query?: ListQuery): Promise<ListPage>;
   /**
    * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
@@ -199,6 +214,22 @@ export interface Storage {
    * them.
    */
   delete(locator: string): Promise<void>;
+  /**
+   * Deletes runs, as `delete` does, in their order: those that are still as these heads say (status, creation,
+   * time of the last batch). Returns the locators of those that it deleted. All of them go in one commit, where
+   * the storage has such. Without it, runs are looked at and deleted one by one.
+   */
+  deleteUnchanged?(heads: readonly RunHead[]): Promise<readonly string[]>;
+  /**
+   * Gives the space of deleted runs back, as far as that is possible without keeping others from their work.
+   * Without it, the storage uses that space again or needs none of this.
+   */
+  giveBackSpace?(signal?: AbortSignal): Promise<void>;
+  /**
+   * Takes the turn to do some work of the whole storage, for a time: true when no other owner has it. The owner
+   * extends it by taking it again. It only saves work. Without it, every process does that work.
+   */
+  takeTurn?(name: string, owner: string, ttlMs: number): Promise<boolean>;
   /**
    * Batches from the beginning of the current chapter on; `from` is its position. Without it, a run is read
    * from its first batch.
@@ -218,6 +249,13 @@ export interface Storage {
    * recorded status.
    */
   note?(locator: string, note: BlockedNote): Promise<void>;
+  /**
+   * Keeps a workflow as paused, or with `null` no longer. It changes no run and no due list: workers leave out
+   * the workflows that `paused` names. Without it, only single runs can be paused.
+   */
+  pause?(workflow: string, pause: WorkflowPause | null): Promise<void>;
+  /** The workflows that are paused, in any order. */
+  paused?(): Promise<readonly WorkflowPause[]>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /**
@@ -239,6 +277,8 @@ export interface Storage {
    * workers of certain versions list all due runs of their workflows.
    */
   readonly finds?: true;
+  /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
+  readonly schedules?: ScheduleStore;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

@@ -16,6 +16,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { headsBelow, newNonce, openJournal } from "./lookup.ts";
+import { lazy } from "../values/lazy.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
@@ -36,7 +37,9 @@ export async function cancel(host: Host, journal: RunJournal, reason = ""): Prom
   return outcomeWithChildren(host, journal, before !== null);
 }
 
-async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
+export async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
+  // The hooks of a run that is driven are called by its driver.
+  const isParked = journal.state.summary.status === "suspended";
   while (journal.state.end === null) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
@@ -47,56 +50,22 @@ async function end(host: Host, journal: RunJournal, reason: string): Promise<voi
     const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
+  if (isParked) void host.observing().then((observe) => observe?.(journal).ended());
 }
 
-/**
- * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
- * goes on if this stops half-way.
- */
-export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
-  const below = await runsBelow(host, runId);
-  const children = below.filter(({ childOf }) => childOf !== undefined);
-  const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
-  for (const run of [...children, ...spawned]) await end(host, run, `Run ${runId} was deleted.`);
-  await (await host.storage()).delete(locator);
-  for (const child of children) await deleteRun(host, child);
-}
-
-/** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
-async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
-  const heads = [...(await headsBelow(host, runId)).values()];
-  const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
-  return journals
-    .filter((journal) => journal !== null)
-    .filter(({ childOf, spawnedBy }) => (childOf ?? spawnedBy)?.runId === runId);
-}
-
-/** True when some spawned runs are cancelled when this one ends. */
-export function endsSpawned({ state, first }: RunJournal): boolean {
-  return state.endingSpawned().length > 0 || (first.kind === "run.continued" && first.endsSpawned === true);
-}
+const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
 
 /** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
 export async function endSpawned(host: Host, journal: RunJournal): Promise<void> {
-  if (!endsSpawned(journal)) return;
-  const { runId, state } = journal;
-  for (const { child, workflow, key } of state.endingSpawned()) {
-    const link = { spawnedBy: { runId, key, onParentEnd: "cancel" } } as const;
-    await cancelChild(host, { runId: child, workflow, link, plain: false });
-  }
-  // Those of earlier chapters are found by their link.
-  if (journal.chapter === 1) return;
-  for (const run of await runsBelow(host, runId))
-    if (run.spawnedBy?.onParentEnd !== undefined) await end(host, run, endedWith(runId));
+  const verbs = { cancelChild, end, headsBelow, openJournal };
+  if (journal.state.endsSpawned) await (await spawnPart()).endSpawned(host, journal, verbs);
 }
-
-const endedWith = (runId: string): string => `Run ${runId} has ended, or does not need it any more.`;
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(host: Host, child: UnneededChild): Promise<void> {
   const { runId, workflow, link, plain } = child;
   const above = "childOf" in link ? link.childOf : link.spawnedBy;
-  const reason = endedWith(above.runId);
+  const reason = `Run ${above.runId} does not need it any more.`;
   const journal = await openJournal(host, locatorOf(runId));
   // Another run may have the id that was given to a spawned one.
   if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;

@@ -15,7 +15,6 @@ import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { DurableError } from "../values/errors.ts";
-import { endsSpawned } from "./cancel.ts";
 import { encodeInput, newNonce, outside } from "./lookup.ts";
 
 /** How the workflow function ends when it continues with this input. An invalid input fails the run. */
@@ -58,8 +57,8 @@ function beginning(
   const { runId, childOf, spawnedBy } = journal;
   return {
     fact: (leftovers) => {
-      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = journal.state.summary;
-      const { mailbox, report } = journal.state;
+      const { endsBy, summary, mailbox, report } = journal.state;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = summary;
       const messages = carry(mailbox);
       return {
         kind: "run.continued",
@@ -69,10 +68,11 @@ function beginning(
         ...given,
         ...(childOf === undefined ? {} : { childOf }),
         ...(spawnedBy === undefined ? {} : { spawnedBy }),
-        ...(endsSpawned(journal) ? { endsSpawned: true } : {}),
+        ...(journal.state.endsSpawned ? { endsSpawned: true } : {}),
         chapter: journal.chapter + 1,
         base: journal.seq,
         first: journal.firstInput,
+        ...(endsBy === null ? {} : { deadline: endsBy }),
         head: {
           createdAt,
           steps,

@@ -14,19 +14,21 @@ import type { ChildRun } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
+import type { Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
-import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import { deadlineAt, definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
 import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { outcomeWithChildren } from "./status.ts";
+import { asPaused, outcomeWithChildren } from "./status.ts";
 
 const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
@@ -52,6 +54,8 @@ export interface NewRun {
   readonly tags?: Tags | undefined;
   /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
   readonly isNew?: boolean;
+  /** How long the run may take; the default of its workflow when it is missing. */
+  readonly deadline?: Duration | undefined;
   /** A run without a nonce, which builds that do not know nonces can read. */
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
@@ -86,6 +90,7 @@ export async function create(
     ...(childOf === undefined ? {} : { childOf }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
+    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
   } as const;
   const fact = writeFact(started, host.world.now());
   const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
@@ -100,15 +105,13 @@ function assertSame(
   journal: RunJournal,
   { name }: Definition,
   input: Json,
-  { childOf, spawnedBy, isNew }: NewRun,
+  { childOf, isNew }: NewRun,
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
-  const { key } = journal.spawnedBy ?? {};
-  const isOther = spawnedBy !== undefined && (parent !== spawnedBy.runId || key !== spawnedBy.key);
-  if (workflow !== name || (isNew && parent !== null) || isOther || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork, a child or a spawned run";
+  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
     throw new DurableError(
-      isNew || isOther ? "run-exists" : "workflow-mismatch",
+      isNew ? "run-exists" : "workflow-mismatch",
       `Run ${runId} already exists as a ${role}. Choose another id.`,
     );
   }
@@ -175,7 +178,16 @@ async function driven(
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
+    if (journal.state.paused !== null) {
+      await lease.release();
+      return () => outcomeWithChildren(host, journal, false);
+    }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    const pause = await pauseOf(host, definition, lease);
+    if (pause !== null) {
+      await lease.release();
+      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
+    }
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -183,7 +195,7 @@ async function driven(
       return await driven(host, definition, await openRun(host, runId), options);
     }
     if (isPoison(leased, options)) {
-      const outcome = await poisoned(leased, runId, options);
+      const outcome = await poisoned(host, leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -195,13 +207,27 @@ async function driven(
   }
 }
 
+/** Why the workflow of a leased run is not driven now. */
+async function pauseOf(
+  { pauses }: Host,
+  { name }: Definition,
+  lease: DriverLease,
+): Promise<WorkflowPause | null> {
+  try {
+    return (await pauses?.of(name)) ?? null;
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+}
+
 /** Advances the run with this id. */
 export async function advanceRun(
   host: Host,
   runId: string,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "patience signal maxStarts alone versions", "app.advance");
+  assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
   if (parked !== null) {
@@ -218,7 +244,7 @@ export async function advanceRun(
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return poisoned(leased, runId, options);
+  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
     if (leased.owned) assertVersion(journal, options);
@@ -249,17 +275,18 @@ export async function toNextStop(
   { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, owned } = leased;
+  const observe = owned ? await host.observing(options.hooks) : undefined;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
       spawn: async (request, given) =>
-        (await spawnPart()).spawnRun(host, request, given, { create, advance }),
+        (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
-  let stop = await execution.drive({ onReplayEnd, options });
+  let stop = await execution.drive({ onReplayEnd, options, observe });
   // The next chapter is driven under the same lease.
-  while (stop.kind === "continued") stop = await (await anew()).drive({ options });
+  while (stop.kind === "continued") stop = await (await anew()).drive({ options, observe });
   return stop;
 }
 
@@ -311,9 +338,10 @@ function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOption
 
 /** Gives the lease of a run back that was started too often without progress. */
 async function poisoned(
-  { lease, starts, length }: LeasedRun,
+  host: Host,
+  { journal, lease, starts, length }: LeasedRun,
   runId: string,
-  { alone = true }: AdvanceOptions,
+  { alone = true, hooks }: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   const error = new DurableError(
     "poison",
@@ -322,6 +350,7 @@ async function poisoned(
   );
   const since = alone ? await lease.note(error, length) : 0;
   await lease.giveBack();
+  if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
   return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 

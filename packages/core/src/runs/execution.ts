@@ -20,14 +20,17 @@ import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Fact } from "../journal/entry.ts";
+import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
 /** Runs below this one: how children are driven, and how others are spawned. */
 interface Below {
   drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
-  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<void>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
 }
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
@@ -43,6 +46,7 @@ export class Execution implements Parked {
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
+  #observe: Observe | undefined;
   #stopped: Promise<unknown> = Promise.resolve();
   #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
@@ -74,6 +78,8 @@ export class Execution implements Parked {
       },
     };
     const input = decode(journal.input, `input of run ${journal.runId}`);
+    // Up to where a driver has seen the journal.
+    const recorded = journal.entries.findLast(({ outside }) => !outside)?.seq ?? 0;
     const engine = new Engine({
       journal,
       world: host.world,
@@ -89,8 +95,11 @@ export class Execution implements Parked {
         await endSpawned(host, journal);
         await reportToParent(host, journal, end);
       },
+      defaults: definition.defaults,
       lingerMs: host.lingerMs,
       owner,
+      // What only looks at a run logs nothing.
+      watch: { observer: undefined, recorded, reached: lease.owned ? undefined : Infinity },
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -122,20 +131,29 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
+  leave(): void {
+    this.#engine.leave();
+  }
+
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
     options,
+    observe,
   }: {
     onReplayEnd?: OnReplayEnd | undefined;
     options: AdvanceOptions;
+    observe?: Observe | undefined;
   }): Promise<Stop> {
     const { runId } = this.journal;
     const { signal, patience } = options;
     this.#options = options;
     this.#heads = null;
-    const leave = (): void => this.#engine.leave();
+    const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
+    this.#observe = observe;
+    const { watch } = this.#engine.options;
+    const observer = (watch.observer = observe?.(this.journal, watch.recorded));
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
@@ -144,13 +162,15 @@ export class Execution implements Parked {
     if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
     const leaveGuard = guard(() => this.lease.release());
+    let stop: Stop | undefined;
     try {
-      const stop = await this.#settled(driving);
+      stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
     } finally {
+      observer?.stopped(stop);
       if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
       leaveGuard();
@@ -202,7 +222,7 @@ export class Execution implements Parked {
       if (granted === null) return;
       // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.
       if (granted.length === this.journal.position) {
-        const stop = await this.drive({ options: this.#options });
+        const stop = await this.drive({ options: this.#options, observe: this.#observe });
         if (stop.kind !== "continued") return;
       }
       await this.lease.release();

@@ -14,7 +14,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { encodeInput, newNonce } from "./lookup.ts";
+import { deadlineAt, encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
@@ -96,6 +96,7 @@ export async function forkOf(
     edits: known.edits(edits, cuts),
     ...(cuts.length === 0 ? {} : { cuts }),
     ...input,
+    ...deadlineAt(host, definition.defaults.deadline),
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
 }

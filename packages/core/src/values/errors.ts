@@ -42,6 +42,8 @@ export const errorCodes = [
   "suspend-expired",
   "suspended",
   "cancelled",
+  "deadline",
+  "retry-refused",
   "run-failed",
   "storage-busy",
   "storage-full",

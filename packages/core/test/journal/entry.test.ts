@@ -164,6 +164,16 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     { kind: "run.cancelled", reason: null },
     { kind: "run.cancelled", reason: "no longer needed" },
   ],
+  "run.paused": [
+    { kind: "run.paused", reason: null },
+    { kind: "run.paused", reason: "maintenance" },
+  ],
+  "run.unpaused": [{ kind: "run.unpaused" }],
+  "run.retried": [
+    { kind: "run.retried" },
+    { kind: "run.retried", failed: "map[a]/draft#2", deadline: 1_900_000_000_000 },
+    { kind: "run.retried", failed: "draft", deadline: null },
+  ],
 };
 const facts: readonly Fact<Json>[] = Object.values(samples).flat();
 
@@ -274,13 +284,16 @@ describe("H54 the format of a batch", () => {
       ...samples["tag.set"],
       ...samples["message.sent"],
       ...samples["report.set"],
+      ...samples["run.paused"],
+      ...samples["run.unpaused"],
+      ...samples["run.retried"],
     ]);
     expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
       facts.length - second.length - third.length,
     );
     for (const fact of [
-      { kind: "suspend.answered", wait, value, failed: true },
-      { kind: "suspend.resolved", ...called, wait, answer: 7, failed: true },
+      { kind: "suspend.answered", wait, value, rejects: true },
+      { kind: "suspend.resolved", ...called, wait, answer: 7, rejects: true },
       { kind: "suspend.opened", ...called, wait, note: null, schema: null, expiresAt: null, topic: "news" },
     ] as const)
       expect(formatOf(fact)).toBe(3);

@@ -11,6 +11,7 @@ import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
 import { goldenFlowsFind } from "./support/golden-flows-find.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { goldenSteered } from "./support/golden-steer.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
 import { sumOf } from "./support/golden-sums.ts";
 
@@ -20,7 +21,7 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsFind];
+const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsFind, ...goldenSteered];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,
@@ -63,6 +64,9 @@ const kinds: Record<FactKind, true> = {
   "run.completed": true,
   "run.failed": true,
   "run.cancelled": true,
+  "run.paused": true,
+  "run.unpaused": true,
+  "run.retried": true,
 };
 const tags: Record<Tag, true> = {
   undefined: true,

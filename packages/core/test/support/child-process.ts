@@ -26,6 +26,7 @@ const programs = {
   "sqlite-child-images.ts": new URL("../adapters/sqlite/support/child-images.ts", import.meta.url),
   "sqlite-child-lock.ts": new URL("../adapters/sqlite/support/child-lock.ts", import.meta.url),
   "sqlite-child-migrate.ts": new URL("../adapters/sqlite/support/child-migrate.ts", import.meta.url),
+  "sqlite-child-purge.ts": new URL("../adapters/sqlite/support/child-purge.ts", import.meta.url),
   "sqlite-child-race.ts": new URL("../adapters/sqlite/support/child-race.ts", import.meta.url),
   "sqlite-child-readonly.ts": new URL("../adapters/sqlite/support/child-readonly.ts", import.meta.url),
   "sqlite-child-writer.ts": new URL("../adapters/sqlite/support/child-writer.ts", import.meta.url),

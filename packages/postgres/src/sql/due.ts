@@ -51,6 +51,10 @@ const distinct = (schema: string, column: string, where: string): string => `
 /** All workflows that have runs. */
 export const allWorkflows = (schema: string): string => distinct(schema, "workflow", "NOT r.deleted");
 
+/** All workflows that have runs which have ended. */
+export const endedWorkflows = (schema: string): string =>
+  distinct(schema, "workflow", "r.ended_at IS NOT NULL AND NOT r.deleted");
+
 /** Processes of one machine that have a lease: their names begin with $1 and are before $2. */
 export const driversText = (schema: string): string =>
   distinct(

@@ -1,10 +1,18 @@
 /** The text of a list. Values are bound, never written into the text (H65). */
 
-import { afterPrefix, readCursor, tagsOf, versionsOf, workflowsOf } from "@durable/core/storage-kit";
+import {
+  afterPrefix,
+  endStatuses,
+  parentsOf,
+  readCursor,
+  tagsOf,
+  versionsOf,
+  workflowsOf,
+} from "@durable/core/storage-kit";
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
 import { clock } from "./append.ts";
-import { allWorkflows, columns as claimed, dueRuns } from "./due.ts";
+import { allWorkflows, columns as claimed, dueRuns, endedWorkflows } from "./due.ts";
 
 /** A claim, which a released function makes, has no reports. */
 const columns = `${claimed}, r.report`;
@@ -26,9 +34,11 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   const values: unknown[] = [];
   const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
   const cursor = readCursor(query.cursor);
+  const limit = bind(most, "int");
+  if (query.endedBefore !== undefined && query.dueAt === undefined)
+    return { text: endedText({ schema, query, bind, limit }), values };
   const and = filters(schema, query, bind);
   const workflows = workflowsOf(query);
-  const limit = bind(most, "int");
   if (query.dueAt !== undefined) {
     const [wakeAt, id] = cursor ?? [];
     if (wakeAt !== undefined && id !== undefined)
@@ -54,13 +64,52 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   const newest = (more: readonly string[]): string =>
     `(SELECT r.* FROM ${from} WHERE ${["NOT r.deleted", ...and, ...more].join(" AND ")}
     ORDER BY ${order} DESC LIMIT ${limit})`;
+  const parents = parentsOf(query) ?? [];
+  if (parents.length > 1) {
+    const where = ["NOT r.deleted", "r.parent = p.name", ...and].join(" AND ");
+    const among = workflows === null ? "" : ` AND r.workflow = ANY (${bind(workflows.map(put), "text[]")})`;
+    const text = `SELECT ${columns} FROM unnest(${bind(parents.map(put), "text[]")}) AS p (name) CROSS JOIN LATERAL (
+    SELECT r.* FROM ${from} WHERE ${where}${among} ORDER BY ${order} DESC LIMIT ${limit}
+  ) AS r ORDER BY r.id DESC LIMIT ${limit}`;
+    return { text, values };
+  }
   // Each workflow has its own part, so that Postgres sees its name, and knows whether it has few runs or many.
   const parts = workflows?.map((name) => newest([`r.workflow = ${bind(put(name), "text")}`])) ?? [newest([])];
   const source = parts.length === 0 ? newest(["false"]) : parts.join(" UNION ALL ");
   return { text: `SELECT ${columns} FROM (${source}) AS r ORDER BY r.id DESC LIMIT ${limit}`, values };
 }
 
+/** One value is compared by itself, which Postgres plans better. */
+function isOneOf(parents: readonly string[], bind: Bind): string {
+  const [only] = parents;
+  if (parents.length === 1 && only !== undefined) return `r.parent = ${bind(put(only), "text")}`;
+  return `r.parent = ANY (${bind(parents.map(put), "text[]")})`;
+}
+
 type Bind = (value: unknown, type: string) => string;
+
+/** Each workflow and status has its runs in the order in which they ended. */
+function endedText(parts: {
+  readonly schema: string;
+  readonly query: ListQuery;
+  readonly bind: Bind;
+  readonly limit: string;
+}): string {
+  const { schema, query, bind, limit } = parts;
+  const { status: asked, ...rest } = query;
+  const workflows = workflowsOf(query);
+  const statuses = endStatuses.filter((status) => asked === undefined || asked === status);
+  const where = ["NOT r.deleted", "r.workflow = w.name", "r.status = s.name", "r.ended_at IS NOT NULL"];
+  where.push(...filters(schema, rest, bind));
+  const [at, id] = readCursor(query.cursor) ?? [];
+  if (at !== undefined && id !== undefined)
+    where.push(`(r.ended_at, r.id) > (${bind(at, "float8")}, ${bind(id, "bigint")})`);
+  const names =
+    workflows === null ? `(${endedWorkflows(schema)})` : `unnest(${bind(workflows.map(put), "text[]")})`;
+  return `SELECT ${columns} FROM ${names} AS w (name) CROSS JOIN unnest(${bind(statuses, "text[]")}) AS s (name)
+    CROSS JOIN LATERAL (SELECT r.* FROM ${schema}.runs r WHERE ${where.join(" AND ")}
+      ORDER BY r.ended_at, r.id LIMIT ${limit}) AS r ORDER BY r.ended_at, r.id LIMIT ${limit}`;
+}
 
 const hasTag = (schema: string, [name, value]: readonly [string, string], bind: Bind): string =>
   `EXISTS (SELECT FROM ${schema}.tags t WHERE t.name = ${bind(put(name), "text")} AND t.value = ${bind(put(value), "text")} AND t.run = r.id)`;
@@ -88,11 +137,11 @@ function sourceOf(
 }
 
 function filters(schema: string, query: ListQuery, bind: Bind): string[] {
-  const { status, parent, createdAfter, createdBefore, q } = query;
+  const { status, parent, createdAfter, createdBefore, endedBefore, q } = query;
   const and: string[] = [];
-  // The first tag is where a list begins, unless it is a list of due runs.
-  for (const tag of tagsOf(query).slice(query.dueAt === undefined ? 1 : 0))
-    and.push(hasTag(schema, tag, bind));
+  // The first tag is where a list begins, unless it is a list by time.
+  const isTimed = query.dueAt !== undefined || endedBefore !== undefined;
+  for (const tag of tagsOf(query).slice(isTimed ? 0 : 1)) and.push(hasTag(schema, tag, bind));
   const versions = versionsOf(query);
   if (versions !== null) and.push(`r.version = ANY (${bind(versions.map(put), "text[]")})`);
   if (createdAfter !== undefined) and.push(`r.created_at >= ${bind(createdAfter, "float8")}`);
@@ -107,6 +156,7 @@ function filters(schema: string, query: ListQuery, bind: Bind): string[] {
   }
   if (status === "blocked") and.push("r.blocked IS NOT NULL");
   else if (status !== undefined) and.push("r.blocked IS NULL", `r.status = ${bind(status, "text")}`);
-  if (parent !== undefined) and.push(`r.parent = ${bind(put(parent), "text")}`);
+  if (parent !== undefined) and.push(isOneOf([parent].flat(), bind));
+  if (endedBefore !== undefined) and.push("r.blocked IS NULL", `r.ended_at < ${bind(endedBefore, "float8")}`);
   return and;
 }

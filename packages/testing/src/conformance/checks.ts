@@ -9,14 +9,17 @@ import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
+import { endedChecks } from "./ended.ts";
 import { findingChecks } from "./finding.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
+import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
 import { reportChecks } from "./reports.ts";
+import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -40,13 +43,16 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     leaseChecks,
     noteChecks,
     reportChecks,
+    pauseChecks,
     chapterChecks,
     dropChecks,
     deleteChecks,
+    endedChecks,
     blobChecks,
     blobBodyChecks,
     changedChecks,
     whenDueChecks,
+    scheduleChecks,
     handleChecks,
     hostileChecks,
   ].flatMap((group) => Object.entries(group)),

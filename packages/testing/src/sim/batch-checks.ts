@@ -25,12 +25,14 @@ import {
   createdAt,
   driverOf,
   isEnd,
+  isRetried,
   isSettlement,
   wakeOf,
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
 } from "./run-log.ts";
+import { judgeSteered, settledBefore } from "./steer-checks.ts";
 import { noteCoverage } from "./coverage-notes.ts";
 
 export function judgeBatch(
@@ -46,9 +48,13 @@ export function judgeBatch(
   if (run.tainted) return;
   const where = `run ${run.runId}, batch ${run.batches.length}`;
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
-  if (before.some(({ kind }) => isEnd(kind))) history.violate("I8", `${where} follows the end of its run`);
+  const isRetry = batch.entries[0]?.kind === "run.retried";
+  const ended = before.slice(before.findLastIndex(({ kind }) => kind === "run.retried") + 1);
+  if (!isRetry && ended.some(({ kind }) => isEnd(kind)))
+    history.violate("I8", `${where} follows the end of its run`);
   if (batch.entries.length === 0) history.violate("I8", `${where} is empty`);
-  const settled = new Set(before.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
+  judgeSteered(history, { run, batch }, slackMs);
+  const settled = settledBefore(before, isSettlement);
   for (const [index, entry] of batch.entries.entries()) {
     if (isEnd(entry.kind) && index !== batch.entries.length - 1)
       history.violate("I8", `${where} goes on after ${entry.kind}`);
@@ -59,6 +65,8 @@ export function judgeBatch(
   }
   for (const entry of batch.entries) judgeTimeout(history, run, { ...entry, appliedAt: batch.at });
   judgeHead(history, run, head, where);
+  // Attempts begin anew, which the other checks do not know.
+  if (isRetried(run)) return;
   judgeForm(history, run, batch);
   judgeBorder(history, run, batch);
   judgeMessages(history, run, batch);

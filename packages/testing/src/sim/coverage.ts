@@ -106,6 +106,7 @@ const messages = [
   "a chapter that begins with unread messages",
   "a report in the head",
 ];
+const purges = ["a purge of a run", "a purge of a child", "a purge of a run that a fork reads"];
 
 /** The rule of a step and how its uncertain attempt was settled. */
 const uncertain = [
@@ -160,6 +161,7 @@ export const toBeMet: readonly string[] = [
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",
+  "a hook that failed",
   "a record that was sealed before the rotation",
   "a record made without a workflow",
   ...blobs,
@@ -168,6 +170,7 @@ export const toBeMet: readonly string[] = [
   ...streams,
   ...chapters,
   ...messages,
+  ...purges,
   ...uncertain,
   ...["completed", "failed", "suspended", "cancelled", "running", "blocked"].map(
     (status) => `a drive that ended ${status}`,

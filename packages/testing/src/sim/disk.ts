@@ -21,6 +21,7 @@ import { BlobNotes } from "./coverage-notes.ts";
 import type { History } from "./history.ts";
 import { chaptersOf, batchesOf, driverOf, type AppliedBatch, type RunLog } from "./run-log.ts";
 import { judgeBatch } from "./batch-checks.ts";
+import { judgePurged, judgeReaders } from "./purge-checks.ts";
 import type { Process } from "./process.ts";
 
 export interface Landed {
@@ -77,7 +78,7 @@ export class Disk {
   }
 
   /** Whether the storage has this optional call. */
-  offers(name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue"): boolean {
+  offers(name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue" | "deleteUnchanged"): boolean {
     return this.#handles.every((handle) => handle[name] !== undefined);
   }
 
@@ -194,6 +195,18 @@ export class Disk {
     await this.#base.delete(locator);
     const run = this.#history.latest(locator);
     if (run !== undefined && !run.deleted) this.#history.deleted(run);
+  }
+
+  async deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    const base = this.#base;
+    const deleted = (await base.deleteUnchanged?.(heads)) ?? (await lacking("deleteUnchanged"));
+    const runs = deleted.flatMap((locator) => this.#history.latest(locator) ?? []);
+    for (const run of runs) {
+      judgePurged(this.#history, run);
+      if (!run.deleted) this.#history.deleted(run);
+    }
+    for (const run of runs) await judgeReaders(this.#history, run, base);
+    return deleted;
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

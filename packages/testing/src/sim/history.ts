@@ -246,6 +246,7 @@ export class History {
     const wasOpen = isOpen(run);
     for (const { kind } of applied.entries) run.status = statusAfter(run.status, kind);
     if (wasOpen && !isOpen(run)) this.#open -= 1;
+    if (!wasOpen && isOpen(run)) this.#open += 1;
     return { run, batch: applied };
   }
 
@@ -273,7 +274,7 @@ export class History {
       childOf,
       spawnedBy: first?.spawnedBy ?? null,
       above: childOf === null ? undefined : (earlier?.above ?? this.run(childOf.runId)),
-      family: childOf !== null,
+      family: childOf !== null || first?.spawnedBy !== undefined,
       parts: { names: new Set(), places: earlier?.parts.places ?? new Set() },
       batches: [],
       status: "running",

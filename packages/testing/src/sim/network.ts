@@ -24,6 +24,7 @@ export interface NetworkOptions {
   readonly announces?: boolean;
   readonly lostNotices?: number;
   readonly only?: readonly string[];
+  readonly deletesTogether?: boolean;
 }
 
 export class Network {
@@ -82,6 +83,8 @@ export class Network {
     if (this.#options.notifies && disk.notifies) {
       storage.changed = (locator, length, signal) => line.changed(disk.changed(locator, length, signal));
     }
+    if (this.#options.deletesTogether && disk.offers("deleteUnchanged"))
+      storage.deleteUnchanged = (heads) => line.call("delete", () => disk.deleteUnchanged(heads));
     const { claims, announces, concurrency } = this.#options;
     if (claims && disk.offers("claim"))
       storage.claim = (request) => {

@@ -7,8 +7,10 @@ import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
 import { messageDraws, withMessages } from "./random-messages.ts";
+import { purgesOf } from "./random-purges.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
+import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 
 export interface FlowPlan {
@@ -26,6 +28,8 @@ export interface RunPlan {
   readonly at: number;
   /** How many callers start this run at the same time. */
   readonly starters: number;
+  /** The deadline of the run; none if missing. */
+  readonly deadlineMs?: number;
 }
 
 export const actionKinds = [
@@ -43,6 +47,9 @@ export const actionKinds = [
   "storm",
   "reuse",
   "drop-chapters",
+  "purge",
+  "pause-run",
+  "retry-run",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -105,10 +112,14 @@ export interface Plan {
   readonly records?: number;
   /** Runs of a workflow that no worker has; none if missing. */
   readonly strangers?: number;
+  /** True when a purge deletes runs together, each only if it is unchanged; if missing, one by one. */
+  readonly deletesTogether?: boolean;
   /**
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** True when processes have hooks, some of which fail; none if missing. */
+  readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -117,6 +128,15 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  const plan = drawnPlan(seed);
+  const { purges, deletesTogether } = purgesOf(seed);
+  const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
+  // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+  const hooks = seeded(seed * 3_266_489_917 + 5).chance(0.5);
+  return { ...plan, actions: all, deletesTogether, hooks };
+}
+
+function drawnPlan(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
@@ -150,7 +170,7 @@ export function planOf(seed: number): Plan {
   }
   const workers = random.between(1, 4);
   const skewed = random.chance(0.25);
-  return {
+  const plan: Plan = {
     seed,
     calm,
     foreign,
@@ -180,6 +200,8 @@ export function planOf(seed: number): Plan {
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
+  const more = steered(seed, calm || foreign || strays, plan);
+  return { ...plan, ...more, actions: more.actions.toSorted((a, b) => a.at - b.at) };
 }
 
 /** The flows with messages, in some plans, and who sends them. */
@@ -220,11 +242,19 @@ const killer: FlowPlan = {
   changed: { kind: "killer", name: "explode" },
 };
 
+/** Kinds that are drawn from streams of their own. */
+const later: ReadonlySet<ActionKind> = new Set<ActionKind>([
+  "drop-chapters",
+  "pause-run",
+  "retry-run",
+  "purge",
+]);
+
 /** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 5, advance: 8, storm: 4 };
   return actionKinds
-    .filter((kind) => kind !== "drop-chapters" && random.chance(0.35))
+    .filter((kind) => !later.has(kind) && random.chance(0.35))
     .flatMap((kind) =>
       Array.from({ length: random.between(1, most[kind] ?? 1) }, () => ({
         kind,

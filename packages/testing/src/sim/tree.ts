@@ -83,7 +83,7 @@ export type Tree =
   | { readonly kind: "loop"; readonly times: number; readonly node: Tree }
   | { readonly kind: "attempt"; readonly node: Tree }
   /** A workflow named `name`, run as a child. */
-  | { readonly kind: "child"; readonly name: string; readonly node: Tree }
+  | { readonly kind: "child"; readonly name: string; readonly node: Tree; readonly deadlineMs?: number }
   /** A workflow named `name`, spawned; `ends` cancels it when this run ends. */
   | { readonly kind: "spawn"; readonly name: string; readonly ends: boolean; readonly node: Tree }
   /** Sets a tag, or removes it. */
@@ -96,6 +96,7 @@ export type Tree =
       readonly keyed: boolean;
       readonly concurrency: number | null;
       readonly node: Tree;
+      readonly deadlineMs?: number;
     }
   | {
       readonly kind: "parallel";
@@ -107,6 +108,7 @@ export type Tree =
       /** Branches wait for a step that was called before them. */
       readonly shares: boolean;
       readonly nodes: readonly Tree[];
+      readonly deadlineMs?: number;
     }
   | {
       readonly kind: "race";
@@ -114,6 +116,7 @@ export type Tree =
       readonly name: string;
       readonly plain: boolean;
       readonly nodes: readonly Tree[];
+      readonly deadlineMs?: number;
     };
 
 export type Kind = Tree["kind"];

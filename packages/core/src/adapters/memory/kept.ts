@@ -1,6 +1,14 @@
 /** A run in memory: what is kept of it, when it is due, and its place in a list. Proven in test/adapters/memory.test.ts. */
 
-import { noted, pageSize, readCursor } from "../../ports/storage-kit.ts";
+import {
+  endedBefore,
+  isFound,
+  noted,
+  pageSize,
+  parentsOf,
+  readCursor,
+  workflowsOf,
+} from "../../ports/storage-kit.ts";
 import type { BlockedNote, Lease, ListPage, ListQuery, RunHead } from "../../ports/storage.ts";
 
 export interface KeptBlob {
@@ -48,6 +56,12 @@ export function dueFrom({ head, lease, quietUntil }: Kept): number | null {
   return head.wakeAt === null ? null : Math.max(head.wakeAt, quietUntil, lease?.until ?? 0);
 }
 
+/** Whether a run wants a driver at `dueAt` and has none now. */
+export function isDue({ head, lease, quietUntil }: Kept, dueAt: number, now: number): boolean {
+  if (head.wakeAt === null || head.wakeAt > dueAt || quietUntil > now) return false;
+  return lease === null || lease.until <= now;
+}
+
 /** Keeps the runs that are due longest: at most `most`, in their order. Cheaper than sorting all of them. */
 export function keepFirst(found: Kept[], run: Kept, most: number): void {
   const isBefore = (a: Kept, b: Kept): boolean =>
@@ -64,18 +78,64 @@ export function wakeAt({ head }: Kept): number {
   return head.wakeAt ?? 0;
 }
 
+/** The right to do some work of the whole storage, for a time. */
+export interface Turn {
+  readonly name: string;
+  readonly owner: string;
+  readonly until: number;
+}
+
+/** False while another owner has it. */
+export function takeTurn(turns: Map<string, Turn>, turn: Turn, now: number): boolean {
+  const before = turns.get(turn.name);
+  const isFree = before === undefined || before.owner === turn.owner || before.until <= now;
+  if (isFree) turns.set(turn.name, turn);
+  return isFree;
+}
+
+/** Whether a run matches a query. Whether it is due depends on the time. */
+export function fits(query: ListQuery): (run: Kept) => boolean {
+  const { status } = query;
+  const workflows = workflowsOf(query);
+  const parents = parentsOf(query);
+  return ({ head, note, deleted }) => {
+    const shown = noted(head, note);
+    return (
+      !deleted &&
+      workflows?.includes(head.workflow) !== false &&
+      (status === undefined || shown.status === status) &&
+      (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
+      endedBefore(shown, query) &&
+      isFound(head, query)
+    );
+  };
+}
+
+/** The time by which a list is sorted; `null` for one that begins with the newest run. */
+function timeOf({ dueAt, endedBefore }: ListQuery): ((run: Kept) => number) | null {
+  if (dueAt !== undefined) return wakeAt;
+  return endedBefore === undefined ? null : ({ head }) => head.updatedAt;
+}
+
+export function orderOf(query: ListQuery): (a: Kept, b: Kept) => number {
+  const time = timeOf(query);
+  return (a, b) => (time === null ? b.order - a.order : time(a) - time(b) || a.order - b.order);
+}
+
 /** The runs after the cursor. A cursor is a position in the order, so it stays valid when the run it names is deleted. */
-export function page(found: readonly Kept[], { dueAt, cursor, limit }: ListQuery): ListPage {
+export function page(found: readonly Kept[], query: ListQuery): ListPage {
+  const { cursor, limit } = query;
   const [at, id] = readCursor(cursor) ?? [];
+  const time = timeOf(query);
   const rest = found.filter((run) => {
     if (at === undefined || id === undefined) return true;
-    if (dueAt === undefined) return run.order < id;
-    return wakeAt(run) > at || (wakeAt(run) === at && run.order > id);
+    if (time === null) return run.order < id;
+    return time(run) > at || (time(run) === at && run.order > id);
   });
   const runs = rest.slice(0, pageSize(limit));
   const last = runs.length < rest.length ? runs.at(-1) : undefined;
   return {
     runs: runs.map(({ head, note }) => noted(head, note)),
-    next: last === undefined ? null : `${wakeAt(last)}:${last.order}`,
+    next: last === undefined ? null : `${(time ?? wakeAt)(last)}:${last.order}`,
   };
 }

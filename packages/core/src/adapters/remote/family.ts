@@ -12,9 +12,9 @@
 import { conflict, droppedConflict, readsFrom } from "../../ports/storage-kit.ts";
 import type { RunHead } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { slotKey, snapshotKey, type Place } from "./layout.ts";
+import { markersOf, slotKey, snapshotKey, type Place } from "./layout.ts";
 import type { Logs } from "./logs.ts";
-import { firstPosition, gone, readBy, unreadBy, writeObject, type State } from "./record.ts";
+import { firstPosition, gone, hidden, indexed, readBy, unreadBy, writeObject, type State } from "./record.ts";
 import type { RunLog } from "./run-log.ts";
 
 const keysAtOnce = 1_000;
@@ -95,6 +95,26 @@ export class Family {
         if (log?.state.closed === true) await this.free(log);
       }),
     );
+  }
+
+  /** Deletes a run if it `mayGo`; true when this call did it. */
+  async hide(locator: string, mayGo: (head: RunHead) => boolean): Promise<boolean> {
+    let markers: string[] = [];
+    const log = await this.#change(locator, (state, place) => {
+      markers = [];
+      if (state.deleted || !mayGo(state.head)) return null;
+      markers = markersOf(place, indexed(state));
+      return hidden(state, this.#now(), markers);
+    });
+    if (log?.state.closed === true) await this.free(log);
+    else if (markers.length > 0) await this.#bucket.delete(markers);
+    return markers.length > 0;
+  }
+
+  /** Goes on with a deletion that was interrupted. */
+  async goOn(locator: string): Promise<void> {
+    const { log } = await this.#logs.load(locator);
+    if (log?.state.closed === true) await this.free(log);
   }
 
   /** Removes the objects of a closed run. Its first and last slot stay, so that a delayed writer cannot write into it. */

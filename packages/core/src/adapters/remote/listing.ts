@@ -6,7 +6,15 @@
  */
 
 import { DurableError, show } from "../../values/errors.ts";
-import { isFound, noted, pageSize, workflowsOf } from "../../ports/storage-kit.ts";
+import {
+  endedBefore,
+  endStatuses,
+  isFound,
+  noted,
+  pageSize,
+  parentsOf,
+  workflowsOf,
+} from "../../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import {
@@ -23,28 +31,37 @@ import type { Logs } from "./logs.ts";
 import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
 /** Those that are recorded: a run with a note has an index object of its recorded status, too. */
-const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+const statuses: readonly RunStatus[] = ["running", "suspended", "paused", "completed", "failed", "cancelled"];
 const lookAhead = 6;
 
 export class Listing {
   readonly #bucket: Bucket;
   readonly #logs: Logs;
   readonly #now: () => number;
+  readonly #free: (locator: string) => Promise<void>;
 
-  constructor(bucket: Bucket, logs: Logs, now: () => number) {
+  /** `free` removes what is left of a run that was deleted. */
+  constructor(bucket: Bucket, logs: Logs, now: () => number, free: (locator: string) => Promise<void>) {
     this.#bucket = bucket;
     this.#logs = logs;
     this.#now = now;
+    this.#free = free;
   }
 
   async list(query: ListQuery): Promise<ListPage> {
-    const { status } = query;
+    const { status, endedBefore: time } = query;
     const cursor = query.cursor ?? "";
     if (!/^(|[\d.]+\.[\w-]+)$/.test(cursor)) throw badCursor(cursor);
-    if (workflowsOf(query)?.length === 0) return { runs: [], next: null };
+    if ([workflowsOf(query), parentsOf(query)].some((names) => names?.length === 0))
+      return { runs: [], next: null };
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
-    const sources = (status === undefined ? statuses : [status]).map((each) =>
-      this.#created(statusPrefix(each), query),
+    const wanted = (time === undefined ? statuses : endStatuses).filter((each) => each === (status ?? each));
+    const blocked = status === "blocked" && time === undefined ? [status] : [];
+    // A run that was created later has not ended before. Its index object need not be looked at.
+    const createdBefore =
+      time === undefined ? query.createdBefore : Math.min(time, query.createdBefore ?? Infinity);
+    const sources = [...wanted, ...blocked].map((each) =>
+      this.#created(statusPrefix(each), { ...query, createdBefore }),
     );
     return this.#page(merged(sources), query);
   }
@@ -87,14 +104,18 @@ export class Listing {
     if (state.deleted || !isPresent(marker, indexed(state))) {
       // The slot that this marker was made for has been written, so the marker is obsolete for good.
       await this.#bucket.delete([key]).catch(() => {});
+      // The process that deleted the run was interrupted.
+      if (state.closed) await this.#free(place.locator).catch(() => {});
       return null;
     }
     const head = noted(state.head, noteOf(state));
-    const { parent, status, dueAt } = query;
+    const { status, dueAt } = query;
+    const parents = parentsOf(query);
     const fits =
       workflowsOf(query)?.includes(head.workflow) !== false &&
-      (parent === undefined || head.parent === parent) &&
+      (parents === null || (head.parent !== null && parents.includes(head.parent))) &&
       (status === undefined || head.status === status) &&
+      endedBefore(head, query) &&
       isFound(head, query);
     return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
   }
@@ -174,9 +195,9 @@ function flipped(digits: string): string {
 function hintsOf(query: ListQuery): (marker: Marker) => boolean {
   const names = workflowsOf(query);
   const workflows = names === null ? null : new Set(names.map(hint));
-  const parents = query.parent === undefined ? null : hint(query.parent);
-  return ({ workflow, parent }) =>
-    workflows?.has(workflow) !== false && (parents === null || parents === parent);
+  const asked = parentsOf(query);
+  const parents = asked === null ? null : new Set(asked.map(hint));
+  return ({ workflow, parent }) => workflows?.has(workflow) !== false && parents?.has(parent) !== false;
 }
 
 /** Merges several sorted sources into one. */

@@ -9,7 +9,8 @@
 
 import { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
-import { conflict } from "../../ports/storage-kit.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
+import { conflict, isUnchanged } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -17,7 +18,9 @@ import type {
   ListPage,
   ListQuery,
   ReadReply,
+  RunHead,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
@@ -25,18 +28,17 @@ import { Blobs } from "./blobs.ts";
 import { Chapters, type History } from "./chapters.ts";
 import { assertConditions } from "./conditions.ts";
 import { Family, type Change } from "./family.ts";
-import { assertLocator, markersOf, type Place } from "./layout.ts";
+import { assertLocator, type Place } from "./layout.ts";
 import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
 import { mark, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
+import { keepPause, pausesOf } from "./pauses.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
 import {
   blockedBy,
   firstPosition,
   grown,
-  hidden,
-  indexed,
   isHeld,
   leased,
   noteOf,
@@ -48,6 +50,7 @@ import {
   type State,
 } from "./record.ts";
 import type { Chapter, NamedText, RunLog } from "./run-log.ts";
+import { RemoteSchedules } from "./schedules.ts";
 
 /** Options of `RemoteStorage`. */
 export interface RemoteOptions {
@@ -62,6 +65,7 @@ const mostTries = 50;
 export class RemoteStorage implements Storage {
   /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
   readonly #world: World;
@@ -88,7 +92,13 @@ export class RemoteStorage implements Storage {
     this.#family = new Family(parts);
     this.#chapters = new Chapters({ ...parts, family: this.#family });
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
-    this.#listing = new Listing(this.#bucket, this.#logs, () => world.now());
+    this.#listing = new Listing(
+      this.#bucket,
+      this.#logs,
+      () => world.now(),
+      (locator) => this.#family.goOn(locator),
+    );
+    this.schedules = new RemoteSchedules(this.#bucket, () => this.#assure());
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -218,6 +228,14 @@ export class RemoteStorage implements Storage {
     );
   }
 
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return keepPause(this.#bucket, workflow, pause);
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return pausesOf(this.#bucket);
+  }
+
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
     let lease: Lease | null = null;
     await this.#change(locator, (state) => {
@@ -241,14 +259,14 @@ export class RemoteStorage implements Storage {
   }
 
   async delete(locator: string): Promise<void> {
-    let markers: string[] = [];
-    const log = await this.#change(locator, (state, place) => {
-      if (state.deleted) return null;
-      markers = markersOf(place, indexed(state));
-      return hidden(state, this.#world.now(), markers);
-    });
-    if (log?.state.closed === true) await this.#family.free(log);
-    else if (markers.length > 0) await this.#bucket.delete(markers);
+    await this.#family.hide(locator, () => true);
+  }
+
+  async deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    const deleted: string[] = [];
+    for (const head of heads)
+      if (await this.#family.hide(head.locator, (now) => isUnchanged(now, head))) deleted.push(head.locator);
+    return deleted;
   }
 
   async list(query: ListQuery = {}): Promise<ListPage> {

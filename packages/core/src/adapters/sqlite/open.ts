@@ -15,6 +15,7 @@ import { createEmpty, makeFolder } from "./private-files.ts";
 import { shortWait } from "./commits.ts";
 import { isBusy, isOwnFault, named } from "./errors.ts";
 import { checkVersion, migrate } from "./schema.ts";
+import { makeCompactable } from "./space.ts";
 import { statements, type Statements } from "./statements.ts";
 
 /** Short, because SQLite blocks the process while it waits. Callers retry a busy file without blocking. */
@@ -53,6 +54,7 @@ export function openDatabase(path: string, waitMs: number): Opened {
 function prepare(database: Sqlite.DatabaseSync, path: string): void {
   database.exec(`PRAGMA busy_timeout = ${busyWaitMs}`);
   checkVersion(database, path);
+  makeCompactable(database);
   set(database, path, "journal_mode", "wal", "wal");
   set(database, path, "synchronous", "FULL", 2);
   database.exec(`PRAGMA foreign_keys = OFF; PRAGMA journal_size_limit = ${walBytes}`);

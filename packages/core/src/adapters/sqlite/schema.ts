@@ -145,6 +145,18 @@ export const additions: readonly Addition[] = [
      BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
   {
+    // Computed, so that whatever build ends a run leaves it right. A run that goes on is not in the index.
+    sign: "runs_ended",
+    text: `ALTER TABLE runs ADD COLUMN ended_at REAL GENERATED ALWAYS AS
+     (CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN updated_at END) VIRTUAL;
+   CREATE INDEX runs_ended ON runs (workflow, status, ended_at) WHERE ended_at IS NOT NULL AND deleted = 0;
+   CREATE TABLE turns (
+     name TEXT PRIMARY KEY,
+     owner TEXT NOT NULL,
+     until REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  },
+  {
     // Tags are looked up in a table of their own, which triggers keep: a run without tags writes no page more. What is
     // found by time or id is indexed when a run is created. Versions of runs that have not ended are read from their
     // journals; a run that a build without this addition begins later has none.
@@ -176,6 +188,28 @@ export const additions: readonly Addition[] = [
        SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.entries[0].version') END FROM batches
          WHERE batches.locator = runs.locator AND position = ifnull(chapter, 0) - ifnull(dropped, 0))
      WHERE wake_at IS NOT NULL AND deleted = 0;`,
+  },
+  // Schedules are read by builds that know them, and by no other.
+  {
+    sign: "schedules_due",
+    text: `CREATE TABLE schedules (
+     name TEXT NOT NULL PRIMARY KEY,
+     workflow TEXT NOT NULL,
+     due_at REAL,
+     version TEXT NOT NULL,
+     body TEXT NOT NULL,
+     sum INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;`,
+  },
+  // A build without it drives the runs of a paused workflow. Paused runs it refuses, by the kind of their entries.
+  {
+    sign: "paused_workflows",
+    text: `CREATE TABLE paused_workflows (
+     workflow TEXT NOT NULL PRIMARY KEY,
+     reason TEXT,
+     since REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
   },
   // A build without reports cannot read a run that has one: its batches have entries that the build does not know.
   {

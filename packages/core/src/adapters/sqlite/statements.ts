@@ -14,6 +14,8 @@ const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = 
 const dueRuns = "runs INDEXED BY runs_due";
 /** The same by workflow, so that a list of some workflows never reads due runs of others. */
 const dueRunsOf = "runs INDEXED BY runs_due_by_workflow";
+/** Runs that have ended, in the order in which they ended. */
+const endedRuns = "runs INDEXED BY runs_ended";
 /** The same by version. */
 const dueRunsOfVersion = "runs INDEXED BY runs_due_by_version";
 const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
@@ -106,6 +108,10 @@ function reading(database: DatabaseSync) {
       `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOf}
          WHERE workflow = ? AND wake_at <= ? AND deleted = 0`,
     ),
+    // From one name to the next, so that it costs as many steps as there are names.
+    nextEndedWorkflow: database.prepare(
+      `SELECT min(workflow) AS name FROM ${endedRuns} WHERE ended_at IS NOT NULL AND deleted = 0 AND workflow > ?`,
+    ),
     version: database.prepare("PRAGMA data_version"),
     list: lists(database),
   };
@@ -127,6 +133,11 @@ function leasing(database: DatabaseSync) {
     note: database.prepare(
       `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND ${wholeLength} = ?`,
     ),
+    pause: database.prepare(
+      "INSERT OR REPLACE INTO paused_workflows (workflow, reason, since) VALUES (?, ?, ?)",
+    ),
+    unpause: database.prepare("DELETE FROM paused_workflows WHERE workflow = ?"),
+    paused: database.prepare("SELECT workflow, reason, since FROM paused_workflows"),
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
@@ -139,6 +150,10 @@ function leasing(database: DatabaseSync) {
     free: database.prepare(
       `SELECT ancestors FROM runs WHERE locator = ? AND deleted = 1
          AND NOT EXISTS (SELECT 1 FROM readers WHERE ancestor = locator)`,
+    ),
+    takeTurn: database.prepare(
+      `INSERT INTO turns (name, owner, until) VALUES (?, ?, ?) ON CONFLICT (name)
+         DO UPDATE SET owner = excluded.owner, until = excluded.until WHERE owner = excluded.owner OR until <= ?`,
     ),
     dropReader: database.prepare("DELETE FROM readers WHERE ancestor = ? AND reader = ?"),
     dropBatches: database.prepare("DELETE FROM batches WHERE locator = ?"),
@@ -188,50 +203,64 @@ export interface DueNow {
   readonly dead: readonly string[];
 }
 
-/** A query for at most one workflow, and of due runs for at most one version. */
-export type TextQuery = ListQuery & { readonly workflow?: string | undefined };
+/** A query for at most one workflow and one parent, and of due runs for at most one version. */
+export type TextQuery = ListQuery & {
+  readonly workflow?: string | undefined;
+  readonly parent?: string | undefined;
+};
 
 /** `last` is the last row that may still be on the page. */
 export function listText(query: TextQuery, due: DueNow, last?: Row): { text: string; values: Value[] } {
-  const { workflow, status, parent, dueAt } = query;
+  const { workflow, status, parent, dueAt, endedBefore } = query;
   const where = ["runs.deleted = 0"];
   const values: Value[] = [];
   const and = (text: string, ...more: Value[]): void => {
     where.push(text);
     values.push(...more);
   };
-  const [wakeAt, id] = readCursor(query.cursor) ?? [];
+  const [at, id] = readCursor(query.cursor) ?? [];
+  const time = timeOf(query);
   if (workflow !== undefined) and("workflow = ?", workflow);
   if (status === "blocked") and("blocked IS NOT NULL");
   else if (status !== undefined) and("status = ? AND blocked IS NULL", status);
   if (parent !== undefined) and("parent = ?", parent);
   const source = sourceOf(query, and);
   addFilters(query, and);
-  if (dueAt === undefined) {
-    const order = source.startsWith("tags") ? "first.run" : "runs.id";
-    if (id !== undefined) and(`${order} < ?`, id);
-    if (last !== undefined) and(`${order} > ?`, Number(last["id"]));
+  const number = source.startsWith("tags") ? "first.run" : "runs.id";
+  if (time === null) {
+    if (id !== undefined) and(`${number} < ?`, id);
+    if (last !== undefined) and(`${number} > ?`, Number(last["id"]));
   } else {
+    if (at !== undefined && id !== undefined) and(`(${time}, runs.id) > (?, ?)`, at, id);
+    if (last !== undefined) and(`(${time}, runs.id) < (?, ?)`, Number(last[time]), Number(last["id"]));
+  }
+  if (endedBefore !== undefined) and("ended_at < ? AND blocked IS NULL", endedBefore);
+  if (dueAt !== undefined) {
     and("wake_at <= ?", dueAt);
     // A driver that died may have claimed the run before: its quiet time ends with it, like its lease.
     and(
       `(quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?) OR process IN (SELECT value FROM json_each(?)))`,
     );
     values.push(due.now, due.now, JSON.stringify(due.dead));
-    if (wakeAt !== undefined && id !== undefined) and("(wake_at, runs.id) > (?, ?)", wakeAt, id);
-    if (last !== undefined) and("(wake_at, runs.id) < (?, ?)", Number(last["wake_at"]), Number(last["id"]));
   }
-  const newest = source.startsWith("tags") ? "first.run DESC" : "runs.id DESC";
-  const order = dueAt === undefined ? newest : "wake_at, runs.id";
+  const order = time === null ? `${number} DESC` : `${time}, runs.id`;
   const text = `SELECT runs.* FROM ${source} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
   return { text, values };
 }
 
+/** The column of the time by which a list is sorted; `null` for one that begins with the newest run. */
+export function timeOf({ dueAt, endedBefore }: ListQuery): "wake_at" | "ended_at" | null {
+  if (dueAt !== undefined) return "wake_at";
+  return endedBefore === undefined ? null : "ended_at";
+}
+
 function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => void): string {
-  const { workflow, status, dueAt } = query;
-  if (dueAt === undefined)
+  const { workflow, status } = query;
+  const time = timeOf(query);
+  if (time === null)
     return foundIn(query, and) ?? (status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs");
   for (const tag of tagsOf(query).slice(0, 1)) and(hasTag, ...tag);
+  if (time === "ended_at") return endedRuns;
   if (workflow === undefined) return dueRuns;
   return typeof query.version === "string" ? dueRunsOfVersion : dueRunsOf;
 }

@@ -12,6 +12,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -23,6 +24,7 @@ import type {
   ReadReply,
   RunHead,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
@@ -34,10 +36,13 @@ import { isBusy, named } from "./errors.ts";
 import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
 import { openDatabase } from "./open.ts";
+import { deleteRun, deleteUnchanged } from "./removal.ts";
+import { Space, type Compacted, type CompactOptions } from "./space.ts";
 import { isDead, thisProcess } from "./process.ts";
+import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
-import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
-import { checkNote, checkPart, checkRun, headSum, textSum } from "./sums.ts";
+import { headOf, listedHead, noteOf, noteText, timeOf, type Row, type Statements } from "./statements.ts";
+import { checkNote, checkPart, checkRun, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
@@ -62,6 +67,7 @@ export class SqliteStorage implements Storage {
   /** The database file. */
   readonly path: string;
   readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
@@ -95,6 +101,13 @@ export class SqliteStorage implements Storage {
       return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
     }, version);
     this.#due = new DuePoll(sql, now, version);
+    this.schedules = schedulesIn(
+      {
+        read: (work) => this.#read(() => work(database)),
+        write: (work) => this.#write(() => work(database)),
+      },
+      this.path,
+    );
   }
 
   /** True after `close`. */
@@ -177,6 +190,17 @@ export class SqliteStorage implements Storage {
     return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
   }
 
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return this.#write(() => {
+      if (pause === null) this.#sql.unpause.run(workflow);
+      else this.#sql.pause.run(workflow, pause.reason, pause.since);
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#read(() => this.#sql.paused.all().map((row) => ({ ...row }) as unknown as WorkflowPause));
+  }
+
   list(query: ListQuery = {}): Promise<ListPage> {
     return this.#read(() => {
       const rows = listRows(this.#sql, query, this.#now());
@@ -184,7 +208,8 @@ export class SqliteStorage implements Storage {
       const page = rows.slice(0, limit);
       for (const row of page) checkRun(row, this.path);
       const last = rows.length > limit ? page.at(-1) : undefined;
-      const next = last === undefined ? null : `${Number(last["wake_at"])}:${Number(last["id"])}`;
+      const time = timeOf(query) ?? "wake_at";
+      const next = last === undefined ? null : `${Number(last[time])}:${Number(last["id"])}`;
       return { runs: page.map(listedHead), next };
     });
   }
@@ -239,28 +264,38 @@ export class SqliteStorage implements Storage {
   }
 
   delete(locator: string): Promise<void> {
+    return this.#write(() => deleteRun(this.#sql, locator, this.path));
+  }
+
+  deleteUnchanged(heads: readonly RunHead[]): Promise<readonly string[]> {
+    return this.#write(() => deleteUnchanged(this.#sql, heads, this.path));
+  }
+
+  takeTurn(name: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#write(() => {
-      this.#hide(locator);
-      const candidates = [locator];
-      for (const candidate of candidates) {
-        const free = this.#sql.free.get(candidate) as Row | undefined;
-        if (free === undefined) continue;
-        this.#sql.dropBatches.run(candidate);
-        this.#sql.drop.run(candidate);
-        // The run no longer reads its ancestors, so deleted ancestors may go now.
-        const ancestors = JSON.parse(String(free["ancestors"])) as string[];
-        for (const ancestor of ancestors) this.#sql.dropReader.run(ancestor, candidate);
-        candidates.push(...ancestors);
-      }
+      const now = this.#now();
+      return Number(this.#sql.takeTurn.run(name, owner, now + ttlMs, now).changes) > 0;
     });
   }
 
-  #hide(locator: string): void {
-    const run = this.#sql.run.get(locator) as Row | undefined;
-    if (run === undefined) return;
-    checkRun(run, this.path);
-    const fold = [run["status"] as Value, null, run["updated_at"] as Value, run["steps"] as Value];
-    this.#sql.hide.run(headSum(locator, fold, { length: Number(run["length"]), deleted: true }), locator);
+  giveBackSpace(signal?: AbortSignal): Promise<void> {
+    return this.#space().giveBack(signal);
+  }
+
+  /**
+   * Gives the space of deleted runs back to the file system. Without `full`, page by page, while others use the
+   * file; a purge does that by itself. `full` writes the whole file anew, which needs as much free space again
+   * and keeps others from writing until it is done. A file that an earlier version created needs it once.
+   */
+  compact(options: CompactOptions = {}): Promise<Compacted> {
+    return this.#space().compact(options);
+  }
+
+  #space(): Space {
+    return new Space(this.path, this.#database, {
+      write: (work) => this.#write(work),
+      read: (work) => this.#read(work),
+    });
   }
 
   async changed(locator: string, length: number, signal: AbortSignal): Promise<void> {

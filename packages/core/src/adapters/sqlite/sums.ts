@@ -135,7 +135,7 @@ function checkBlobs(blobs: readonly Row[], locator: string, path: string): Map<u
   return names;
 }
 
-function damaged(path: string, what: string): DurableError {
+export function damaged(path: string, what: string): DurableError {
   return new DurableError(
     "corrupt",
     `The journal file "${path}" is damaged: ${what}. Restore it from a backup.`,

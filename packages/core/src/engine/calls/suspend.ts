@@ -111,7 +111,7 @@ interface SuspendParts extends CallParts {
 
 type Answer = NonNullable<WaitState["answer"]> | Message;
 /** The fields of the entry that accepts an answer, or why it is refused. */
-type Verdict = { readonly value?: Json; readonly failed?: true } | string;
+type Verdict = { readonly value?: Json; readonly rejects?: true } | string;
 
 export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   readonly wait = waitOf(this.key, this.engine.journal.nonce);
@@ -137,7 +137,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
       throw corrupt(`The end of ${this.where}`);
     if (settlement.kind === "suspend.resolved") {
       const value = decode(this.engine.replay.answer(settlement, this.topic), `answer to ${this.where}`);
-      if (settlement.failed === true) this.reject(value);
+      if (settlement.rejects === true) this.reject(value);
       else this.outcome.resolve(value);
     } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
       this.outcome.resolve(decode(settlement.value, `fallback of ${this.where}`));
@@ -207,7 +207,7 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   async #verdictOn(answer: Answer): Promise<Verdict> {
     // A failure is not checked.
-    if ("failed" in answer) return { failed: true };
+    if ("rejects" in answer) return { rejects: true };
     if (this.parts.schema === undefined) return {};
     const verdict = await this.check(decode(answer.value, `answer to ${this.where}`));
     // A message that the schema does not change is not recorded twice.

@@ -37,7 +37,7 @@ function inspect(): { version: number; tables: string[]; check: string } {
 
 const whole = {
   version: migrations.length,
-  tables: ["batches", "blobs", "chapters", "named", "named_again", "readers", "runs", "tags"],
+  tables: ["batches", "blobs", "chapters", "named", "named_again", "readers", "runs", "schedules", "tags"],
   check: "ok",
 };
 

@@ -34,11 +34,7 @@ describe("searches use an index", () => {
       "SEARCH first USING PRIMARY KEY (name=? AND value=? AND run<?)",
       true,
     ],
-    [
-      { tags: { a: "1", b: "2" }, status: "failed" },
-      "tags_by_value (value=? AND run=? AND name=?)",
-      true,
-    ],
+    [{ tags: { a: "1", b: "2" }, status: "failed" }, "tags_by_value (value=? AND run=? AND name=?)", true],
     [{ tags: { a: "1" }, workflow: "w" }, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)", true],
     [{ version: "1", cursor: "1:2" }, "runs_by_version (version=? AND id<?)", true],
     [{ createdAfter: 1 }, "runs_by_created (created_at>?)", false],

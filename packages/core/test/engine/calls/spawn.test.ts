@@ -1,6 +1,6 @@
 /** ctx.spawn: runs that outlive the run that starts them, and what happens to them when it ends. */
 
-import { createApp, createWorker, durable, MemoryStorage } from "@durable/core";
+import { createApp, createWorker, durable, MemoryStorage, type DurableError } from "@durable/core";
 import { crashEverywhere, faultyStorage, virtualWorld, type Fault } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { failureOf, kindsOf, lab, outputOf, pause, secret } from "../../support/behaviour-lab.ts";
@@ -28,10 +28,10 @@ describe("a spawned run", () => {
     ]);
     const app = createApp({ ...base, workflows: [flow, kid] });
     expect(await base.world.run(app.get(runId).result())).toBe("hello ann");
-    expect(await app.get(runId).entries()).toMatchObject([
-      { kind: "run.started", spawnedBy: { runId: "r", key: "kid" } },
-      ...Array(3).fill({}),
-    ]);
+    expect((await app.get(runId).entries())[0]).toMatchObject({
+      kind: "run.started",
+      spawnedBy: { runId: "r", key: "kid" },
+    });
   });
 
   test("is not awaited: the parent may end first, also without an await", async () => {
@@ -57,7 +57,10 @@ describe("a spawned run", () => {
     expect(await kindsOf(flow.get("r"))).toContain("spawn.started mail");
     // Another run of the same id, and another call of it, are refused.
     const second = await base.world.run(flow.run(undefined, { id: "r2" }));
-    expect(second).toMatchObject({ status: "failed", error: { code: "step-failed", cause: { code: "run-exists" } } });
+    expect(second).toMatchObject({
+      status: "failed",
+      error: { code: "step-failed", cause: { code: "run-exists" } },
+    });
   });
 
   test("with an input that its schema refuses fails the call, which may be caught", async () => {
@@ -85,8 +88,9 @@ describe("a spawned run", () => {
     const base = lab();
     const kid = durable("kid", async () => 1);
     const flow = durable("parent", (ctx) => ctx.spawn(kid, undefined, options as never), base);
-    const { error } = (await base.world.run(flow.run())) as unknown as { error: { code: string } };
-    expect(error.code).toMatch(/^invalid-(options|id)$/);
+    const { error } = (await base.world.run(flow.run())) as unknown as { error: DurableError };
+    const { code } = (error.cause ?? error) as DurableError;
+    expect(code).toMatch(/^invalid-(options|id)$/);
   });
 
   test("of a worker is left to the fleet, and takes a place there", async () => {

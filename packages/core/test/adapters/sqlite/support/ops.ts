@@ -29,7 +29,9 @@ export type WriteOp =
   /** `off` is how far the note is from where the journal ends: 0 is right. */
   | { readonly op: "note"; readonly run: string; readonly off: number; readonly message: string }
   | { readonly op: "drop"; readonly run: string; readonly before: number }
-  | { readonly op: "delete"; readonly run: string };
+  | { readonly op: "delete"; readonly run: string }
+  /** As a purge does: only if the run is as it was, `off` milliseconds later. */
+  | { readonly op: "purge"; readonly run: string; readonly off: number };
 
 export type Op =
   | WriteOp
@@ -96,6 +98,7 @@ class Maker {
       const quietMs = this.pick([undefined, 0, 100, 1_000]);
       return { op: "release", run, owner: this.pick(owners), ...(quietMs === undefined ? {} : { quietMs }) };
     }
+    if (kind < 0.95) return { op: "purge", run, off: this.pick([0, 0, 1]) };
     return { op: "delete", run };
   }
 
@@ -132,6 +135,8 @@ class Maker {
     if (this.chance(0.3)) query.status = this.pick(listed);
     if (this.chance(0.2)) query.parent = this.pick(runs);
     if (this.chance(0.5)) query.dueAt = this.pick([0, this.time(), startOfTime, startOfTime + 100_000]);
+    if (this.chance(0.2)) query.parent = runs.filter(() => this.chance(0.4));
+    if (this.chance(0.3)) query.endedBefore = this.pick([0, this.time(), startOfTime + 100_000]);
     if (this.chance(0.7)) query.limit = this.pick([0, 1, 2, 3, 2.5, -1, 100, 100_000]);
     if (this.chance(0.05)) query.cursor = this.pick(["", "junk", "1", "1:2:3", "x:1", null]);
     return query;

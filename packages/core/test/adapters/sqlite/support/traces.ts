@@ -11,6 +11,7 @@ import type {
   BlockedNote,
   ListPage,
   ListQuery,
+  RunHead,
   Storage,
 } from "../../../../src/ports/storage.ts";
 import { randomOps, startOfTime, type AppendOp, type Op, type WriteOp } from "./ops.ts";
@@ -123,7 +124,8 @@ class Pair {
 
   /** All that is left: every list in pages of two, and every journal. */
   async compareAll(): Promise<string | null> {
-    for (const query of [{ limit: 2 }, { limit: 2, dueAt: Number.MAX_SAFE_INTEGER }]) {
+    const [limit, most] = [2, Number.MAX_SAFE_INTEGER];
+    for (const query of [{ limit }, { limit, dueAt: most }, { limit, endedBefore: most }]) {
       for (let page = false, more = true; more; page = true) {
         const difference = await this.#list(query, page);
         if (difference !== null) return difference;
@@ -163,7 +165,10 @@ class Pair {
   async #write(writes: readonly WriteOp[]): Promise<string | null> {
     const lengths = new Map<string, number>();
     const chapters = new Map<string, number>();
+    const heads = new Map<string, RunHead>();
     for (const { run } of writes) {
+      const { head } = await this.#storages[0].read(run);
+      if (head !== undefined) heads.set(run, head);
       const { length, from = 0 } = (await this.#storages[0].readChapter?.(run)) ?? { length: 0 };
       lengths.set(run, length);
       chapters.set(run, from);
@@ -171,6 +176,10 @@ class Pair {
     const requests = writes.map((write) => {
       const length = lengths.get(write.run) ?? 0;
       if (write.op === "note") return { ...noteOf(write.message), length: length + write.off };
+      if (write.op === "purge") {
+        const head = heads.get(write.run) ?? headOf(write.run);
+        return { ...head, updatedAt: head.updatedAt + write.off };
+      }
       if (write.op !== "append") return null;
       const position = Math.max(0, length + write.off);
       if (length === 0 && position === 0) this.#about.set(write.run, write.about);
@@ -203,8 +212,9 @@ class Pair {
   }
 }
 
-function orderOf({ dueAt }: ListQuery): string {
-  return dueAt === undefined ? "newest" : "due";
+function orderOf({ dueAt, endedBefore }: ListQuery): string {
+  if (dueAt !== undefined) return "due";
+  return endedBefore === undefined ? "newest" : "ended";
 }
 
 function noteOf(message: string): Omit<BlockedNote, "length"> {
@@ -214,7 +224,7 @@ function noteOf(message: string): Omit<BlockedNote, "length"> {
 async function perform(
   storage: Storage,
   write: WriteOp,
-  request: AppendRequest | BlockedNote | null,
+  request: AppendRequest | BlockedNote | RunHead | null,
 ): Promise<unknown> {
   switch (write.op) {
     case "append":
@@ -227,6 +237,8 @@ async function perform(
       return storage.note?.(write.run, request as BlockedNote);
     case "drop":
       return storage.dropChapters?.(write.run, write.before);
+    case "purge":
+      return storage.deleteUnchanged?.([request as RunHead]);
     case "delete":
       return storage.delete(write.run);
   }

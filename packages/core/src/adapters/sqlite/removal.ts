@@ -1,0 +1,41 @@
+/** Deletes runs, inside a commit (commits.ts). Proven by the conformance suite. */
+
+import { isUnchanged } from "../../ports/storage-kit.ts";
+import type { RunHead } from "../../ports/storage.ts";
+import { headOf, type Row, type Statements, type Value } from "./statements.ts";
+import { checkRun, headSum } from "./sums.ts";
+
+/** Hides a run; removes it, and then its deleted ancestors, once no fork reads them. */
+export function deleteRun(sql: Statements, locator: string, path: string): void {
+  hide(sql, locator, path);
+  const candidates = [locator];
+  for (const candidate of candidates) {
+    const free = sql.free.get(candidate) as Row | undefined;
+    if (free === undefined) continue;
+    sql.dropBatches.run(candidate);
+    sql.drop.run(candidate);
+    // The run no longer reads its ancestors, so deleted ancestors may go now.
+    const ancestors = JSON.parse(String(free["ancestors"])) as string[];
+    for (const ancestor of ancestors) sql.dropReader.run(ancestor, candidate);
+    candidates.push(...ancestors);
+  }
+}
+
+/** Deletes those of these runs that are still as their heads say. */
+export function deleteUnchanged(sql: Statements, heads: readonly RunHead[], path: string): string[] {
+  const same = heads.filter((head) => {
+    const run = sql.run.get(head.locator) as Row | undefined;
+    const isSame = run?.["deleted"] === 0 && isUnchanged(headOf(run), head);
+    if (isSame) deleteRun(sql, head.locator, path);
+    return isSame;
+  });
+  return same.map(({ locator }) => locator);
+}
+
+function hide(sql: Statements, locator: string, path: string): void {
+  const run = sql.run.get(locator) as Row | undefined;
+  if (run === undefined) return;
+  checkRun(run, path);
+  const fold = [run["status"] as Value, null, run["updated_at"] as Value, run["steps"] as Value];
+  sql.hide.run(headSum(locator, fold, { length: Number(run["length"]), deleted: true }), locator);
+}

@@ -1,0 +1,81 @@
+/**
+ * What purging needs: runs in the order in which they ended, deletions of many runs in one commit, turns.
+ *
+ * retention-sql.1. `ended_at` is computed and stays NULL until a run ends, so that the steps of a run change no index.
+ * retention-sql.2. All runs of a call are locked first, in one order, and all their blobs last, in one order, so that two
+ *     calls wait for each other and do not block each other.
+ * retention-sql.3. Space of deleted rows is used again after a vacuum. Autovacuum comes when a twentieth of a table is
+ *     gone, not a fifth, so that a table that is purged regularly does not grow.
+ */
+
+import { clock, planned } from "./append.ts";
+
+const columns = (schema: string): string => `
+ALTER TABLE ${schema}.runs ADD COLUMN ended_at float8
+  GENERATED ALWAYS AS (CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN updated_at END) STORED;
+CREATE INDEX runs_ended ON ${schema}.runs (workflow, status, ended_at, id) WHERE ended_at IS NOT NULL AND NOT deleted;
+
+CREATE TABLE ${schema}.turns (
+  name text COLLATE "C" PRIMARY KEY,
+  owner text COLLATE "C" NOT NULL,
+  until float8 NOT NULL
+);
+`;
+
+const scale = "autovacuum_vacuum_scale_factor = 0.05";
+
+const vacuums = (schema: string): string =>
+  ["batches", "blobs", "named", "chapters", "readers"]
+    .map((table) => {
+      const hasText = table === "batches" || table === "blobs";
+      return `ALTER TABLE ${schema}.${table} SET (${scale}${hasText ? `, toast.${scale}` : ""});\n`;
+    })
+    .join("");
+
+/** As `delete_1`, for those runs that are still as the caller saw them. */
+const deleteUnchanged = (schema: string): string => `
+CREATE FUNCTION ${schema}.delete_unchanged_1(locators text[], statuses text[], created float8[], updated float8[])
+RETURNS SETOF text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  candidates bigint[];
+  candidate bigint;
+  names text[] := '{}';
+  next int := 1;
+BEGIN
+  PERFORM FROM ${schema}.runs WHERE locator = ANY (locators) ORDER BY locator FOR UPDATE;
+  candidates := ARRAY(
+    SELECT r.id FROM unnest(locators, statuses, created, updated) AS h (locator, status, created_at, updated_at)
+    JOIN ${schema}.runs r ON r.locator = h.locator AND r.status = h.status AND r.created_at = h.created_at
+      AND r.updated_at = h.updated_at AND NOT r.deleted);
+  RETURN QUERY SELECT r.locator FROM ${schema}.runs r WHERE r.id = ANY (candidates);
+  UPDATE ${schema}.runs SET deleted = true, wake_at = NULL, blocked = NULL, held = false, held_until = NULL
+    WHERE id = ANY (candidates);
+  WHILE next <= cardinality(candidates) LOOP
+    candidate := candidates[next];
+    next := next + 1;
+    PERFORM FROM ${schema}.runs WHERE id = candidate AND deleted FOR UPDATE;
+    CONTINUE WHEN NOT FOUND;
+    CONTINUE WHEN EXISTS (SELECT FROM ${schema}.readers WHERE ancestor = candidate);
+    names := names || ARRAY(SELECT DISTINCT name FROM ${schema}.named WHERE run = candidate);
+    candidates := candidates || ARRAY(SELECT ancestor FROM ${schema}.readers WHERE reader = candidate);
+    DELETE FROM ${schema}.named WHERE run = candidate;
+    DELETE FROM ${schema}.batches WHERE run = candidate;
+    DELETE FROM ${schema}.chapters WHERE run = candidate;
+    DELETE FROM ${schema}.readers WHERE reader = candidate;
+    DELETE FROM ${schema}.runs WHERE id = candidate;
+  END LOOP;
+  IF cardinality(names) > 0 THEN PERFORM ${schema}.drop_blobs_1(names); END IF;
+END $$;
+`;
+
+/** Takes the turn $1 for owner $2 and $3 milliseconds; $4 is the clock of the caller, or NULL. One row when it has it. */
+export const takeTurnText = (schema: string): string => {
+  const now = clock("$4::float8");
+  return `INSERT INTO ${schema}.turns AS t (name, owner, until) VALUES ($1, $2, ${now} + $3::float8)
+    ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, until = excluded.until
+      WHERE t.owner = excluded.owner OR t.until <= ${now} RETURNING 1`;
+};
+
+export const retention = (schema: string): string =>
+  [columns, vacuums, deleteUnchanged].map((text) => text(schema)).join("");
