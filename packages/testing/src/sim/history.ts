@@ -8,6 +8,7 @@ import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
+import type { SentMessage } from "./sent-message.ts";
 import { chapterIn } from "./chapter-inputs.ts";
 import {
   areOneStart,
@@ -59,15 +60,6 @@ export interface AnswerAttempt extends NotedWait {
   status: string | null;
   readonly from: number;
   until: number;
-}
-
-/** An attempt to send a message. */
-export interface SentMessage {
-  readonly run: RunLog;
-  readonly topic: string;
-  readonly id: string;
-  readonly value: unknown;
-  status: string | null;
 }
 
 /** An effect on the outside world, under an idempotency key. */

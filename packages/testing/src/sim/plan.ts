@@ -6,7 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
-import { messageDraws, withMessages } from "./random-messages.ts";
+import { withMail } from "./random-messages.ts";
 import { purgesOf } from "./random-purges.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
@@ -128,7 +128,7 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
-  const plan = drawnPlan(seed);
+  const plan = withMail(seed, drawnPlan(seed));
   const { purges, deletesTogether } = purgesOf(seed);
   const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.
@@ -155,8 +155,7 @@ function drawnPlan(seed: number): Plan {
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
   const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
-  const mailed = messagesOf(seed, chaptered, { calm, without: foreign || strays });
-  const flows = found(seed, mailed.flows);
+  const flows = found(seed, chaptered);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -184,7 +183,6 @@ function drawnPlan(seed: number): Plan {
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
     ...fleetOf(seed),
-    ...mailed.senders,
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
@@ -202,17 +200,6 @@ function drawnPlan(seed: number): Plan {
   };
   const more = steered(seed, calm || foreign || strays, plan);
   return { ...plan, ...more, actions: more.actions.toSorted((a, b) => a.at - b.at) };
-}
-
-/** The flows with messages, in some plans, and who sends them. */
-function messagesOf(
-  seed: number,
-  flows: FlowPlan[],
-  { calm, without }: { readonly calm: boolean; readonly without: boolean },
-): { readonly flows: FlowPlan[]; readonly senders: Pick<Plan, "senders"> } {
-  const mail = without ? null : messageDraws(seed);
-  if (mail === null) return { flows, senders: {} };
-  return { flows: flows.map((flow) => withMessages(mail, flow, { calm })), senders: { senders: 2 } };
 }
 
 /** Workflows that are spawned have such a name, and every app has them. */

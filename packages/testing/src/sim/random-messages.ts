@@ -4,7 +4,7 @@
  */
 
 import { seeded, type Random } from "../random.ts";
-import type { Tree } from "./tree.ts";
+import { childrenOf, type Tree } from "./tree.ts";
 
 /** The topics of generated workflows. */
 export const topics = ["news", "orders"] as const;
@@ -14,14 +14,31 @@ interface Versions {
   readonly changed: Tree;
 }
 
-/** The stream of draws for messages; `null` for plans without them. */
-export function messageDraws(seed: number): Random | null {
+interface Mailed<V extends Versions> {
+  readonly calm: boolean;
+  readonly foreign?: boolean;
+  readonly flows: readonly V[];
+  readonly senders?: number;
+}
+
+/** The plan with messages, in some cases, and with processes that send them. */
+export function withMail<V extends Versions & { readonly name: string }, P extends Mailed<V>>(
+  seed: number,
+  plan: P,
+): P {
   const random = seeded(seed * 1_597_334_677 + 3);
-  return random.chance(0.3) ? random : null;
+  const { calm, foreign = false, flows } = plan;
+  if (!random.chance(0.3) || foreign || flows.some(({ tree }) => hasStray(tree))) return plan;
+  const mailed = flows.map((flow) => (flow.name === "killer" ? flow : withMessages(random, flow, { calm })));
+  return { ...plan, flows: mailed, senders: 2 };
+}
+
+function hasStray(tree: Tree): boolean {
+  return tree.kind === "stray" || childrenOf(tree).some(hasStray);
 }
 
 /** The same workflow with receives and reports, in both versions at the same places. */
-export function withMessages<V extends Versions>(random: Random, flow: V, { calm }: { calm: boolean }): V {
+function withMessages<V extends Versions>(random: Random, flow: V, { calm }: { calm: boolean }): V {
   // Where an order does not depend on time, only the output of the workflow tells what it received.
   const parts = Array.from({ length: 3 }, () => partOf(random, calm));
   const all = (tree: Tree): Tree => {

@@ -1,7 +1,7 @@
 /** Processes that send messages to runs. Proven in test/sim.test.ts. */
 
 import { forever, type Actor, type Cluster, type ProcessLife } from "./cluster.ts";
-import type { SentMessage } from "./history.ts";
+import type { SentMessage } from "./sent-message.ts";
 import { judgeFailure } from "./outcome-checks.ts";
 import { topics } from "./random-messages.ts";
 import { isOpen, type RunLog } from "./run-log.ts";
