@@ -42,26 +42,25 @@ const suspensions: readonly PlantedBug[] = [
     name: "token-of-another-wait",
     breaks: "suspend.1",
     file: "engine/calls/suspend.ts",
-    find: "return withToken(call, () => keyring.sign(engine.journal.locator, call.wait));",
-    replace:
-      "return withToken(call, () => keyring.sign(engine.journal.locator, waitOf(name, engine.journal.nonce)));",
+    find: "keyring?.sign(engine.journal.locator, call.wait)",
+    replace: "keyring?.sign(engine.journal.locator, waitOf(name, engine.journal.nonce))",
     why: "A token that is read before its wait opens names the first wait with that name.",
   },
   {
     name: "verdict-not-recorded",
     breaks: "suspend.2",
     file: "engine/calls/suspend.ts",
-    find: '      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer, ...verdict });',
+    find: "    this.engine.write(fact);\n",
     replace:
-      "      return this.outcome.resolve(decode(this.engine.journal.state.wait(this.wait).answer?.value ?? null, this.where));",
+      "    this.outcome.resolve(decode(this.engine.journal.state.wait(this.wait).answer?.value ?? null, this.where));\n",
     why: "An unchecked answer is given to the code at once, and every replay checks it again.",
   },
   {
     name: "bad-answer-ends-the-wait",
     breaks: "suspend.3",
     file: "engine/calls/suspend.ts",
-    find: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues: verdict });\n    this.#await();',
-    replace: '    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues: verdict });',
+    find: "      if (this.#judging === null) this.#await();\n      return;",
+    replace: "      return;",
     why: "After an invalid answer the wait no longer waits for a valid one.",
   },
   {

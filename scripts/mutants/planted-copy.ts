@@ -89,7 +89,7 @@ export const plantedInCopies: readonly PlantedBug[] = [
     also: [
       {
         file: "copy/one-run.ts",
-        find: "lease: position === source.length - 1 ? null : { owner, ttlMs: leaseMs },",
+        find: "lease: isLast ? null : { owner, ttlMs: leaseMs },",
         replace: "lease: null,",
       },
     ],

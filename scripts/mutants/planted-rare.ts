@@ -167,8 +167,8 @@ const renames: readonly PlantedBug[] = [
     name: "old-name-of-a-wait-ignored",
     breaks: "law 5",
     file: "engine/calls/suspend.ts",
-    find: 'kind: "suspend", input: null, was: options.was',
-    replace: 'kind: "suspend", input: null',
+    find: 'kind: "suspend", input, was: options.was',
+    replace: 'kind: "suspend", input',
     why: "A wait that got another name is opened again, and its answer is lost, although the code gives the old name.",
   },
   {

@@ -5,6 +5,7 @@ import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInEnds } from "./planted-ends.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
+import { plantedInMessages } from "./planted-messages.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInPurges } from "./planted-keep.ts";
@@ -28,6 +29,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInEnds,
+  ...plantedInMessages,
   ...plantedInPurges,
   ...plantedInTelemetry,
   ...plantedInRareCases,

@@ -61,7 +61,7 @@ describe.each(routes.map((route) => [`${route.method} ${route.path}`, route] as 
   it("names the actions that are asked for", async () => {
     const [, named = ""] = /^Action: (.*)$/m.exec(route.text) ?? [];
     const actions = [
-      ...named.matchAll(/`(start|read|tokens|list|stream|fork|cancel|delete|purge|describe)`/g),
+      ...named.matchAll(/`(start|read|tokens|list|stream|fork|cancel|delete|purge|send|report|describe)`/g),
     ];
     expect(named === "none.").toBe(actions.length === 0);
     expect(await asked(route)).toEqual(actions.map(([, action]) => action));
@@ -85,7 +85,11 @@ async function asked({ method, path, text }: Route): Promise<string[]> {
   const token = outcome.status === "suspended" ? (outcome.waiting[0]?.token ?? "") : "";
   const actions: Action[] = [];
   const handler = createHandler(app, { authorize: (_, action) => actions.push(action) > 0 });
-  const address = path.replace("{runId}", "greet-0").replace("{name}", "draft").replace("{token}", token);
+  const address = path
+    .replace("{runId}", "greet-0")
+    .replace("{name}", "draft")
+    .replace("{topic}", "note")
+    .replace("{token}", token);
   const [, body] = /^```json\n([\s\S]*?)\n```$/m.exec(text) ?? [];
   const response = await handler(
     new Request(`http://localhost${address}`, {

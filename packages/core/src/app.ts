@@ -6,8 +6,9 @@ import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
-import { listRuns, openRun } from "./runs/lookup.ts";
+import { listRuns, openRun, outside } from "./runs/lookup.ts";
 import type { Purged, PurgeOptions } from "./runs/purge-options.ts";
+import type { SendOptions, SendResult } from "./runs/send.ts";
 import { Suspects } from "./runs/suspects.ts";
 import { later } from "./runs/load-later.ts";
 import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
@@ -69,6 +70,10 @@ export interface App {
    * find it.
    */
   deliver(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult>;
+  /**
+   * Sends a message to a run, which `ctx.receive(topic)` reads. Only appends it, without running workflow code.
+   */
+  send(runId: string, topic: string, payload: unknown, options?: SendOptions): Promise<SendResult>;
   /** Drives one run until it stops. Harmless when there is nothing to do. */
   advance(runId: string, options?: AdvanceOptions): Promise<Outcome<unknown>>;
   /** A handle on a run. Reads nothing, so the run may be missing. */
@@ -156,6 +161,8 @@ export function createApp(options: AppOptions): App {
     },
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
     deliver: (token, value, given = {}) => deliver(host, token, { value, options: given }),
+    send: async (runId, topic, payload, given = {}) =>
+      (await outside()).send(host, runId, { topic, payload, options: given }),
     advance: (runId, given) => advanceRun(host, runId, given),
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),

@@ -1,5 +1,5 @@
 export { durable } from "./workflow.ts";
-export type { AnyWorkflow, RunArguments, TagOptions, Workflow, WorkflowOptions } from "./workflow.ts";
+export type { AnyWorkflow, RunArguments, TagOptions, Topics, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
 export type { EndStatus, Purged, PurgeOptions } from "./runs/purge-options.ts";
@@ -29,6 +29,7 @@ export type {
   ParallelOptions,
   ParallelResult,
   RaceResult,
+  ReceiveOptions,
   StepOptions,
   SuspendOptions,
 } from "./engine/context.ts";
@@ -51,6 +52,7 @@ export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { CancelOptions } from "./runs/cancel.ts";
 export type { CancelReason, Outcome, SuspendPoint, Undone } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
+export type { SendOptions, SendResult, SendStatus } from "./runs/send.ts";
 export type { StepInfo } from "./engine/calls/attempts.ts";
 export type { Cancelling, OnCancelOptions } from "./engine/calls/cleanup.ts";
 export type { Compensate, CompensateInfo } from "./engine/calls/compensate.ts";
@@ -95,7 +97,7 @@ export type {
   WorkflowPause,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Defaults, Definition } from "./engine/definition.ts";
+export type { Defaults, Definition, MessageSchemas } from "./engine/definition.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

@@ -1,6 +1,6 @@
 /** A handle to read one run, wait for it, cancel it or fork it. It has no state of the run itself. */
 
-import type { Definition } from "./engine/definition.ts";
+import type { Definition, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import type { Duration } from "./values/duration.ts";
@@ -8,7 +8,7 @@ import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import type { Host } from "./runs/host.ts";
 import type { RunJournal } from "./journal/journal.ts";
-import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
+import { definitionOf, notFound, openRun, outside } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { later } from "./runs/load-later.ts";
 import { lazy } from "./values/lazy.ts";
@@ -20,6 +20,8 @@ import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
 import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
+import type { SendOptions, SendResult } from "./runs/send.ts";
+import type { SchemaInput } from "./values/schema.ts";
 
 const forks = /* @__PURE__ */ lazy(() => import("./inspect/forks.ts"));
 const steer = /* @__PURE__ */ lazy(() => import("./runs/steer.ts"));
@@ -81,7 +83,7 @@ export interface StartOptions extends RunOptions {
 }
 
 /** A handle on one run. Creating one reads nothing. */
-export class Run<Output = unknown, Input = unknown> {
+export class Run<Output = unknown, Input = unknown, M extends MessageSchemas = MessageSchemas> {
   /** The id of the run. */
   readonly id: string;
   /** True on the handle whose `start` recorded the run; false when a run of this id existed. */
@@ -138,6 +140,18 @@ export class Run<Output = unknown, Input = unknown> {
   }
 
   /**
+   * Sends a message, which `ctx.receive(topic)` reads. Only appends it: the driver of the run reads it, or a
+   * worker, a sweep or `result()` finds the run.
+   */
+  async send<K extends keyof M & string>(
+    topic: K,
+    payload: SchemaInput<M[K]>,
+    options: SendOptions = {},
+  ): Promise<SendResult> {
+    return (await outside()).send(this.#host, this.id, { topic, payload, options });
+  }
+
+  /**
    * Ends the run and all its children. A run with a clean-up or a compensation is `cancelling` until these have run;
    * `force` ends it without them.
    */
@@ -190,7 +204,7 @@ export class Run<Output = unknown, Input = unknown> {
   }
 
   /** Creates a run that begins with recorded work of this one, and drives it in the background. */
-  async fork(options: ForkOptions<Input>): Promise<Run<Output, Input>> {
+  async fork(options: ForkOptions<Input>): Promise<Run<Output, Input, M>> {
     const host = this.#host;
     const parent = await openRun(host, this.id, options.chapter);
     const definition = definitionOf(host, parent);
@@ -266,15 +280,18 @@ function waitsForOutside(
   endsBy: number | null,
 ): boolean {
   const { waiting, wakeAt } = outcome;
-  const isDeadline = wakeAt === endsBy || waiting.some(({ expiresAt }) => expiresAt === wakeAt);
+  // A receive with a timeout goes on by itself.
+  const ends = ({ expiresAt, topic }: SuspendPoint): boolean => topic === undefined && expiresAt === wakeAt;
+  const isDeadline = wakeAt === endsBy || waiting.some(ends);
   return waiting.length > 0 && (wakeAt === null || isDeadline);
 }
 
 function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
   const names = outcome.waiting.map(({ key }) => `"${key}"`).join(", ");
+  const how = outcome.waiting.some(({ topic }) => topic) ? "run.send(topic, payload), " : "";
   return new DurableError(
     "suspended",
-    `Run ${outcome.runId} waits for ${names}. Use resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
+    `Run ${outcome.runId} waits for ${names}. Use ${how}resume(token, value) with a token from error.details.waiting, or result({ wait: true }).`,
     { details: { waiting: outcome.waiting.map(withHiddenToken) } },
   );
 }
@@ -302,9 +319,9 @@ export async function start(
 }
 
 /** `run.fork` as a function. */
-export function fork<Output, Input>(
-  run: Run<Output, Input>,
+export function fork<Output, Input, M extends MessageSchemas>(
+  run: Run<Output, Input, M>,
   options: ForkOptions<Input>,
-): Promise<Run<Output, Input>> {
+): Promise<Run<Output, Input, M>> {
   return run.fork(options);
 }

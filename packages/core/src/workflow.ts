@@ -2,7 +2,7 @@
 
 import type { Context } from "./engine/context.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
-import type { Arguments, Defaults, Definition } from "./engine/definition.ts";
+import type { Arguments, Defaults, Definition, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
@@ -27,6 +27,15 @@ export interface WorkflowOptions extends HostOptions, Defaults {
   readonly version?: string | undefined;
 }
 
+/** The messages that runs of a workflow receive: an option of `durable()`. */
+export interface Topics<M extends MessageSchemas> {
+  /**
+   * Schemas of messages, by topic. `ctx.receive` gives their types, and a message that does not fit is refused
+   * where it is sent. Without them any message is accepted.
+   */
+  readonly messages?: M | undefined;
+}
+
 /** Options of `durable()` that depend on the input of the workflow. */
 export interface TagOptions<Input> {
   /** Tags of every run, by which lists find it, or a function that makes them from its input. Never encrypted. */
@@ -45,18 +54,18 @@ export interface AnyWorkflow {
 }
 
 /** A workflow and the operations on its runs. */
-export interface Workflow<Input, Output> extends AnyWorkflow {
+export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchemas> extends AnyWorkflow {
   readonly definition: Definition<Input, Output>;
   /** Records the run and drives it in this process until it stops. */
   run(...args: RunArguments<Input>): Promise<Outcome<Output>>;
   /** Records the run and drives it in the background; with `drive: false` it only records the run. */
-  start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input>>;
+  start(...args: Arguments<Input, StartOptions>): Promise<Run<Output, Input, M>>;
   /** Answers a suspend point, and drives the run until it stops again. */
   resume(token: string, value: unknown, options?: ResumeOptions): Promise<ResumeResult<Output>>;
   /** Creates a run that begins with recorded work of another one, and drives it in the background. */
-  fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input>>;
+  fork(runId: string, options: ForkOptions<Input>): Promise<Run<Output, Input, M>>;
   /** A handle on a run. Reads nothing, so the run may be missing. */
-  get(runId: string): Run<Output, Input>;
+  get(runId: string): Run<Output, Input, M>;
   /** Runs of this workflow, newest first. */
   list(query?: Omit<ListQuery, "workflow">): Promise<ListPage>;
   /** Ends a run and all its children, like `run.cancel`. Rejects if the run belongs to another workflow. */
@@ -65,27 +74,29 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
    * The same workflow with other options: another storage, a secret from an edge environment, the clock of a
    * test.
    */
-  with(options: WorkflowOptions): Workflow<Input, Output>;
+  with(options: WorkflowOptions): Workflow<Input, Output, M>;
 }
 
 /**
  * Defines a workflow: a named function whose steps are recorded, so that a run can stop anywhere and continue
  * in another process.
  */
-export function durable<S extends StandardSchema, Output>(
+export function durable<S extends StandardSchema, Output, M extends MessageSchemas = MessageSchemas>(
   name: string,
-  body: (ctx: Context, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & TagOptions<SchemaOutput<S>> & { readonly input: S },
-): Workflow<SchemaInput<S>, Awaited<Output>>;
-export function durable<Output, Input = unknown>(
+  body: (ctx: Context<M>, input: SchemaOutput<S>) => Output,
+  options: WorkflowOptions & Topics<M> & TagOptions<SchemaOutput<S>> & { readonly input: S },
+): Workflow<SchemaInput<S>, Awaited<Output>, M>;
+export function durable<Output, Input = unknown, M extends MessageSchemas = MessageSchemas>(
   name: string,
-  body: (ctx: Context, input: Input) => Output,
-  options?: WorkflowOptions & TagOptions<Input>,
-): Workflow<Input, Awaited<Output>>;
+  body: (ctx: Context<M>, input: Input) => Output,
+  options?: WorkflowOptions & Topics<M> & TagOptions<Input>,
+): Workflow<Input, Awaited<Output>, M>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
-  options: WorkflowOptions & TagOptions<never> & { readonly input?: StandardSchema } = {},
+  options: WorkflowOptions &
+    Topics<MessageSchemas> &
+    TagOptions<never> & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -94,12 +105,13 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input tags`, `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input messages tags`, `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
+    messages: options.messages,
     defaults: defaultsOf(name, options),
     tags: options.tags,
   };

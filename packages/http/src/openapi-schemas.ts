@@ -24,8 +24,8 @@ const runStatus = ["running", "suspended", "paused", "blocked", "completed", "fa
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
-  { key: text, name: text, note: any, schema: any, expiresAt: orNull(time), token: text },
-  ["token"],
+  { key: text, name: text, note: any, schema: any, expiresAt: orNull(time), topic: text, token: text },
+  ["topic", "token"],
 );
 
 /** Steps whose compensation failed. */
@@ -34,34 +34,30 @@ const uncompensated = { type: "array", items: text } as const;
 const undone = { cancelling: object({ reason: text }, ["reason"]), failing: problem } as const;
 const whileUndone = Object.keys(undone);
 
+/** One form of an outcome; what is named in `optional` may be missing. */
+const ends = (
+  status: string,
+  properties: Readonly<Record<string, Part>> = {},
+  optional: readonly string[] = [],
+): Part => object({ runId, status: is(status), report: any, ...properties }, ["report", ...optional]);
+
 const outcome = {
   oneOf: [
-    object({ runId, status: is("completed"), output: any }),
-    object({ runId, status: is("failed"), error: problem, uncompensated }, ["uncompensated"]),
-    object({ runId, status: is("blocked"), error: problem, since: time, ...undone }, whileUndone),
-    object(
-      {
-        runId,
-        status: is("suspended"),
-        waiting: { type: "array", items: suspendPoint },
-        wakeAt: orNull(time),
-        ...undone,
-      },
+    ends("completed", { output: any }),
+    ends("failed", { error: problem, uncompensated }, ["uncompensated"]),
+    ends("blocked", { error: problem, since: time, ...undone }, whileUndone),
+    ends(
+      "suspended",
+      { waiting: { type: "array", items: suspendPoint }, wakeAt: orNull(time), ...undone },
       whileUndone,
     ),
-    object({
-      runId,
-      status: is("paused"),
+    ends("paused", {
       reason: orNull(text),
       since: time,
       waiting: { type: "array", items: suspendPoint },
     }),
-    object({ runId, status: is("cancelled"), reason: text, error: problem, uncompensated }, [
-      "reason",
-      "error",
-      "uncompensated",
-    ]),
-    object({ runId, status: is("running"), ...undone }, whileUndone),
+    ends("cancelled", { reason: text, error: problem, uncompensated }, ["reason", "error", "uncompensated"]),
+    ends("running", undone, whileUndone),
   ],
 } as const;
 
@@ -79,10 +75,11 @@ const runHead = object(
     parent: orNull(text),
     tags: { type: "object", additionalProperties: text },
     version: orNull(text),
+    report: any,
     error: problem,
     since: time,
   },
-  ["error", "since"],
+  ["report", "error", "since"],
 );
 
 const entry = {
@@ -99,6 +96,15 @@ const resumed = object(
     error: problem,
   },
   ["runId", "issues", "error"],
+);
+
+const sent = object(
+  {
+    status: { type: "string", enum: ["accepted", "duplicate", "conflict", "invalid", "ended", "unknown"] },
+    issues: text,
+    error: problem,
+  },
+  ["issues", "error"],
 );
 
 const usage = object(
@@ -211,7 +217,17 @@ export const schemas: Part = {
   Paused: object({
     paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
   }),
-  ResumeRequest: object({ value: any, id: text }, ["id"]),
+  SendRequest: object({ payload: any, id: text }, ["id"]),
+  Sent: sent,
+  Report: object({ runId, status: { $ref: "#/components/schemas/RunStatus" }, report: any }),
+  ResumeRequest: {
+    oneOf: [
+      object({ value: any, id: text }, ["id"]),
+      object({ error: object({ message: text, name: text, code: text }, ["name", "code"]), id: text }, [
+        "id",
+      ]),
+    ],
+  },
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
   Schedule: object(scheduleMembers),

@@ -26,6 +26,11 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       "/runs/{runId}/fork": { parameters: [runId], post: forkRun },
       "/runs/{runId}/plan": { parameters: [runId], post: planRun },
       "/runs/{runId}/cancel": { parameters: [runId], post: cancelRun },
+      "/runs/{runId}/messages/{topic}": {
+        parameters: [runId, inPath("topic", "The topic of the message")],
+        post: sendMessage,
+      },
+      "/runs/{runId}/report": { parameters: [runId], get: readReport },
       "/schedules": { get: listSchedules },
       "/schedules/{name}": { parameters: [scheduleName], get: readSchedule, delete: deleteSchedule },
       "/schedules/{name}/pause": { parameters: [scheduleName], post: pauseSchedule },
@@ -158,6 +163,27 @@ const cancelRun = {
   summary: "End a run, and every run below it",
   requestBody: { required: false, ...jsonOf("CancelRequest") },
   responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const sendMessage = {
+  operationId: "sendMessage",
+  summary: "Send a message to a run",
+  requestBody: { required: true, ...jsonOf("SendRequest") },
+  responses: {
+    200: answer("Sent before, with the same id and content", "Sent"),
+    202: answer("Recorded", "Sent"),
+    404: answer("No such run", "Sent"),
+    409: answer("A message with this id and other content was sent before", "Sent"),
+    410: answer("The run has ended", "Sent"),
+    422: answer("The message does not fit its topic: `issues` says why", "Sent"),
+    ...errors,
+  },
+};
+
+const readReport = {
+  operationId: "readReport",
+  summary: "What a run shows of itself; null when it shows nothing",
+  responses: { 200: answer("The report", "Report"), ...errors },
 };
 
 const deleteRun = {

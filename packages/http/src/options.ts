@@ -17,6 +17,8 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "send"
+  | "report"
   | "delete"
   | "purge"
   | "schedules"
@@ -39,6 +41,8 @@ export interface Action {
    * checked; whether the run exists is not.
    */
   readonly runId?: string;
+  /** Given for `send`: the topic of the message. */
+  readonly topic?: string;
   /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
   readonly schedule?: string;
   /** Given for `schedule`: what it does. */
@@ -145,6 +149,7 @@ const changes: ReadonlySet<ActionType> = new Set<ActionType>([
   "pause",
   "unpause",
   "retry",
+  "send",
 ]);
 
 /** Without `authorize` the handler allows nothing. */

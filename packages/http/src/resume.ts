@@ -19,6 +19,8 @@ import { membersOf, textIn } from "./request-fields.ts";
 interface Given {
   readonly value: unknown;
   readonly id: string | undefined;
+  /** The wait fails with it. */
+  readonly error?: Error;
 }
 
 const longestValue = 4_096;
@@ -48,9 +50,24 @@ export async function answer(service: Service, { request, params }: Call): Promi
 }
 
 function fromJson(bytes: Uint8Array, limits: Limits): Given {
-  const members = membersOf(parseJson(bytes, limits), ["value", "id"]);
-  if (!("value" in members)) throw new HttpError("invalid-body", '"value" is missing: it is the answer.');
-  return { value: members["value"], id: answerId(textIn(members, "id")) };
+  const members = membersOf(parseJson(bytes, limits), ["value", "error", "id"]);
+  const id = answerId(textIn(members, "id"));
+  if ("value" in members === "error" in members)
+    throw new HttpError("invalid-body", 'Give "value", which is the answer, or "error", but not both.');
+  if ("value" in members) return { value: members["value"], id };
+  return { value: undefined, id, error: errorOf(members["error"]) };
+}
+
+/** `{ message, name, code }` as an error. */
+function errorOf(given: unknown): Error {
+  const members = membersOf(given, ["message", "name", "code"]);
+  const [message, name, code] = ["message", "name", "code"].map((member) => textIn(members, member));
+  if (message === undefined) throw new HttpError("invalid-body", '"error.message" is missing.');
+  const error = Object.assign(new Error(message), code === undefined ? {} : { code });
+  if (name !== undefined) error.name = name;
+  // The stack of this server says nothing about the failure.
+  error.stack = `${error.name}: ${message}`;
+  return error;
 }
 
 /** A form has only text, so a field that contains JSON is parsed. */
@@ -78,10 +95,14 @@ function answerId(id: string | undefined): string | undefined {
 }
 
 /** Answers, and waits for the run at most `answerMs`. */
-async function resumed(service: Service, token: string, { value, id }: Given): Promise<ResumeResult> {
+async function resumed(
+  service: Service,
+  token: string,
+  { value, id, error: failure }: Given,
+): Promise<ResumeResult> {
   const { app, answerMs, waitUntil, onError } = service;
   // An id makes the second delivery below the same answer.
-  const options = { id: id ?? app.world.id() };
+  const options = { id: id ?? app.world.id(), error: failure };
   const resuming = app.resume(token, value, options).catch((error: unknown) => {
     // The deployed code cannot take the answer, so it is stored for code that can.
     if (DurableError.is(error) && kept.has(error.code)) return app.deliver(token, value, options);

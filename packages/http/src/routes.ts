@@ -5,6 +5,7 @@ import { forkRun, planRun } from "./forks.ts";
 import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
+import { readReport, sendMessage } from "./messages.ts";
 import { deleteRun, purgeRuns } from "./retention.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
 import {
@@ -32,6 +33,8 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs/{runId}/fork", { POST: forkRun }],
   ["runs/{runId}/plan", { POST: planRun }],
   ["runs/{runId}/cancel", { POST: cancelRun }],
+  ["runs/{runId}/messages/{topic}", { POST: sendMessage }],
+  ["runs/{runId}/report", { GET: readReport }],
   ["purge", { POST: purgeRuns }],
   ["schedules", { GET: listSchedules }],
   ["schedules/{name}", { GET: readSchedule, DELETE: deleteSchedule }],

@@ -105,45 +105,39 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
 
 /** The outcome of a run, as JSON. */
 export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
-  const { runId, status } = outcome;
+  const { runId, status, report } = outcome;
+  const shown = report === undefined ? {} : { report: toJson(report) };
+  return { runId, status, ...shown, ...endOf(outcome, tokens) };
+}
+
+function endOf(outcome: Outcome<unknown>, tokens: boolean): { readonly [key: string]: Json } {
   switch (outcome.status) {
     case "completed":
-      return { runId, status, output: toJson(outcome.output) };
+      return { output: toJson(outcome.output) };
     case "failed":
-      return {
-        runId,
-        status,
-        error: reasonOf(outcome.error),
-        ...only("uncompensated", outcome.uncompensated),
-      };
+      return { error: reasonOf(outcome.error), ...only("uncompensated", outcome.uncompensated) };
     case "blocked":
-      return { runId, status, error: reasonOf(outcome.error), since: outcome.since, ...undoneOf(outcome) };
+      return { error: reasonOf(outcome.error), since: outcome.since, ...undoneOf(outcome) };
     case "paused":
       return {
-        runId,
-        status,
         reason: outcome.reason,
         since: outcome.since,
         waiting: waitingOf(outcome.waiting, tokens),
       };
     case "suspended":
       return {
-        runId,
-        status,
         waiting: waitingOf(outcome.waiting, tokens),
         wakeAt: outcome.wakeAt,
         ...undoneOf(outcome),
       };
     case "cancelled":
       return {
-        runId,
-        status,
         ...only("reason", outcome.reason),
         ...only("error", outcome.error && reasonOf(outcome.error)),
         ...only("uncompensated", outcome.uncompensated),
       };
     case "running":
-      return { runId, status, ...undoneOf(outcome) };
+      return undoneOf(outcome);
   }
 }
 
@@ -156,13 +150,14 @@ function undoneOf({ cancelling, failing }: Undone): { readonly [key: string]: Js
 }
 
 function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
-  return waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
+  return waiting.map(({ key, name, token, note, schema, expiresAt, topic }) => ({
     key,
     name,
     note: toJson(note),
     schema: toJson(schema),
     expiresAt,
-    ...(tokens ? { token } : {}),
+    ...(topic === undefined ? {} : { topic }),
+    ...(tokens && topic === undefined ? { token } : {}),
   }));
 }
 
@@ -181,6 +176,7 @@ function headOf(head: RunHead): Json {
     parent,
     tags,
     version,
+    ...(head.report === undefined ? {} : { report: toJson(head.report) }),
   };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
 }

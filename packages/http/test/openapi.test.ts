@@ -35,7 +35,7 @@ test("it is OpenAPI 3.1: every operation has a name of its own, parameters for i
       expect(responses["default"]).toBeDefined();
     }
   }
-  expect(names.size).toBe(25);
+  expect(names.size).toBe(27);
 });
 
 test("every reference leads somewhere, and every shape is used", () => {
@@ -56,7 +56,11 @@ test("good requests fit the shapes of requests, bad ones do not", () => {
   expect(fits("ForkRequest", { from: ["a"], edit: { a: 1 } })).toBe(true);
   expect(fits("ForkRequest", { from: 1 })).toBe(false);
   expect(fits("ResumeRequest", { value: null })).toBe(true);
+  expect(fits("ResumeRequest", { error: { message: "no" } })).toBe(true);
+  expect(fits("ResumeRequest", { value: 1, error: { message: "no" } })).toBe(false);
   expect(fits("ResumeRequest", { id: "x" })).toBe(false);
+  expect(fits("SendRequest", { payload: null, id: "x" })).toBe(true);
+  expect(fits("SendRequest", { id: "x" })).toBe(false);
   expect(fits("Outcome", { runId: "a", status: "completed" })).toBe(false);
   expect(fits("Outcome", { runId: "a", status: "running", token: "t" })).toBe(false);
 });
@@ -109,6 +113,17 @@ test("every answer that is described was given once, and was as described", asyn
   await app.cancel("o");
   await post(`/resume/${other}`, { value: 1 });
   await post(`/resume/${token}`, {});
+  await app.start("mail", undefined, { id: "m" });
+  const note = (path: string, payload: unknown, id: string) => post(path, { payload, id });
+  await note("/runs/m/messages/note", 1, "one");
+  await note("/runs/m/messages/note", 1, "one");
+  await note("/runs/m/messages/note", 2, "one");
+  await note("/runs/m/messages/note", "x", "two");
+  await note("/runs/none/messages/note", 1, "one");
+  await note("/runs/e/messages/note", 1, "one");
+  await post("/runs/m/messages/note", {});
+  await get("/runs/m/report");
+  await get("/runs/none/report");
   const remove = (path: string): Promise<Response> =>
     handler(new Request(origin + path, { method: "DELETE" }));
   await remove("/runs/b");

@@ -74,9 +74,9 @@ const wholeColumns: readonly Column[] = [
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch that only grows a run: no blobs, no chapter, no new tags. */
-function isPlain({ position, head, blobs, newTags }: AppendRequest): boolean {
-  const isOther = newTags === true || (blobs !== undefined && blobs.length > 0);
+/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report. */
+function isPlain({ position, head, blobs, newTags, report }: AppendRequest): boolean {
+  const isOther = newTags === true || report !== undefined || (blobs !== undefined && blobs.length > 0);
   return position > 0 && head.chapter === undefined && !isOther;
 }
 
@@ -112,12 +112,15 @@ export function appendStatement(
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
   const plain = numbered.filter(({ request }) => isPlain(request));
-  const whole = numbered.filter(({ request }) => !isPlain(request));
+  const reported = numbered.filter(({ request }) => request.report !== undefined);
+  const whole = numbered.filter(({ request }) => !isPlain(request) && request.report === undefined);
   const parts: string[] = [];
   if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
   else if (plain.length > 0)
     parts.push(part(plain, { schema, isAsync, values, name: "append_1", columns: plainColumns }));
   if (whole.length > 0) parts.push(part(whole, { schema, isAsync, values, ...wholePart(whole, values) }));
+  if (reported.length > 0)
+    parts.push(part(reported, { schema, isAsync, values, ...reportedPart(reported, values) }));
   return { text: parts.join("\nUNION ALL\n"), values };
 }
 
@@ -177,10 +180,12 @@ interface Part {
   readonly columns: readonly Column[];
   /** Columns that are not arguments, and what is passed after the arguments. */
   readonly more?: { readonly columns: readonly Column[]; readonly args: string };
+  /** The number of the column that has the report. */
+  readonly report?: number;
 }
 
 /** Calls a function for each of some appends; only refused ones are returned. */
-function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Part): string {
+function part(of: Numbered, { schema, isAsync, values, name, columns, more, report }: Part): string {
   const bind = (type: string, value: unknown): string => `$${values.push(value)}::${type}`;
   const all = [...columns, ...(more?.columns ?? [])];
   const arrays = [
@@ -200,13 +205,14 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more }: Pa
   args.splice(usualColumns.length, 0, "$1");
   // One more for the process.
   args.splice(plainColumns.length + 1, 0, "$2::float8");
-  const call = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
+  const append = `${schema}.${name}(${args.join(", ")}${more === undefined ? "" : `, ${more.args}`})`;
+  const call = report === undefined ? append : `${schema}.reported_1(${append}, c.c0, c.c${report})`;
   return `SELECT d.n, d.reason FROM (SELECT c.n, ${call} AS reason${isAsync ? durably : ""}
   FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})) AS d WHERE d.reason IS NOT NULL`;
 }
 
 /** Blobs of all appends go in two arrays, of which each append takes its part. */
-function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" | "columns" | "more">> {
   const columns = [...plainColumns, ...wholeColumns];
   const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
   if (blobs.every(({ length }) => length === 0))
@@ -229,6 +235,17 @@ function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "column
       args: `($${names}::text[])[${from}], ($${bodies}::text[])[${from}]`,
     },
   };
+}
+
+/** The same for appends that change a report. */
+function reportedPart(
+  of: Numbered,
+  values: unknown[],
+): Required<Pick<Part, "name" | "columns" | "more" | "report">> {
+  const { name, columns, more } = wholePart(of, values);
+  const report = columns.length + more.columns.length;
+  const column: Column = ["text", (request) => text(request.report)];
+  return { name, columns, more: { ...more, columns: [...more.columns, column] }, report };
 }
 
 /** One result for each request: `null` when it landed. */

@@ -19,6 +19,7 @@ import { leaseFunctions } from "./sql/lease.ts";
 import { findStep } from "./sql/find.ts";
 import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
+import { reportFunctions } from "./sql/report.ts";
 import { retention } from "./sql/retention.ts";
 import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
@@ -35,6 +36,7 @@ export const steps: readonly Step[] = [
   schedules,
   pausesTable,
   retention,
+  reportFunctions,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

@@ -23,6 +23,8 @@ export interface RunRow {
   readonly blocked: string | null;
   readonly tags: string | null;
   readonly version: string | null;
+  /** Missing in claims. */
+  readonly report?: string | null;
 }
 
 /** A row as `read` returns it. */
@@ -49,6 +51,7 @@ export function headOf(row: RunRow): RunHead {
     ...(row.chapter !== null && { chapter: row.chapter }),
     ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
     ...(row.version !== null && { version: take(row.version) }),
+    ...(typeof row.report === "string" && { report: take(row.report) }),
   };
 }
 

@@ -10,6 +10,7 @@ export const commands = {
   diff: async (): Promise<Command> => (await import("./diff.ts")).diffCommand,
   ui: async (): Promise<Command> => (await import("./ui.ts")).ui,
   resume: async (): Promise<Command> => (await import("./resume.ts")).resume,
+  send: async (): Promise<Command> => (await import("./send.ts")).send,
   wake: async (): Promise<Command> => (await import("./wake.ts")).wake,
   cancel: async (): Promise<Command> => (await import("./cancel.ts")).cancel,
   pause: async (): Promise<Command> => (await import("./steer.ts")).pause,

@@ -6,7 +6,8 @@ import { CliError, exit } from "../exit.ts";
 import { filterOptions } from "../options.ts";
 import { allRuns, filterOf, isEmpty, shortId, type Filter } from "../runs.ts";
 import type { Session } from "../session.ts";
-import { duration, when } from "../text/format.ts";
+import { plain } from "@durable/core/view";
+import { duration, inline, when } from "../text/format.ts";
 import { statusText } from "../text/status.ts";
 import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -87,6 +88,7 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
     steps,
     label,
     parent,
+    ...(head.report === undefined ? {} : { report: plain(head.report) }),
     ...(tags === undefined ? {} : { tags }),
     ...(version === undefined ? {} : { version }),
     ...(blocked === undefined
@@ -127,7 +129,7 @@ function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string 
 }
 
 function noteOf(
-  { status, wakeAt, blocked, label, parent, tags = {} }: RunHead,
+  { status, wakeAt, blocked, label, parent, tags = {}, report }: RunHead,
   term: Terminal,
   now: number,
 ): string {
@@ -137,6 +139,7 @@ function noteOf(
     ...(label === null ? [] : [label]),
     ...Object.entries(tags).map(([name, value]) => `${name}=${value}`),
     ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
+    ...(report === undefined ? [] : [inline(report, 60)]),
   ];
   return parts.join(" ");
 }

@@ -13,12 +13,17 @@ import { waitLines } from "./show.ts";
 import { readPairs, readValue } from "../values.ts";
 
 export const resume: Command = {
-  usage: "<run> [--data json | --set name=value ...] [--wait key]",
+  usage: "<run> [--data json | --set name=value ... | --error text] [--wait key]",
   summary: "Answers a suspend point; asks field by field in a terminal",
   arguments: [1, 1],
   options: {
     data: { type: "string", short: "d", value: "json", help: "the answer: JSON, text, @file or - for stdin" },
     set: { type: "string", multiple: true, value: "name=value", help: "one field of the answer" },
+    error: {
+      type: "string",
+      value: "text",
+      help: "answers with a failure: the wait rejects with this message",
+    },
     wait: { type: "string", short: "w", value: "key", help: "which suspend point, where several are open" },
     id: { type: "string", value: "text", help: "names the answer, so that sending it twice counts once" },
     deliver: { type: "boolean", help: "only record the answer; a worker continues the run" },
@@ -35,11 +40,12 @@ export const resume: Command = {
     const { app } = await session();
     const runId = await findRun(app, reference);
     const point = await pointOf(context, app, runId);
-    const value = await answerTo(context, point, shortId(runId));
+    const failure = flags.text("error");
+    const value = failure === undefined ? await answerTo(context, point, shortId(runId)) : undefined;
     const { workflow } = (await lookAt(app, runId, { now: context.now() })).view;
     const drives = !flags.on("deliver") && app.workflows.includes(workflow);
     const id = flags.text("id");
-    const options = id === undefined ? {} : { id };
+    const options = { id, error: failure === undefined ? undefined : new Error(failure) };
     const result = await (drives
       ? app.resume(point.token, value, options)
       : app.deliver(point.token, value, options));
@@ -71,7 +77,7 @@ async function pointOf(
   runId: string,
 ): Promise<SuspendPoint> {
   const outcome = await app.get(runId).outcome();
-  const open = "waiting" in outcome ? outcome.waiting : [];
+  const open = "waiting" in outcome ? outcome.waiting.filter(({ topic }) => topic === undefined) : [];
   const wanted = flags.text("wait");
   const found =
     wanted === undefined ? open : open.filter(({ key, name }) => key === wanted || name === wanted);
@@ -90,7 +96,14 @@ async function pointOf(
 
 function notWaiting(outcome: Outcome<unknown>, wanted: string | undefined): CliError {
   const { runId, status } = outcome;
-  const open = "waiting" in outcome ? outcome.waiting.map(({ key }) => key).join(", ") : "";
+  const waiting = "waiting" in outcome ? outcome.waiting : [];
+  const open = waiting.map(({ key }) => key).join(", ");
+  const [mail] = waiting.filter(({ topic }) => topic !== undefined);
+  if (mail !== undefined)
+    return new CliError(
+      `Run ${runId} waits for a message. Type: durable send ${shortId(runId)} '${mail.topic ?? ""}' '...'`,
+      { exit: exit.refused, code: "not-waiting" },
+    );
   const reasons = {
     other: `Run ${runId} has no open suspend point "${wanted ?? ""}". It waits at ${open}.`,
     running: `Run ${runId} is running: a driver has it, or must drive it before it takes an answer. Type: durable wake ${shortId(runId)}`,

@@ -57,6 +57,7 @@ export const show: Command = {
           ...header(look.view, options),
           "",
           ...waterfall(look.view, options),
+          ...reportLines(look, term),
           ...footer(look.view, options),
         ],
         next: nextOf(look.view),
@@ -66,6 +67,12 @@ export const show: Command = {
   },
 };
 
+/** What the run shows of itself. */
+function reportLines({ outcome }: Look, term: Terminal): string[] {
+  if (outcome?.report === undefined) return [];
+  return ["", ` report  ${fit(inline(outcome.report, 1_000), term.width - 10)}`];
+}
+
 /** A run for machines. */
 export function runJson({ view, outcome }: Look): Readonly<Record<string, unknown>> {
   const waiting = outcome !== null && "waiting" in outcome ? outcome.waiting : [];
@@ -73,13 +80,15 @@ export function runJson({ view, outcome }: Look): Readonly<Record<string, unknow
     run: {
       ...view,
       waits: view.waits,
-      waiting: waiting.map(({ key, name, note, schema, expiresAt }) => ({
+      waiting: waiting.map(({ key, name, note, schema, expiresAt, topic }) => ({
         key,
         name,
         note,
         schema,
         expiresAt,
+        ...(topic === undefined ? {} : { topic }),
       })),
+      ...(outcome?.report === undefined ? {} : { report: outcome.report }),
     },
   };
 }

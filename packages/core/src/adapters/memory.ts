@@ -30,6 +30,7 @@ import {
   inTurns,
   isUnchanged,
   isFound,
+  keepReport,
   noChapter,
   noted,
   pageSize,
@@ -91,7 +92,7 @@ export class MemoryStorage implements Storage {
   }
 
   append(request: AppendRequest): Promise<void> {
-    const { locator, position, batch, blobs = [], head, lease } = request;
+    const { locator, position, batch, blobs = [], head, lease, report } = request;
     const kept = this.#runs.get(locator);
     const refusal = this.#refusalOf(kept, request);
     if (refusal !== null) return Promise.reject(refusal);
@@ -99,7 +100,7 @@ export class MemoryStorage implements Storage {
     run.batches.push(batch);
     if (head.chapter === position && position > 0) run.chapters.push(position);
     this.#name(run, { position, chapter: head.chapter ?? 0 }, blobs);
-    run.head = head;
+    run.head = keepReport(head, report ?? run.head.report);
     run.quietUntil = 0;
     run.note = null;
     if (lease !== undefined)

@@ -116,13 +116,16 @@ async function appendRest(
 }
 
 function requestOf(source: SourceRun, position: number, blobs: readonly NamedBlob[]): AppendRequest {
+  const isLast = position === source.length - 1;
+  const { report, ...head } = source.headAt(position);
   return {
     locator: source.locator,
     position,
     batch: source.batchAt(position),
     ...(blobs.length > 0 && { blobs }),
-    head: source.headAt(position),
-    lease: position === source.length - 1 ? null : { owner, ttlMs: leaseMs },
+    head,
+    ...(isLast && typeof report === "string" && { report }),
+    lease: isLast ? null : { owner, ttlMs: leaseMs },
   };
 }
 

@@ -1,6 +1,6 @@
 /** The `Context` of workflows, as users see it. */
 
-import type { Arguments, Definition } from "./definition.ts";
+import type { Arguments, Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import type { Settled } from "./calls/group.ts";
 import type { StepInfo } from "./calls/attempts.ts";
@@ -9,7 +9,11 @@ import type { Cancelling, OnCancelOptions } from "./calls/cleanup.ts";
 import type { Compensate } from "./calls/compensate.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import type { StreamOptions } from "./calls/stream.ts";
-import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
+import type {
+  ReceiveOptions as AnyReceiveOptions,
+  SuspendOptions as AnySuspendOptions,
+  SuspendPromise,
+} from "./calls/suspend.ts";
 import type { SpawnOptions, SpawnedRun } from "./calls/spawn.ts";
 import type { TagChanges } from "../values/run-tags.ts";
 import type { Logger } from "../ports/world.ts";
@@ -28,6 +32,14 @@ export type StepOptions<T = unknown> = Omit<AnyStepOptions, "schema" | "compensa
  * the answer.
  */
 export type SuspendOptions = Omit<AnySuspendOptions, "schema" | "fallback">;
+/**
+ * Options of `ctx.receive`. A `schema` and a `fallback` are given in the same object and decide the type of
+ * the message.
+ */
+export type ReceiveOptions = Omit<AnyReceiveOptions, "schema" | "fallback">;
+
+/** The messages of a topic, as its receives get them. */
+type MessageOf<M extends MessageSchemas, K extends keyof M> = SchemaOutput<M[K]>;
 
 /** An option that all groups of calls have. */
 export interface GroupOptions {
@@ -64,15 +76,21 @@ export interface MapOptions<T> extends DeadlineOptions {
 }
 
 /** A function that is one branch. It gets a context with keys of its own. */
-export type Branch<T = unknown> = (ctx: Context) => T;
-export type Branches = Readonly<Record<string, Branch>> | readonly Branch[];
+export type Branch<T = unknown, M extends MessageSchemas = MessageSchemas> = (ctx: Context<M>) => T;
+export type Branches<M extends MessageSchemas = MessageSchemas> =
+  | Readonly<Record<string, Branch<unknown, M>>>
+  | readonly Branch<unknown, M>[];
+
+/** A branch of any workflow, whatever messages that declares. */
+type AnyBranch = (ctx: never) => unknown;
+type AnyBranches = Readonly<Record<string, AnyBranch>> | readonly AnyBranch[];
 
 /** Cleans up after a cancel. It gets a context with keys of its own: steps, groups, sleeps and children are recorded. */
 export type CleanUp = (ctx: Context, cancelling: Cancelling) => unknown;
 
 /** Results in the shape of the branches: a record for a record, a tuple for a tuple. */
-export type ParallelResult<B extends Branches, M extends "all" | "settled"> = {
-  -readonly [K in keyof B]: B[K] extends Branch<infer T>
+export type ParallelResult<B extends AnyBranches, M extends "all" | "settled"> = {
+  -readonly [K in keyof B]: B[K] extends (ctx: never) => infer T
     ? M extends "settled"
       ? Settled<Awaited<T>>
       : Awaited<T>
@@ -80,12 +98,12 @@ export type ParallelResult<B extends Branches, M extends "all" | "settled"> = {
 };
 
 /** The winner of a race: the name of its branch, and its value. */
-export type RaceResult<B extends Readonly<Record<string, Branch>>> = {
+export type RaceResult<B extends Readonly<Record<string, AnyBranch>>> = {
   [K in keyof B & string]: { readonly name: K; readonly value: Awaited<ReturnType<B[K]>> };
 }[keyof B & string];
 
 /** The first argument of a workflow. Everything that the workflow awaits comes from here. */
-export interface Context {
+export interface Context<M extends MessageSchemas = MessageSchemas> {
   /** The id of the run. */
   readonly runId: string;
   /** The version that was recorded when the run, or its current chapter, began. */
@@ -121,17 +139,45 @@ export interface Context {
     options: SuspendOptions & { readonly fallback: F },
   ): SuspendPromise<T | F>;
   suspend<T = unknown>(name: string, options?: SuspendOptions): SuspendPromise<T>;
+  /**
+   * Waits for the next message of a topic, sent by `run.send(topic, payload)`. Messages are read in the order
+   * in which they were recorded, each once; those that came before are kept.
+   */
+  receive<S extends StandardSchema, F = never>(
+    topic: string,
+    options: ReceiveOptions & { readonly schema: S; readonly fallback?: F | undefined },
+  ): Promise<SchemaOutput<S> | F>;
+  receive<K extends keyof M & string, F = never>(
+    topic: K,
+    options?: ReceiveOptions & { readonly fallback?: F | undefined },
+  ): Promise<MessageOf<M, K> | F>;
+  receive<T>(topic: keyof M & string, options?: ReceiveOptions): Promise<T>;
+  /**
+   * The messages of a topic, one after the other. It ends when no message comes within `timeout`; without one
+   * it never ends by itself.
+   */
+  messages<S extends StandardSchema>(
+    topic: string,
+    options: ReceiveOptions & { readonly schema: S },
+  ): AsyncIterable<SchemaOutput<S>>;
+  messages<K extends keyof M & string>(topic: K, options?: ReceiveOptions): AsyncIterable<MessageOf<M, K>>;
+  messages<T>(topic: keyof M & string, options?: ReceiveOptions): AsyncIterable<T>;
+  /**
+   * Shows a value to others: in `outcome().report` and in lists. It is recorded with the next entry of the
+   * run, and replaces the last one. At most 4 KiB.
+   */
+  report(value: unknown): void;
   /** Runs branches concurrently. Named branches give a record, a list gives a tuple. */
-  parallel<const B extends Branches>(
+  parallel<const B extends Branches<M>>(
     branches: B,
     options: ParallelOptions<"settled"> & { readonly mode: "settled" },
   ): Promise<ParallelResult<B, "settled">>;
-  parallel<const B extends Branches>(
+  parallel<const B extends Branches<M>>(
     branches: B,
     options?: ParallelOptions<"all">,
   ): Promise<ParallelResult<B, "all">>;
   /** The first branch to settle wins; the others are aborted. */
-  race<const B extends Readonly<Record<string, Branch>>>(
+  race<const B extends Readonly<Record<string, Branch<unknown, M>>>>(
     branches: B,
     options?: DeadlineOptions,
   ): Promise<RaceResult<B>>;
@@ -165,7 +211,7 @@ export interface Context {
   /** Runs a function over items concurrently, each in a branch named by its key or by its index. */
   map<T, R>(
     items: readonly T[],
-    fn: (ctx: Context, item: T, index: number) => R,
+    fn: (ctx: Context<M>, item: T, index: number) => R,
     options?: MapOptions<T>,
   ): Promise<Awaited<R>[]>;
   /**

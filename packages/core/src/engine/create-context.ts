@@ -13,7 +13,7 @@ import type {
   MapOptions,
   ParallelOptions,
 } from "./context.ts";
-import type { Definition } from "./definition.ts";
+import type { Definition, MessageSchemas } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
 import { onCancel, type OnCancelOptions } from "./calls/cleanup.ts";
@@ -29,6 +29,7 @@ import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import { stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
+import { mailOf } from "./mail.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { branchName } from "../values/branch-name.ts";
 import type { TagChanges } from "../values/run-tags.ts";
@@ -38,6 +39,8 @@ import { ownerNow, runAs, tellsOwner, type Owner } from "../ports/async-context.
 export interface ContextParts {
   readonly engine: CallEngine;
   readonly version: string | null;
+  /** Schemas of the messages that the workflow declares. */
+  readonly messages: MessageSchemas | undefined;
   readonly owner: Owner;
   /** Ends the chapter. */
   readonly continueAs: (input: unknown) => Promise<never>;
@@ -72,6 +75,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     stream: (name: string, producer: (info: StepInfo) => Chunks<unknown>, options: StreamOptions = {}) =>
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
+    ...mailOf(engine, scope, parts.messages),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
       assertOptions(options, "name concurrency mode deadline", "ctx.parallel");
       const group = groupOf("parallel", branches, options, branch);

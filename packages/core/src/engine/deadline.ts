@@ -25,23 +25,13 @@ export function deadlineAt(
   return { deadline: Math.min(world.now() + toMs(deadline, "The deadline of the run"), endOfTime) };
 }
 
-interface Expiring {
-  readonly journal: Pick<RunJournal, "runId">;
-  readonly calls: Pick<CallRegistry, "unfinished">;
-  readonly root: Scope;
-}
-
-/** Ends a run that did not end in time: its scopes are closed, so children are cancelled, and work is aborted. */
-export function expire({ journal: { runId }, calls, root }: Expiring, endsBy: number): Finish {
-  const error = new DurableError(
+/** The error of a run that did not end in time. */
+export function missedBy(runId: string, endsBy: number): DurableError {
+  return new DurableError(
     "deadline",
     `Run ${runId} did not end by its deadline, ${new Date(endsBy).toISOString()}. Continue it with run.retry({ deadline }), or give it more time when it starts.`,
     { details: { deadline: endsBy } },
   );
-  const abandoned = calls.unfinished("step", "stream", "child");
-  root.close("abandoned");
-  root.abort(error);
-  return { ...failure(error, runId), abandoned };
 }
 
 /**

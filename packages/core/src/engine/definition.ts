@@ -21,6 +21,9 @@ export interface Defaults {
   readonly deadline?: Duration | undefined;
 }
 
+/** Schemas of messages, by topic. */
+export type MessageSchemas = Readonly<Record<string, StandardSchema>>;
+
 /** What `durable()` was given: name, function, input schema and version. */
 export interface Definition<Input = unknown, Output = unknown> {
   readonly name: string;
@@ -28,6 +31,8 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly input: StandardSchema | null;
   readonly version: string | null;
   readonly defaults: Defaults;
+  /** The topics that its runs receive, and the schemas of their messages; missing when any topic is accepted. */
+  readonly messages?: MessageSchemas | undefined;
   /** Tags of every run, or a function that makes them from its input. */
   readonly tags?: Tags | ((input: never) => Tags) | undefined;
   /**

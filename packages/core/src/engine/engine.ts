@@ -139,6 +139,10 @@ export class Engine implements ReplayEnd, CallEngine {
     this.#outbox.writeWithNext(fact);
   }
 
+  withdraw(fact: Fact<Json>): void {
+    this.#outbox.withdraw(fact);
+  }
+
   /** The run cannot continue with this code or configuration. */
   block(error: DurableError): void {
     this.#blocked ??= error;

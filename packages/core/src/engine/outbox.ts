@@ -7,6 +7,7 @@
  *     is written and delivered first.
  * outbox.4. A stop (park or end) is written with everything that is queued, and dropped on a conflict: an answer
  *     that was appended first means that the run must not park.
+ * outbox.5. A fact that was withdrawn is not written, also when it was part of an append that met a conflict.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -34,6 +35,7 @@ export class Outbox {
   readonly #verdicts: Verdicts;
   #queue: WrittenFact[] = [];
   #withNext: WrittenFact[] = [];
+  readonly #withdrawn = new Set<Fact<Json>>();
   #appending = false;
 
   constructor(
@@ -53,6 +55,11 @@ export class Outbox {
 
   writeWithNext(fact: Fact<Json>): void {
     this.#withNext.push(writeFact(fact, this.#world.now()));
+  }
+
+  /** The fact is not written, unless it is durable already. */
+  withdraw(fact: Fact<Json>): void {
+    this.#withdrawn.add(fact);
   }
 
   /** How many facts can be written now. */
@@ -147,6 +154,7 @@ export class Outbox {
   /** The recorded state of the wait that a timeout is about: if settled, the timeout is dropped; if answered, it waits. */
   #wait(fact: Fact<Json>): Partial<WaitState> {
     const { state } = this.#journal;
+    if (this.#withdrawn.has(fact)) return { settled: "closed" };
     // The child may have reported its end itself in the meantime.
     if (fact.kind === "child.completed" || fact.kind === "child.failed")
       return state.children.get(fact.key)?.over === true ? { settled: "closed" } : {};

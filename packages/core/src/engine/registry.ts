@@ -5,6 +5,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Entry } from "../journal/entry.ts";
+import type { Mailbox, Message } from "../journal/mailbox.ts";
 import { DurableError } from "../values/errors.ts";
 import type { World } from "../ports/world.ts";
 import type { CallKind, KeyRecord, Replay, Settlement } from "./replay.ts";
@@ -33,6 +34,8 @@ export interface Call {
   due(): void;
   /** An entry for this call came from outside. */
   recheck?(): void;
+  /** The topic of the messages that it waits for. */
+  readonly topic?: string | undefined;
   /** The encoded outcome that a value becomes, or why it is invalid. Absent where any value is valid. */
   check?(value: unknown): Promise<{ readonly value: Json } | string>;
 }
@@ -69,6 +72,8 @@ export class CallRegistry {
   readonly #world: World;
   readonly #inspects: boolean;
   #foreignSeen = false;
+  /** Positions of messages that a receive has taken, and whose verdict may not be durable yet. */
+  readonly #taken = new Set<number>();
 
   /** `inspects`: settled calls are kept. */
   constructor(runId: string, replay: Replay, world: World, inspects: boolean) {
@@ -176,8 +181,27 @@ export class CallRegistry {
         return this.#byKey.get(entry.key)?.recheck?.();
       case "suspend.answered":
         return this.byWait(entry.wait)?.recheck?.();
+      case "message.sent":
+        for (const call of this.#byKey.values()) if (call.topic === entry.topic) call.recheck?.();
+        return;
       default:
     }
+  }
+
+  /** Takes the first unread message of a topic for one receive; `null` when there is none. */
+  take(topic: string, { unread }: Mailbox): Message | null {
+    for (const message of unread.values()) {
+      if (message.topic !== topic || this.#taken.has(message.seq)) continue;
+      this.#taken.add(message.seq);
+      return message;
+    }
+    return null;
+  }
+
+  /** The receive was closed before its verdict was durable: the message is for another one. */
+  putBack(message: Message): void {
+    this.#taken.delete(message.seq);
+    this.notify(message);
   }
 
   byWait(wait: string): Call | undefined {

@@ -11,6 +11,7 @@ import { callKind, isSettlement, type Settlement } from "../journal/kinds.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { CallKind, Entry } from "../journal/entry.ts";
 import { pathOf } from "../journal/keys.ts";
+import { unreadOf, type Message } from "../journal/mailbox.ts";
 import { DurableError } from "../values/errors.ts";
 import { Heap } from "./heap.ts";
 
@@ -39,7 +40,7 @@ export interface KeyRecord {
 
 export class Replay {
   readonly #records = new Map<string, KeyRecord>();
-  readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }>>();
+  readonly #answers = new Map<number, Extract<Entry, { kind: "suspend.answered" }> | Message>();
   /** Waits with an answer that has no verdict yet: a later timeout does not settle them. */
   readonly #unjudged = new Map<string, number>();
   readonly #queue: Settlement[] = [];
@@ -71,6 +72,9 @@ export class Replay {
       if (!this.#unjudged.has(entry.wait)) this.#unjudged.set(entry.wait, entry.seq);
     } else if ("key" in entry) {
       this.#learnCall(entry);
+    } else {
+      const messages = entry.kind === "message.sent" ? [entry] : unreadOf(entry);
+      for (const message of messages) this.#answers.set(message.seq, message);
     }
   }
 
@@ -79,6 +83,7 @@ export class Replay {
     this.#records.set(entry.key, record);
     if ("input" in entry && entry.input !== undefined) record.input = entry.input;
     if ("branches" in entry) record.input = branchesInput(entry.branches);
+    if ("topic" in entry && entry.topic !== undefined) record.input = entry.topic;
     if (entry.kind.endsWith(".opened")) record.opened = true;
     if (entry.kind === "sleep.opened") record.until = entry.until;
     if (entry.kind === "suspend.opened") record.until = entry.expiresAt;
@@ -183,12 +188,13 @@ export class Replay {
     return this.#ranks.get(seq) ?? seq;
   }
 
-  /** The encoded answer of a resolved suspend point: in the entry itself, or in the answer entry it refers to. */
-  answer(entry: Extract<Entry, { kind: "suspend.resolved" }>): Json {
+  /** The encoded answer of a resolved wait: in the entry itself, or in the answer or message that it refers to. */
+  answer(entry: Extract<Entry, { kind: "suspend.resolved" }>, topic?: string): Json {
     if (entry.value !== undefined) return entry.value;
     const found = this.#answers.get(entry.answer ?? 0);
     // The reference is not encrypted, so it may have been changed to the answer of another wait.
-    if (found?.wait === entry.wait) return found.value;
+    if (found !== undefined && ("wait" in found ? found.wait === entry.wait : found.topic === topic))
+      return found.value;
     throw new DurableError(
       "corrupt",
       `The answer to suspend point "${entry.key}" is missing. Restore the journal from a backup.`,

@@ -182,12 +182,15 @@ function settle(row: Draft, entry: Extract<CallEntry, { after: number }>): void 
   row.seq = entry.seq;
   row.endedAt = entry.at;
   const failed = "error" in entry;
-  row.status = failed
-    ? "failed"
-    : entry.kind === "suspend.expired" && entry.value === undefined
-      ? "expired"
-      : "completed";
+  const refused = "rejects" in entry && entry.rejects;
+  row.status =
+    failed || refused
+      ? "failed"
+      : entry.kind === "suspend.expired" && entry.value === undefined
+        ? "expired"
+        : "completed";
   if (failed) row.error = entry.error;
+  else if (refused) row.error = entry.value;
   else if ("value" in entry && entry.value !== undefined) row.value = entry.value;
   if (entry.kind === "stream.completed") {
     row.chunks = entry.count;

@@ -27,7 +27,8 @@ interface Node {
 export function rowsOf(entries: readonly RunEntry[], options: RowOptions): RowView[] {
   const tree = new Tree(options.flat);
   for (const entry of materialize(entries)) {
-    if (!("key" in entry) || entry.kind === "tag.set" || isDeadline(entry.key)) continue;
+    const isShown = "key" in entry && entry.kind !== "tag.set" && entry.kind !== "report.set";
+    if (!isShown || isDeadline(entry.key)) continue;
     const { row } = tree.nodeOf(entry.key, () => draftOf(entry));
     learn(row, entry);
   }

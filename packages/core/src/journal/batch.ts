@@ -18,7 +18,7 @@ const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept failed", isText],
+  ["key wait runId workflow parent child nonce first kept failed topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
   ["tags", areTags],
 ] as const)
@@ -42,6 +42,7 @@ function fits(raw: Raw): boolean {
     (kind === "child.opened" || kind === "spawn.opened" || kind === "spawn.started") ===
       (raw["child"] !== undefined) &&
     (kind !== "tag.set" || raw["tags"] !== undefined) &&
+    (kind !== "message.sent" || raw["topic"] !== undefined) &&
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
     (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
     (raw["spawnedBy"] === undefined || isChildOf({ after: 0, ...(raw["spawnedBy"] as Raw | null) })) &&
@@ -79,11 +80,12 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces, chapters, clean-up and compensation, deadlines, and runs that are paused and retried.
+ * Format 3 added nonces, chapters, clean-up and compensation, deadlines, runs that are paused and retried, messages,
+ * reports, and answers that are failures.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if ("nonce" in fact || "deadline" in fact || "compensate" in fact) return 3;
+  if (["nonce", "deadline", "compensate", "topic", "rejects"].some((field) => field in fact)) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
@@ -98,6 +100,11 @@ export interface ReadBatch {
   readonly writeId: string;
   readonly outside: boolean;
   readonly facts: readonly { readonly fact: Fact<Json>; readonly at: number }[];
+}
+
+/** The run id in a first batch; empty for other batches. */
+export function runIdOf({ facts: [first] }: ReadBatch): string {
+  return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }
 
 /** Reads one batch; `where` names run and position for the message. */

@@ -127,6 +127,10 @@ export type Fact<V> =
         readonly readsFrom?: readonly number[];
         readonly tags?: Readonly<Record<string, string>>;
       };
+      /** Messages that the chapter before has not read, and ids of those that it was sent. See mailbox.ts. */
+      readonly messages?: V;
+      /** The last report of the run. */
+      readonly report?: V;
     } & Leftovers)
   | {
       readonly kind: "run.forked";
@@ -214,20 +218,25 @@ export type Fact<V> =
       readonly expiresAt: number | null;
       /** The call came after the code awaited something other than ctx, so replay may need time to reach it. */
       readonly foreign?: true;
+      /** It waits for a message of this topic, and not for an answer by token. */
+      readonly topic?: string;
     } & Called)
   | {
       readonly kind: "suspend.answered";
       readonly wait: string;
       readonly value: V;
       readonly answerId?: string;
+      /** The value is an error, and the wait fails with it. */
+      readonly rejects?: true;
     }
   | ({
       readonly kind: "suspend.resolved";
       readonly wait: string;
-      /** Missing when `answer` is the position of the entry that holds it. */
+      /** Missing when `answer` is the position of the answer or message that holds it. */
       readonly value?: V;
       readonly answer?: number;
       readonly answerId?: string;
+      readonly rejects?: true;
     } & Called)
   | ({
       readonly kind: "suspend.rejected";
@@ -237,6 +246,10 @@ export type Fact<V> =
     } & Called)
   | ({ readonly kind: "suspend.expired"; readonly wait: string; readonly value?: V } & Called)
   | ({ readonly kind: "suspend.closed"; readonly wait: string } & Called)
+  /** A message from outside. It is unread until an entry names it as its `answer`. */
+  | { readonly kind: "message.sent"; readonly topic: string; readonly value: V; readonly id?: string }
+  /** What others can see of the run. */
+  | ({ readonly kind: "report.set"; readonly value: V } & Called)
   | ({
       readonly kind: "parallel.opened" | "race.opened";
       readonly branches: readonly string[] | number;
@@ -302,7 +315,8 @@ export type CallKind =
   | "child"
   | "spawn"
   | "tag"
-  | "cleanup";
+  | "cleanup"
+  | "report";
 
 /** A fact with its position and time in a journal. */
 export type Entry<V = Json> = Fact<V> & {

@@ -104,6 +104,13 @@ export class Envelope {
     return { name, body: body === undefined ? text : JSON.stringify(sealed(body)) };
   }
 
+  /** A report as the head of a run has it: bound to its run, and not to a position. */
+  async sealReport(value: Json, runId: string): Promise<string> {
+    const text = JSON.stringify(value);
+    const body = await this.#cipher?.seal(text, { runId, at: "report" });
+    return body === undefined ? text : JSON.stringify(sealed(body));
+  }
+
   /** The seals of a journal; none without a cipher. */
   chain(): Chain | undefined {
     return this.#cipher?.chain();

@@ -6,15 +6,17 @@
  * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
  * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  * fold.5. The first entry that begins to undo the run decides how it ends; what comes after it adds nothing to undo.
+ * fold.6. An append that changes no report passes none to the storage.
  */
 
 import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { traitsOf } from "./kinds.ts";
 import { locatorOf } from "./keys.ts";
+import { Mailbox } from "./mailbox.ts";
 import type { RunHead } from "../ports/storage.ts";
 
-export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead[K] };
+export type Summary = { -readonly [K in keyof Omit<RunHead, "locator" | "report">]: RunHead[K] };
 
 function emptySummary(): Summary {
   const none = { label: null, parent: null, ancestors: [], wakeAt: null };
@@ -134,6 +136,9 @@ export class RunState {
   readonly children = new Map<string, ChildState>();
   /** The run has spawned some that are cancelled when it ends, in this chapter or an earlier one. */
   endsSpawned = false;
+  readonly mailbox = new Mailbox();
+  /** What `ctx.report` was last given, and where that is recorded. */
+  report: { readonly value: Json; readonly seq: number } | null = null;
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
   /** Clean-ups that are registered, and steps with a compensation that have begun, in this order, by key. */
@@ -168,6 +173,10 @@ export class RunState {
     if (entry.kind === "run.unpaused" || entry.kind === "run.cancelling") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
+    if (entry.kind === "report.set") this.report = { value: entry.value, seq: entry.seq };
+    if (entry.kind === "run.continued" && entry.report !== undefined)
+      this.report = { value: entry.report, seq: entry.seq };
+    this.mailbox.learn(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
     // What a fork has inherited was spawned by another run.
     if (entry.kind === "run.forked") this.endsSpawned = false;
@@ -258,6 +267,17 @@ export class RunState {
     if (this.undoing !== null) return [];
     return [...this.#open].filter(({ answer }) => answered || answer === null);
   }
+}
+
+/** The report that the head gets with these facts. A fork shows the inherited one until it makes its own. */
+export function reportMade(
+  facts: readonly { readonly fact: Fact<Json> }[],
+  report: RunState["report"],
+  first: Entry | null,
+): Json | undefined {
+  const made = facts.findLast(({ fact }) => fact.kind === "report.set")?.fact;
+  const isInherited = first?.kind === "run.forked" && report !== null && report.seq <= first.base;
+  return made?.kind === "report.set" ? made.value : isInherited ? report.value : undefined;
 }
 
 function keepIf<T>(set: Set<T>, item: T, keep: boolean): void {

@@ -12,14 +12,14 @@
  */
 
 import type { AppendOptions, Appended } from "./appended.ts";
-import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
+import { corrupt, readBatch, runIdOf, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
-import { RunState, summarize } from "./fold.ts";
+import { reportMade, RunState, summarize } from "./fold.ts";
 import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./errors.ts";
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
@@ -212,11 +212,13 @@ export class RunJournal {
     const spot = { runId: summary.runId, position };
     const wrapped = this.#envelope.wrapPlain(facts) ?? (await this.#envelope.wrap(facts, spot));
     const text = writeBatch(writeId, outside, wrapped);
+    const report = reportMade(facts, this.state.report, this.#first);
     const request: AppendRequest = {
       locator,
       position,
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head: { locator, ...summary },
+      ...(report !== undefined && { report: await this.#envelope.sealReport(report, spot.runId) }),
       // Folding makes a new object for every change.
       ...(position > 0 && summary.tags !== this.state.summary.tags ? { newTags: true } : {}),
       ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
@@ -330,7 +332,7 @@ export class RunJournal {
     if (whole) return void (await this.refresh());
     this.deleted = deleted === true;
     this.position = length;
-    const { locator: _, ...summary } = head;
+    const { locator: _, report: __, ...summary } = head;
     Object.assign(this.state.summary, summary);
     for (const [i, text] of batches.entries()) {
       if (i > 0 && !text.includes(wait)) continue;
@@ -393,9 +395,4 @@ export class RunJournal {
       this.state.learn(entry, 0);
     }
   }
-}
-
-/** The run id in a first batch; empty for other batches. */
-function runIdOf({ facts: [first] }: ReadBatch): string {
-  return first !== undefined && "runId" in first.fact ? first.fact.runId : "";
 }

@@ -82,6 +82,8 @@ const kinds = {
   "suspend.rejected": { call: "suspend", value: "issues", quiet: true },
   "suspend.expired": { call: "suspend", value: "value", optional: true, settles: true, timer: true },
   "suspend.closed": { call: "suspend", quiet: true },
+  "message.sent": { value: "value", format: 3 },
+  "report.set": { call: "report", value: "value", quiet: true, inherited: "always", format: 3 },
   "parallel.opened": { call: "parallel", inherited: "always" },
   "race.opened": { call: "race", inherited: "always" },
 } as const satisfies Record<FactKind, Traits>;
@@ -118,5 +120,5 @@ export function valueFields({ kind }: Fact<unknown>): readonly string[] {
 }
 
 // A step's input is a fingerprint, a run's is a value.
-const runValues = ["input", "output", "error", "reason"];
+const runValues = ["input", "output", "error", "reason", "messages", "report"];
 const callValues = ["value", "error", "chunks", "note", "issues"];

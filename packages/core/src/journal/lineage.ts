@@ -5,6 +5,7 @@
  * lineage.2. Positions continue across ancestors: each run counts on from the position where it was forked.
  * lineage.3. A fork inherits settled calls and open sleeps. Open waits open again, with tokens of the fork.
  * lineage.4. A fork inherits nothing that was recorded after its ancestor began to undo its work.
+ * lineage.5. A message that no inherited call has read is unread in the fork, whatever the parent did with it.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -12,6 +13,7 @@ import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
 import { isSettlement, traitsOf } from "./kinds.ts";
 import { afterRetries, withoutFailure } from "./taken-back.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
+import { unreadOf, type Message } from "./mailbox.ts";
 
 export interface Inherited {
   readonly entries: Entry[];
@@ -49,6 +51,8 @@ export function inherit(
   let clock = 0;
   let loose = 0;
   const seeds: { runId: string; seed: string; upTo: number }[] = [];
+  const messages = new Map<number, Message>();
+  const read = new Set<number>();
   ancestry.forEach((ancestor, index) => {
     const own = journals[index] as readonly Entry[];
     const first = own.find(isBeginning);
@@ -59,13 +63,16 @@ export function inherit(
       view = applyEdits(view, first, ancestor.cuts);
       if (isEdited(first)) loose = first.base;
     }
+    for (const entry of own)
+      for (const message of entry.kind === "message.sent" ? [entry] : unreadOf(entry))
+        messages.set(message.seq, message);
     const counted = beforeUndo(afterRetries(own));
     for (const entry of counted) if (entry.kind === "run.retried") view = withoutFailure(view, entry);
-    view = view.concat(
-      materialize(counted).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)),
-    );
+    const whole = materialize(counted, messages);
+    view = view.concat(whole.filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
+    for (const entry of view) if ("answer" in entry && entry.answer !== undefined) read.add(entry.answer);
     const { runId, base } = ancestor;
     seeds.push({ runId, seed: first?.nonce ?? runId, upTo: base + own.length });
   });
@@ -75,6 +82,7 @@ export function inherit(
     "key" in entry && "wait" in entry ? { ...entry, wait: waitOf(entry.key, forked.nonce ?? null) } : entry,
   );
   if (isEdited(forked)) loose = forked.base;
+  for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);
   return { entries, input, seeds, clock, loose };
 }
 
@@ -102,14 +110,27 @@ function isInherited(entry: Entry, settled: ReadonlySet<string>): boolean {
   return settles === true || inherited === "always" || (inherited === "settled" && settled.has(entry.key));
 }
 
-/** Replaces references to answers by their values, because the entries they refer to are not inherited. */
-export function materialize<V>(entries: readonly Entry<V>[]): Entry<V>[] {
-  const answers = new Map<number, Extract<Entry<V>, { kind: "suspend.answered" }>>();
+/**
+ * Replaces references to answers by their values, because the entries they refer to are not inherited. `messages` are those
+ * that other runs and chapters have left.
+ */
+export function materialize<V>(
+  entries: readonly Entry<V>[],
+  messages: ReadonlyMap<number, { readonly value: V }> = new Map(),
+): Entry<V>[] {
+  const answers = new Map<number, Extract<Entry<V>, { kind: "suspend.answered" | "message.sent" }>>();
   return entries.map((entry) => {
-    if (entry.kind === "suspend.answered") answers.set(entry.seq, entry);
+    if (entry.kind === "suspend.answered" || entry.kind === "message.sent") answers.set(entry.seq, entry);
     if (entry.kind !== "suspend.resolved" || entry.value !== undefined) return entry;
-    const found = answers.get(entry.answer ?? 0);
-    return found?.wait === entry.wait ? { ...entry, value: found.value } : entry;
+    const seq = entry.answer ?? 0;
+    const answer = answers.get(seq);
+    const found =
+      answer === undefined
+        ? messages.get(seq)
+        : "wait" in answer && answer.wait !== entry.wait
+          ? null
+          : answer;
+    return found ? { ...entry, value: found.value } : entry;
   });
 }
 

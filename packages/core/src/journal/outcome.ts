@@ -23,6 +23,8 @@ export interface SuspendPoint {
   readonly schema: unknown;
   /** The deadline in milliseconds since the epoch; `null` without a timeout. */
   readonly expiresAt: number | null;
+  /** It waits for a message of this topic: use `run.send(topic, payload)`. Its token is empty. */
+  readonly topic?: string;
 }
 
 /**
@@ -33,6 +35,8 @@ export type Outcome<T> = {
   readonly runId: string;
   /** True when the run had ended before this call, so that nothing ran. */
   readonly recorded: boolean;
+  /** What the run shows of itself: the last value of `ctx.report`, if there was one. */
+  readonly report?: unknown;
 } & (
   | ({ readonly status: "completed"; readonly output: T } & Leftovers)
   | ({ readonly status: "failed"; readonly error: DurableError } & Leftovers)
@@ -87,7 +91,11 @@ export function outcomeOf(
   recorded: boolean,
 ): Outcome<unknown> {
   const { runId, state } = journal;
-  const about = { runId, recorded: recorded && state.end !== null };
+  const about = {
+    runId,
+    recorded: recorded && state.end !== null,
+    ...(state.report !== null && { report: decode(state.report.value, `report of run ${runId}`) }),
+  };
   switch (state.end?.kind) {
     case "run.completed":
       return {
@@ -134,7 +142,9 @@ export function outcomeOf(
 }
 
 function suspendPoints(journal: RunJournal, keyring: Keyring | DurableError): SuspendPoint[] {
-  return journal.state.openWaits().map(({ wait, opened: { key, note, schema, expiresAt } }) => {
+  return journal.state.openWaits().map(({ wait, opened: { key, note, schema, expiresAt, topic } }) => {
+    if (topic !== undefined)
+      return { key, name: nameOf(key), token: "", note: null, schema, expiresAt, topic };
     if (keyring instanceof DurableError) throw keyring;
     return {
       key,

@@ -80,6 +80,11 @@ export function noted(head: RunHead, note: BlockedNote | null): RunHead {
   return note === null ? head : { ...head, status: "blocked", blocked: note };
 }
 
+/** The head of a run with the report that it has, from this append or an earlier one. */
+export function keepReport(head: RunHead, report: unknown): RunHead {
+  return report === undefined ? head : { ...head, report };
+}
+
 /** The statuses of runs that have ended. */
 export const endStatuses = ["completed", "failed", "cancelled"] as const;
 

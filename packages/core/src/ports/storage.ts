@@ -53,6 +53,11 @@ export interface RunHead {
   readonly tags?: Readonly<Record<string, string>>;
   /** The version of the code that began the current chapter; missing when it had none. */
   readonly version?: string;
+  /**
+   * What the run shows of itself (`ctx.report`); missing when it has shown nothing. Storages keep a text, which
+   * is encrypted where values are; `list` of a workflow or an app gives the value.
+   */
+  readonly report?: unknown;
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
 }
@@ -85,6 +90,8 @@ export interface AppendRequest {
    * not say so: their tags and versions are always new.
    */
   readonly newTags?: true;
+  /** The report of the run, if this batch changes it: a text to keep with the head, and to give back as `head.report`. */
+  readonly report?: string;
   /** Extends the lease of the driver; `null` releases it; if missing, the lease is not changed. */
   readonly lease?: { readonly owner: string; readonly ttlMs: number } | null;
 }

@@ -128,7 +128,8 @@ export class Execution implements Parked {
       return pending();
     };
     const { version } = journal.first;
-    const parts = { engine, version, owner, tagNames: tagNamesOf(journal) };
+    const { messages } = definition;
+    const parts = { engine, version, messages, owner, tagNames: tagNamesOf(journal) };
     const context = createContext({ ...parts, continueAs, fail }, engine.ending.code);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);

@@ -196,6 +196,9 @@ function ancestryOf(parent: RunJournal, cuts: readonly Cut[]): Ancestor[] {
     first.kind !== "run.forked" ||
     first.edits.length > 0 ||
     first.input !== undefined ||
-    parent.entries.some((entry) => entry.seq > base && "key" in entry && isKept(entry, cuts));
+    parent.entries.some(
+      (entry) =>
+        entry.seq > base && (entry.kind === "message.sent" || ("key" in entry && isKept(entry, cuts))),
+    );
   return gives ? line : line.slice(0, -1);
 }

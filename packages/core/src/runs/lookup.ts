@@ -9,12 +9,15 @@ import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
-import { lazy } from "../values/lazy.ts";
 import { limits } from "../values/limits.ts";
 import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
 import { assertOptions } from "../values/options.ts";
 import type { World } from "../ports/world.ts";
 import { fits } from "../values/schema.ts";
+import { lazy } from "../values/lazy.ts";
+
+/** Messages and reports, which few programs need at once. */
+export const outside = /* @__PURE__ */ lazy(() => import("./send.ts"));
 
 export async function openJournal(host: Host, locator: string): Promise<RunJournal | null> {
   return RunJournal.open(locator, await host.journals());
@@ -51,10 +54,13 @@ const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");
-  const storage = await host.storage();
+  const { storage, cipher } = await host.journals();
   if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
     (await tagPart()).assertFindable(storage, query);
-  return storage.list(query);
+  const page = await storage.list(query);
+  if (page.runs.every(({ report }) => report === undefined)) return page;
+  const { withReport } = await outside();
+  return { ...page, runs: await Promise.all(page.runs.map((head) => withReport(head, cipher ?? null))) };
 }
 
 /** The heads of all children and forks of a run, by id. */

@@ -6,7 +6,7 @@
  * resume.3. Write, then wake (law 7): the answer is durable before the run is driven.
  */
 
-import { encode } from "../values/codec/encode.ts";
+import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { acquire, advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
@@ -44,6 +44,11 @@ export interface ResumeResult<T = unknown> {
 export interface ResumeOptions {
   /** Names this answer. Sent again with the same id, it is `accepted` again and counts once. */
   readonly id?: string | undefined;
+  /**
+   * Answers with a failure: the wait rejects with this error, whatever its schema. Pass `undefined` as the
+   * value.
+   */
+  readonly error?: unknown;
 }
 
 /** An answer as the caller passed it. */
@@ -58,6 +63,8 @@ interface Answer {
   readonly wait: string;
   readonly value: unknown;
   readonly answerId: string | null;
+  /** The encoded error, if the answer is a failure. */
+  readonly failure: Json | null;
 }
 
 /** The status of an answer that the journal refuses now; `null` when it may be appended. */
@@ -65,6 +72,8 @@ function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number)
   // A token of another incarnation or chapter. As an early answer it would be kept for ever.
   if (journal.nonce !== null && !wait.startsWith(markOf(journal.nonce))) return "unknown";
   const { opened, answer, settled, answerId: known } = journal.state.wait(wait);
+  // It was a suspend point, and now waits for messages.
+  if (opened?.topic !== undefined) return "unknown";
   if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
   if (settled !== null || journal.state.end !== null || journal.state.undone) return "expired";
@@ -75,23 +84,33 @@ function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number)
 type Named = NonNullable<ReturnType<Keyring["verify"]>>;
 
 /** The run and the wait that a token names; `null` for one that was not signed here. */
-async function verified(host: Host, token: string, options: ResumeOptions): Promise<Named | null> {
-  assertOptions(options, "id", "The answer to a suspend point");
+async function verified(host: Host, token: string, { value, options }: Answered): Promise<Named | null> {
+  assertOptions(options, "id error", "The answer to a suspend point");
+  if (options.error !== undefined && value !== undefined)
+    throw new DurableError(
+      "invalid-options",
+      "An answer is a value or an error: with { error }, pass undefined.",
+    );
   const keyring = await host.keyring();
   if (keyring instanceof DurableError) throw keyring;
   return keyring.verify(token);
 }
 
+function answerTo(wait: string, { value, options: { id, error } }: Answered): Answer {
+  const failure = error === undefined ? null : encodeThrown(error, "error of an answer");
+  return { wait, value, answerId: id ?? null, failure };
+}
+
 async function find(
   host: Host,
   token: string,
-  { value, options }: Answered,
+  answered: Answered,
 ): Promise<{ journal: RunJournal; answer: Answer } | null> {
-  const named = await verified(host, token, options);
+  const named = await verified(host, token, answered);
   if (named === null) return null;
   const { locator, wait } = named;
   const journal = (await host.parked.checkOut(locator)) ?? (await openJournal(host, locator));
-  return journal === null ? null : { journal, answer: { wait, value, answerId: options.id ?? null } };
+  return journal === null ? null : { journal, answer: answerTo(wait, answered) };
 }
 
 /** Checks the answer against the schema of the wait, appends it, and drives the run until it stops. */
@@ -175,7 +194,8 @@ async function place(engine: ReplayEnd, answer: Answer, host: Host): Promise<Pla
     engine.block(vanishedWait(journal.runId, opened.key, engine));
     return null;
   }
-  const fact = call instanceof SuspendCall ? await checkedFact(call, answer) : rawFact(journal, answer);
+  const isKnown = call instanceof SuspendCall && call.topic === undefined;
+  const fact = isKnown ? await checkedFact(call, answer) : rawFact(journal, answer);
   // New entries arrived while the answer was checked. The code must see them first.
   if (journal.position !== position) return "again";
   if (typeof fact === "string") return { status: "invalid", issues: fact };
@@ -190,9 +210,9 @@ function hasVanished({ finished, calls }: ReplayEnd, opened: Entry & { kind: "su
 
 async function checkedFact(
   call: SuspendCall,
-  { wait, value, answerId }: Answer,
+  { wait, value, answerId, failure }: Answer,
 ): Promise<Fact<Json> | string> {
-  const verdict = await call.check(value);
+  const verdict = failure === null ? await call.check(value) : { value: failure };
   if (typeof verdict === "string") return verdict;
   const { key, after } = call;
   return {
@@ -202,10 +222,11 @@ async function checkedFact(
     wait,
     value: verdict.value,
     ...(answerId === null ? {} : { answerId }),
+    ...(failure === null ? {} : { rejects: true }),
   };
 }
 
-function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<Json> {
+function rawFact(journal: RunJournal, { wait, value, answerId, failure }: Answer): Fact<Json> {
   const { opened } = journal.state.wait(wait);
   if (opened === null && journal.state.early >= limits.openWaits) {
     throw new DurableError(
@@ -214,13 +235,18 @@ function rawFact(journal: RunJournal, { wait, value, answerId }: Answer): Fact<J
     );
   }
   const where = `answer to a suspend point of run ${journal.runId}`;
-  const encoded = encode(value, where);
-  return { kind: "suspend.answered", wait, value: encoded, ...(answerId === null ? {} : { answerId }) };
+  return {
+    kind: "suspend.answered",
+    wait,
+    value: failure ?? encode(value, where),
+    ...(answerId === null ? {} : { answerId }),
+    ...(failure === null ? {} : { rejects: true }),
+  };
 }
 
 /** Only appends the answer, without running code. The wait checks it when it is reached. */
 export async function deliver(host: Host, token: string, answered: Answered): Promise<ResumeResult> {
-  const named = await verified(host, token, answered.options);
+  const named = await verified(host, token, answered);
   if (named === null) return { status: "unknown" };
   return host.inTurn(named.locator, async () => {
     const skimmed = await deliverToOpenWait(host, named, answered);
@@ -240,14 +266,14 @@ export async function deliver(host: Host, token: string, answered: Answered): Pr
 async function deliverToOpenWait(
   host: Host,
   { locator, wait }: Named,
-  { value, options }: Answered,
+  answered: Answered,
 ): Promise<ResumeResult | null> {
+  const answer = answerTo(wait, answered);
   for (;;) {
     const journal = await RunJournal.open(locator, await host.journals(), wait);
     const { status } = journal?.state.summary ?? {};
     const isOpen = journal !== null && journal.state.wait(wait).opened !== null;
     if (!isOpen || (status !== "suspended" && status !== "running")) return null;
-    const answer = { wait, value, answerId: options.id ?? null };
     if (refusalOf(journal, answer, host.world.now()) !== null) return null;
     const fact = writeFact(rawFact(journal, answer), host.world.now());
     const { kind } = await journal.append([fact], { outside: true });

@@ -28,6 +28,16 @@ export const limits = {
   attempts: 1_000,
   /** Encoded size of the note of a suspend point. */
   noteBytes: 64 * 1024,
+  /** Encoded size of one message. */
+  messageBytes: 64 * 1024,
+  /** Messages of one run that no receive has read yet. */
+  unreadMessages: 1_000,
+  /** Ids of messages that a chapter knows of the chapters before it: the latest ones. */
+  messageIds: 500,
+  /** Characters of the id of a message. */
+  messageIdLength: 256,
+  /** Encoded size of a report. */
+  reportBytes: 4 * 1024,
   /** Characters of a stack trace that are kept. */
   stackLength: 8_192,
   /** Nested causes of an error that are kept; a text stands for the rest. */

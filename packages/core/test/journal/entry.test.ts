@@ -149,6 +149,11 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
     { kind: "suspend.expired", ...called, wait, value },
   ],
   "suspend.closed": [{ kind: "suspend.closed", ...called, wait }],
+  "message.sent": [
+    { kind: "message.sent", topic: "news", value },
+    { kind: "message.sent", topic: "news", value: null, id: "mail-1" },
+  ],
+  "report.set": [{ kind: "report.set", ...called, value }],
   "parallel.opened": [
     { kind: "parallel.opened", ...called, branches: ["a", "b"] },
     { kind: "parallel.opened", ...called, branches: 3 },
@@ -287,6 +292,12 @@ describe("H54 the format of a batch", () => {
     expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
       facts.length - second.length - third.length,
     );
+    for (const fact of [
+      { kind: "suspend.answered", wait, value, rejects: true },
+      { kind: "suspend.resolved", ...called, wait, answer: 7, rejects: true },
+      { kind: "suspend.opened", ...called, wait, note: null, schema: null, expiresAt: null, topic: "news" },
+    ] as const)
+      expect(formatOf(fact)).toBe(3);
   });
 
   it("stands in its text, and all are read by this build", () => {

@@ -64,6 +64,8 @@ const kinds: Record<FactKind, true> = {
   "suspend.rejected": true,
   "suspend.expired": true,
   "suspend.closed": true,
+  "message.sent": true,
+  "report.set": true,
   "parallel.opened": true,
   "race.opened": true,
   "run.suspended": true,

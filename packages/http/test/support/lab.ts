@@ -24,7 +24,16 @@ const typed = durable("typed", (_ctx, input: { n: number }) => input.n, {
   input: z.object({ n: z.number() }),
 });
 
-export const workflows = [echo, review, open, two, late, broken, typed];
+const mail = durable(
+  "mail",
+  async (ctx) => {
+    ctx.report({ waits: true });
+    return [await ctx.receive("note"), await ctx.receive("note")];
+  },
+  { messages: { note: z.number() } },
+);
+
+export const workflows = [echo, review, open, two, late, broken, typed, mail];
 
 export const labSecret = "a secret of the lab, 32 characters";
 

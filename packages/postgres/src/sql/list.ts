@@ -12,7 +12,10 @@ import {
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
 import { clock } from "./append.ts";
-import { allWorkflows, columns, dueRuns, endedWorkflows } from "./due.ts";
+import { allWorkflows, columns as claimed, dueRuns, endedWorkflows } from "./due.ts";
+
+/** A claim, which a released function makes, has no reports. */
+const columns = `${claimed}, r.report`;
 
 export interface ListText {
   readonly text: string;

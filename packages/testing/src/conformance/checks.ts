@@ -18,6 +18,7 @@ import { leaseChecks } from "./leases.ts";
 import { noteChecks } from "./notes.ts";
 import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
+import { reportChecks } from "./reports.ts";
 import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
@@ -41,6 +42,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     findingChecks,
     leaseChecks,
     noteChecks,
+    reportChecks,
     pauseChecks,
     chapterChecks,
     dropChecks,

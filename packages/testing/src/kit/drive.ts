@@ -104,12 +104,20 @@ async function recheckAt({
  * has it.
  */
 async function answered<Input, Output>(
-  { flow, runId, answers }: Drive<Input, Output>,
+  { flow, runId, answers, app }: Drive<Input, Output>,
   point: SuspendPoint,
   tries: Tries,
 ): Promise<Outcome<Output> | null> {
   const count = (tries.answers.get(point.key) ?? 0) + 1;
   tries.answers.set(point.key, count);
+  if (point.topic !== undefined) {
+    // Named by its wait, so that a message whose reply was lost is not sent twice. Chapters have the same keys.
+    const { chapter = 0 } = (await app.list()).runs.find((run) => run.runId === runId) ?? {};
+    const payload = await answers.answer(point);
+    const { status, issues } = await app.send(runId, point.topic, payload, { id: `${chapter} ${point.key}` });
+    if (status === "invalid" || count > mostAnswers) throw answers.refused(point, issues);
+    return null;
+  }
   const { status, issues, outcome } = await flow.resume(point.token, await answers.answer(point));
   if (status === "invalid" || count > mostAnswers) throw answers.refused(point, issues);
   return outcome?.runId === runId ? outcome : null;

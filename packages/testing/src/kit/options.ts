@@ -44,7 +44,7 @@ export interface CrashSettings<Output> {
     | undefined;
   /**
    * Answers to suspend points by name, those of children included; `uncertain` answers steps that ask about
-   * an uncertain attempt.
+   * an uncertain attempt. For a topic that the workflow receives, it is the message to send.
    */
   readonly resume?: Answers | undefined;
   /** Recorders to which fake services report what they do. */

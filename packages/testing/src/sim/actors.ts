@@ -11,13 +11,14 @@ import { judgeFailure, judgeOutcome, noteWarning } from "./outcome-checks.ts";
 import type { RunPlan } from "./plan.ts";
 import { reader } from "./readers.ts";
 import { recorder } from "./recorders.ts";
+import { sender } from "./sender.ts";
 import { isStrange } from "./stranger-checks.ts";
 import { surroundings } from "./surroundings.ts";
 import { stranger } from "./strangers.ts";
 import { forever, startOfTime, type Actor, type ProcessLife, type Cluster } from "./cluster.ts";
 
 export function actorsOf(cluster: Cluster): Actor[] {
-  const { workers, readers = 0, records = 0, strangers = 0 } = cluster.plan;
+  const { workers, readers = 0, records = 0, strangers = 0, senders = 0 } = cluster.plan;
   cluster.onFork = (life, runId, id) => forkRun(cluster, life, runId, { id });
   cluster.onWarning = (message) => noteWarning(cluster, message);
   return [
@@ -27,6 +28,7 @@ export function actorsOf(cluster: Cluster): Actor[] {
     ...Array.from({ length: readers }, (_, i) => reader(cluster, `reader-${i + 1}`)),
     ...(records === 0 ? [] : ["recorder-1", "recorder-2"].map((name) => recorder(cluster, name, records))),
     ...(strangers === 0 ? [] : [stranger(cluster, strangers)]),
+    ...Array.from({ length: senders }, (_, i) => sender(cluster, `sender-${i + 1}`)),
     // Always the last: operator.ts picks it by position.
     operator(),
   ];

@@ -40,7 +40,8 @@ export function answerer(cluster: Cluster): Actor {
           const outcome = await app.get(run.runId).outcome();
           if (outcome.status === "blocked") retryBlocked(cluster, run.runId);
           const waiting = outcome.status === "suspended" ? outcome.waiting : [];
-          for (const { token } of waiting) await answer(cluster, process, app, token);
+          for (const { token, topic } of waiting)
+            if (topic === undefined) await answer(cluster, process, app, token);
         }
       });
     },

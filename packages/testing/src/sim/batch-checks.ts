@@ -17,6 +17,7 @@ import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
 import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
 import { judgeBorder } from "./chapter-checks.ts";
+import { judgeMessages } from "./message-checks.ts";
 import {
   areOneRun,
   batchesOf,
@@ -69,6 +70,7 @@ export function judgeBatch(
   if (isRetried(run)) return;
   judgeForm(history, run, batch);
   judgeBorder(history, run, batch);
+  judgeMessages(history, run, batch);
   judgeFamily(history, run, batch);
   judgeUndo(history, run, batch);
   judgeFinding(history, { run, batch, head });

@@ -44,6 +44,8 @@ const entries = [
   "spawn.opened",
   "spawn.started",
   "tag.set",
+  "message.sent",
+  "report.set",
 ];
 
 const blobs = [
@@ -110,6 +112,12 @@ const undoing = [
   "a compensation that failed",
   "a fork of a run that was undone",
 ];
+const messages = [
+  ...["accepted", "duplicate", "ended"].map((status) => `a message ${status}`),
+  "a message that was recorded",
+  "a chapter that begins with unread messages",
+  "a report in the head",
+];
 const purges = ["a purge of a run", "a purge of a child", "a purge of a run that a fork reads"];
 
 /** The rule of a step and how its uncertain attempt was settled. */
@@ -173,6 +181,7 @@ export const toBeMet: readonly string[] = [
   ...findingEvents,
   ...streams,
   ...chapters,
+  ...messages,
   ...purges,
   ...uncertain,
   ...undoing,

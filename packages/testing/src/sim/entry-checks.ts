@@ -78,7 +78,9 @@ function wrongSender(
 ): string | null {
   // A run that was cancelled and cleaned up is ended by its driver.
   if (kind === "run.cancelled" && before.some(({ entry }) => entry.kind === "run.cancelling")) return null;
-  if (/^(suspend\.answered|run\.(cancelled|cancelling|paused|unpaused|retried))$/.test(kind))
+  if (
+    /^(suspend\.answered|message\.sent|run\.(cancelled|cancelling|paused|unpaused|retried))$/.test(kind)
+  )
     return outside ? null : "is not marked as from outside";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
@@ -119,9 +121,12 @@ function wrongPlace(
     );
     if (!seen || after >= seq) return `is at ${seq}, after ${after}, which settled nothing`;
   }
-  if (answer === undefined) return null;
+  // Messages that came with the chapter have negative positions: message-checks.ts.
+  if (answer === undefined || answer < 0) return null;
   const answered = lineage.some(
-    ({ entry, seq: other }) => other === answer && entry.kind === "suspend.answered" && entry.wait === wait,
+    ({ entry, seq: other }) =>
+      other === answer &&
+      (entry.kind === "message.sent" || (entry.kind === "suspend.answered" && entry.wait === wait)),
   );
   return answered ? null : `names an answer at ${answer}, which is not one`;
 }

@@ -18,6 +18,8 @@ import { judgeChapters } from "./chapter-storage-checks.ts";
 import { coldStart } from "./cold-start.ts";
 import { decidedOutcomes } from "./effect-checks.ts";
 import { judgeFork } from "./fork-checks.ts";
+import { judgeMail } from "./mail-checks.ts";
+import { isReceive } from "./message-checks.ts";
 import type { AnswerAttempt, History } from "./history.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import { areOneStart, isEnd, isRetried, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
@@ -46,6 +48,7 @@ export async function judge(cluster: Cluster): Promise<void> {
     judgeOutput(cluster, run, await coldStart(cluster, run));
   }
   await judgeChapters(cluster);
+  await judgeMail(cluster);
 }
 
 function judgePasses(history: History, run: RunLog): void {
@@ -126,7 +129,9 @@ function judgeAnswers(history: History, run: RunLog, entries: readonly WrittenEn
     history.answers.filter((answer) => answer.run === run),
     ({ key }) => key,
   );
+  const receives = new Set(entries.filter((entry) => isReceive(history, run, entry)).map(({ key }) => key));
   for (const [key, value] of answersTaken(entries)) {
+    if (receives.has(key)) continue;
     const tries = sent.get(key) ?? [];
     if (!tries.some((attempt) => isSame(attempt.value, value)))
       history.violate("I6", `run ${run.runId}: ${key} took ${show(value)}, which was never sent to it`);

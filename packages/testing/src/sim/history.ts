@@ -8,6 +8,7 @@ import { Marks } from "./marks.ts";
 import type { AppendRequest } from "@durable/core";
 import { LeaseNotes } from "./lease-notes.ts";
 import type { ReplayPass } from "./replay-pass.ts";
+import type { SentMessage } from "./sent-message.ts";
 import { chapterIn } from "./chapter-inputs.ts";
 import {
   areOneStart,
@@ -154,6 +155,7 @@ export class History {
   readonly blobs = new Blobs((message) => this.violate("I8", message));
   readonly bodies: Body[] = [];
   readonly answers: AnswerAttempt[] = [];
+  readonly sends: SentMessage[] = [];
   /**
    * From the locator part of a token to the wait it answers, as reported by the workflow code that made it.
    */

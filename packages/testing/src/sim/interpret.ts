@@ -106,6 +106,9 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
       return cleanUp(node, ctx, frame);
     case "suspend":
       return ask(node, ctx, frame);
+    case "receive":
+    case "report":
+      return withMail(node, ctx, frame);
     case "killer":
       return small(node.name, ctx, frame, () => frame.environment.die());
     case "fork":
@@ -247,6 +250,18 @@ async function ask(node: Tree & { kind: "suspend" }, ctx: Context, frame: Frame)
   });
   if (node.mailed) await small(`mail ${node.name}`, ctx, frame, () => environment.mail(wait.token));
   return wait;
+}
+
+function withMail(node: Tree & { kind: "receive" | "report" }, ctx: Context, frame: Frame): unknown {
+  if (node.kind === "report") {
+    ctx.report(Array.from({ length: node.size }, (_, i) => i));
+    return node.size;
+  }
+  return ctx.receive(node.name, {
+    ...(node.timeoutMs === null ? {} : { timeout: node.timeoutMs }),
+    ...(node.fallback ? { fallback: "no message" } : {}),
+    ...(node.checked ? { schema: answerSchema(frame.environment, node.slowMs) } : {}),
+  });
 }
 
 async function inSequence(nodes: readonly Tree[], ctx: Context, frame: Frame): Promise<unknown[]> {

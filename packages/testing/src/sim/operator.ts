@@ -87,7 +87,8 @@ async function interfere(cluster: Cluster, life: ProcessLife, { kind, target, ms
       }));
     case "storm": {
       const outcome = await app.get(run.runId).outcome();
-      const [point] = outcome.status === "suspended" ? outcome.waiting : [];
+      const [point] =
+        outcome.status === "suspended" ? outcome.waiting.filter(({ topic }) => topic === undefined) : [];
       if (point !== undefined)
         await Promise.all(Array.from({ length: 6 }, () => answer(cluster, life.process, app, point.token)));
       return;

@@ -6,6 +6,7 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { withMail } from "./random-messages.ts";
 import { purgesOf } from "./random-purges.ts";
 import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
@@ -104,6 +105,8 @@ export interface Plan {
   readonly encrypted?: boolean;
   /** How many parked runs a process keeps in memory; none if missing. */
   readonly warm?: number;
+  /** Processes that send messages; none if missing. */
+  readonly senders?: number;
   /** Processes that read streams; none if missing. */
   readonly readers?: number;
   /** Keys of a journal without a workflow, into which two processes record; no such journal if missing. */
@@ -126,7 +129,7 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
-  const plan = drawnPlan(seed);
+  const plan = withMail(seed, drawnPlan(seed));
   const { purges, deletesTogether } = purgesOf(seed);
   const all = [...plan.actions, ...purges].toSorted((a, b) => a.at - b.at);
   // A stream of its own: the rest of a plan is drawn as if there were no hooks.

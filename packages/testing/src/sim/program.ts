@@ -133,7 +133,10 @@ function calmOutput(node: Tree, place = "0"): unknown {
     case "sleep":
       return node.ms;
     case "suspend":
+    case "receive":
       return calmAnswer(node.name);
+    case "report":
+      return node.size;
     case "sequence":
     case "chapters":
     case "parallel":

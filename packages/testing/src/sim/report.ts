@@ -70,6 +70,13 @@ function describeNode(tree: Tree): string {
       ].filter((text) => text !== "");
       return `suspend "${tree.name}"${how.length === 0 ? "" : ` (${how.join(", ")})`}`;
     }
+    case "receive": {
+      const fallback = tree.fallback ? ", with a fallback" : "";
+      const timeout = tree.timeoutMs === null ? "" : ` at most ${tree.timeoutMs} ms${fallback}`;
+      return `receive "${tree.name}"${timeout}${tree.checked ? ", with a schema" : ""}`;
+    }
+    case "report":
+      return `report of ${tree.size} numbers`;
     case "killer":
       return `step "${tree.name}" that kills its process`;
     case "cleanup":

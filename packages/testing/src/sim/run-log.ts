@@ -32,7 +32,15 @@ export interface WrittenEntry {
   readonly spawnedBy?: ChildOf;
   readonly onParentEnd?: "cancel";
   readonly tags?: Readonly<Record<string, string | null>>;
+  /** The position of an answer or a message; negative for one that came with the chapter. */
   readonly answer?: number;
+  readonly topic?: string;
+  /** The id of a message. */
+  readonly id?: string;
+  /** What a chapter begins with. */
+  readonly messages?: {
+    readonly unread?: readonly (readonly [topic: string, id: string, at: number, value: string])[];
+  };
   readonly base?: number;
   readonly edits?: readonly WrittenEdit[];
   /** The input of a run; of a step, a fingerprint of what it declares. */

@@ -58,6 +58,18 @@ export type Tree =
       /** The name that it had in the first version of the code. */
       readonly was?: string;
     }
+  /** Waits for a message of the topic `name`. */
+  | {
+      readonly kind: "receive";
+      readonly name: string;
+      readonly timeoutMs: number | null;
+      readonly fallback: boolean;
+      /** As for `suspend`. */
+      readonly checked: boolean;
+      readonly slowMs: number;
+    }
+  /** Shows a list with this many numbers. */
+  | { readonly kind: "report"; readonly name: string; readonly size: number }
   /** Awaits a bare timer, which is not from `ctx`, and then makes a step. */
   | { readonly kind: "foreign"; readonly name: string; readonly ms: number }
   /** Leaves a rejected promise behind between two steps. */

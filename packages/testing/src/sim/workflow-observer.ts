@@ -224,7 +224,7 @@ function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Pro
 function judgeKind(history: History, run: RunLog, key: string, method: string): void {
   const lineage = history.lineage(run).flatMap((log) => history.entries(log));
   const kind = kindOf(lineage.find((entry) => entry.key === key));
-  if (kind !== undefined && !kind.startsWith(method))
+  if (kind !== undefined && !kind.startsWith(method === "receive" ? "suspend" : method))
     history.violate("I1", `run ${run.runId}: ${key} is recorded as ${kind} but went to a ${method}`);
 }
 

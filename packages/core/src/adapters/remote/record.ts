@@ -4,6 +4,7 @@
  */
 
 import { DurableError } from "../../values/errors.ts";
+import { keepReport } from "../../ports/storage-kit.ts";
 import type { AppendRequest, BlockedNote, RunHead } from "../../ports/storage.ts";
 
 export interface State {
@@ -128,7 +129,7 @@ export function beginsChapter({ length, head }: State): boolean {
 /** The state after a batch. */
 export function grown(
   before: State | null,
-  { head, lease }: AppendRequest,
+  { head, lease, report }: AppendRequest,
   { slot, now, reader }: { readonly slot: number; readonly now: number; readonly reader: string },
 ): State {
   const same = before?.head.status === head.status && before.head.wakeAt === head.wakeAt;
@@ -140,7 +141,7 @@ export function grown(
     ...base,
     at: now,
     length: base.length + 1,
-    head,
+    head: keepReport(head, report ?? before?.head.report),
     lease: lease === undefined ? base.lease : lease && { owner: lease.owner, until: now + lease.ttlMs },
     quietUntil: 0,
     since: same ? base.since : slot,

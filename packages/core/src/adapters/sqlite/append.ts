@@ -8,11 +8,11 @@ import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
 import { keepTags } from "./finding.ts";
 import { thisProcess } from "./process.ts";
 import type { Row, Statements, Value } from "./statements.ts";
-import { headSum, sumOf } from "./sums.ts";
+import { headSum, sumOf, textSum } from "./sums.ts";
 
 /** Writes head, batch, blobs, lease and readers. Everything is checked before anything is written. */
 export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
-  const { locator, position, batch, blobs = [], head, lease } = request;
+  const { locator, position, batch, blobs = [], head, lease, report } = request;
   refuse(sql, request, refusalOf(sql, head.runId, blobs));
   const dropped = droppedBefore(sql, head);
   const at = position - dropped;
@@ -38,6 +38,7 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   }
   if (Number(changes) === 0) throw conflict(head.runId, position, isGone(sql, head, position));
   keepChapter(sql, head, position);
+  if (report !== undefined) sql.setReport.run(report, textSum(locator, report), locator);
   keepTags(sql, request);
   const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
   insertBatch(sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(sql, place, blobs));

@@ -211,6 +211,14 @@ export const additions: readonly Addition[] = [
      since REAL NOT NULL
    ) STRICT, WITHOUT ROWID;`,
   },
+  // A build without reports cannot read a run that has one: its batches have entries that the build does not know.
+  {
+    sign: "runs_unreported",
+    text: `ALTER TABLE runs ADD COLUMN report TEXT;
+   ALTER TABLE runs ADD COLUMN report_sum INTEGER;
+   CREATE TRIGGER runs_unreported AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.report IS NOT NULL
+     BEGIN UPDATE runs SET report = NULL, report_sum = NULL WHERE id = NEW.id; END;`,
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

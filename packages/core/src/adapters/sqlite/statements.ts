@@ -43,6 +43,7 @@ function appending(database: DatabaseSync) {
     insertNamingAgain: database.prepare(
       "INSERT INTO batches (locator, position, body, again_sum) VALUES (?, ?, ?, ?)",
     ),
+    setReport: database.prepare("UPDATE runs SET report = ?, report_sum = ? WHERE locator = ?"),
     hasBlob: database.prepare("SELECT 1 FROM blobs WHERE name = ?"),
     keepBlob: database.prepare("INSERT INTO blobs (name, body, sum) VALUES (?, ?, ?)"),
     nameBlob: database.prepare("INSERT OR IGNORE INTO named (name, locator, position) VALUES (?, ?, ?)"),
@@ -195,6 +196,7 @@ export function listedHead(row: Row): RunHead {
 
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
+  const report = row["report"] ?? null;
   const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
   return {
     locator: String(row["locator"]),
@@ -210,6 +212,7 @@ export function headOf(row: Row): RunHead {
     ancestors: JSON.parse(String(row["ancestors"])) as string[],
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
+    ...(report !== null && { report: String(report) }),
     ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
     ...(version !== null && { version: String(version) }),
   };

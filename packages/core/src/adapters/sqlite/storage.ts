@@ -43,7 +43,7 @@ import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { timeOf } from "./list-text.ts";
 import { headOf, listedHead, noteOf, noteText, type Row, type Statements } from "./statements.ts";
-import { checkNote, checkPart, checkRun, noteSum } from "./sums.ts";
+import { checkNote, checkPart, checkRun, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
@@ -187,7 +187,7 @@ export class SqliteStorage implements Storage {
 
   note(locator: string, note: BlockedNote): Promise<void> {
     const text = noteText(note);
-    const sum = noteSum(locator, text);
+    const sum = textSum(locator, text);
     return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
   }
 

@@ -61,8 +61,8 @@ export function tagsSum(locator: string, tags: Value, version: Value): number {
   return sumOf([locator, tags, version]);
 }
 
-/** Checksum of a note. It covers the locator, so that a note of another run is detected. */
-export function noteSum(locator: string, text: string): number {
+/** Checksum of a note or a report. It covers the locator, so that the text of another run is detected. */
+export function textSum(locator: string, text: string): number {
   return sumOf([locator, text]);
 }
 
@@ -85,10 +85,12 @@ export function checkRun(row: Row, path: string): void {
   checkNote(row, path);
 }
 
-/** Checks the note of a row. */
+/** Checks the note and the report of a row. */
 export function checkNote(row: Row, path: string): void {
-  const { locator, blocked = null, blocked_sum: kept } = row;
-  if (blocked !== null && kept !== noteSum(String(locator), String(blocked))) throw damagedHead(row, path);
+  const { locator, blocked = null, blocked_sum: kept, report = null, report_sum: reportKept } = row;
+  const differs = (text: Value, sum: Value | undefined): boolean =>
+    text !== null && sum !== textSum(String(locator), String(text));
+  if (differs(blocked, kept) || differs(report, reportKept)) throw damagedHead(row, path);
 }
 
 function damagedHead({ run_id: runId, locator }: Row, path: string): DurableError {

@@ -34,7 +34,7 @@ export interface CallEngine {
   readonly inFlight: Pick<InFlight, "begin">;
   readonly placement: Pick<Placement, "assertOutsideSteps" | "undoing">;
   readonly verdicts: Pick<Verdicts, "judge" | "drop">;
-  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close">;
+  readonly calls: Pick<CallRegistry, "addWait" | "landed" | "rejected" | "close" | "take" | "putBack">;
   /** How calls are undone, by key. */
   readonly undoables: Map<string, Undoable>;
   readonly options: {
@@ -60,6 +60,8 @@ export interface CallEngine {
   queue(call: Call): void;
   write(fact: Fact<Json>): void;
   writeWithNext(fact: Fact<Json>): void;
+  /** Takes back a fact that is queued and not durable. */
+  withdraw(fact: Fact<Json>): void;
   block(error: DurableError): void;
 }
 
@@ -122,7 +124,7 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   }
 
   /** A failure that the code never looks at is reported when the run ends. */
-  protected reject(error: DurableError): void {
+  protected reject(error: unknown): void {
     this.outcome.reject(error);
     this.engine.calls.rejected(this.key, this.promise);
   }

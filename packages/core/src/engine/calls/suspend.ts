@@ -1,10 +1,13 @@
 /**
- * A wait for an answer from outside.
+ * A wait for an answer, or for a message, from outside.
  *
  * suspend.1. The token exists before the wait is opened, so it can be sent first and awaited later.
  * suspend.2. An answer that was not validated (delivered without code, or early) is validated here, and the
  *     verdict is an entry of its own, so replay never validates again.
  * suspend.3. An invalid answer is recorded and leaves the wait open.
+ * suspend.4. Receives take the messages of their topic in the order in which these were recorded, each message once. A
+ *     message whose receive is closed before the verdict is durable is taken by the next one.
+ * suspend.5. A timeout that is not durable yet loses to a message that was recorded before it.
  */
 
 import { decode } from "../../values/codec/decode.ts";
@@ -13,7 +16,10 @@ import type { Json } from "../../values/codec/tags.ts";
 import { toMs, type Duration } from "../../values/duration.ts";
 import { DurableError, recordedError } from "../../values/errors.ts";
 import { corrupt } from "../../journal/batch.ts";
+import type { Fact } from "../../journal/entry.ts";
+import type { WaitState } from "../../journal/fold.ts";
 import { waitOf } from "../../journal/keys.ts";
+import type { Message } from "../../journal/mailbox.ts";
 import { limits } from "../../values/limits.ts";
 import { scrub } from "../../values/scrub.ts";
 import { fits, toJsonSchema, type StandardSchema } from "../../values/schema.ts";
@@ -44,24 +50,29 @@ interface SuspendPlace {
   readonly scope: Scope;
   readonly name: string;
   readonly own?: true;
+  /** Waits for a message of the topic `name`. It has no token, so it needs no secret. */
+  readonly receives?: true;
 }
 
-const known = "schema timeout fallback note was";
+/** Options of `ctx.receive`. */
+export type ReceiveOptions = Pick<SuspendOptions, "schema" | "timeout" | "fallback">;
 
 export function suspend(
   engine: CallEngine,
   place: SuspendPlace,
   options: SuspendOptions,
 ): SuspendPromise<unknown> {
-  const { scope, name } = place;
-  const { keyring } = engine.options;
+  const { scope, name, own, receives } = place;
+  const keyring = receives ? null : engine.options.keyring;
   const where = `suspend point "${name}" of run ${engine.journal.runId}`;
-  assertOptions(options, known, `The ${where}`);
+  assertOptions(options, `schema timeout fallback${receives ? "" : " note was"}`, `The ${where}`);
   const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
   const note = encode(options.note ?? null, `note of ${where}`, limits.noteBytes);
   const fallback = "fallback" in options ? { value: encode(options.fallback, `fallback of ${where}`) } : {};
   if (keyring instanceof DurableError) engine.block(keyring);
-  const entered = engine.enter({ ...place, kind: "suspend", input: null, was: options.was });
+  const input = receives ? name : null;
+  const asked = { scope, name, kind: "suspend", input, was: options.was } as const;
+  const entered = engine.enter(own ? { ...asked, own } : asked);
   if (entered === null || keyring instanceof DurableError)
     return Object.assign(pending(), { token: "", key: name });
   const call = new SuspendCall(engine, "suspend", {
@@ -72,10 +83,11 @@ export function suspend(
     note,
     fallback,
     schema: options.schema,
+    topic: receives && name,
   });
   engine.calls.addWait(call, call.wait);
   call.closeWithScope();
-  return withToken(call, () => keyring.sign(engine.journal.locator, call.wait));
+  return withToken(call, () => keyring?.sign(engine.journal.locator, call.wait) ?? "");
 }
 
 /** The token is signed on first read, so that replay does not pay for the hash. */
@@ -93,15 +105,27 @@ interface SuspendParts extends CallParts {
   readonly note: Json;
   readonly fallback: { readonly value?: Json };
   readonly schema: StandardSchema | undefined;
+  /** It waits for messages. */
+  readonly topic: string | undefined;
 }
+
+type Answer = NonNullable<WaitState["answer"]> | Message;
+/** The fields of the entry that accepts an answer, or why it is refused. */
+type Verdict = { readonly value?: Json; readonly rejects?: true } | string;
 
 export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   readonly wait = waitOf(this.key, this.engine.journal.nonce);
   #begun = false;
-  /** The position of the answer that is being checked. */
-  #judging: number | null = null;
+  /** The answer that is being checked. */
+  #judging: Answer | null = null;
+  /** The message that it got, and the queued fact that says so. */
+  #got: { readonly message: Message; readonly fact: Fact<Json> } | null = null;
   /** Its timeout is queued; it takes effect if no earlier answer is valid. */
-  #late = false;
+  #late: Fact<Json> | null = null;
+
+  get topic(): string | undefined {
+    return this.parts.topic;
+  }
 
   get #called(): { key: string; after: number; wait: string } {
     return { key: this.key, after: this.after, wait: this.wait };
@@ -112,7 +136,9 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if ((settlement as { readonly wait?: string }).wait !== this.wait)
       throw corrupt(`The end of ${this.where}`);
     if (settlement.kind === "suspend.resolved") {
-      this.outcome.resolve(decode(this.engine.replay.answer(settlement), `answer to ${this.where}`));
+      const value = decode(this.engine.replay.answer(settlement, this.topic), `answer to ${this.where}`);
+      if (settlement.rejects === true) this.reject(value);
+      else this.outcome.resolve(value);
     } else if (settlement.kind === "suspend.expired" && settlement.value !== undefined) {
       this.outcome.resolve(decode(settlement.value, `fallback of ${this.where}`));
     } else {
@@ -122,17 +148,16 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   begin(): void {
     if (this.engine.finished) return;
-    const { answer } = this.engine.journal.state.wait(this.wait);
     this.#begun = true;
-    if (answer !== null) this.recheck();
-    else this.#await();
+    this.recheck();
+    if (this.#judging === null) this.#await();
   }
 
   /** Waits for an answer, until the recorded deadline if there is one. */
   #await(): void {
     const { opened, settled } = this.engine.journal.state.wait(this.wait);
     const until = opened === null || settled === "closed" ? this.#open() : opened.expiresAt;
-    if (!this.#late) this.engine.timers.wait(this, until, { outside: true });
+    if (this.#late === null) this.engine.timers.wait(this, until, { outside: true });
   }
 
   /** Opens the wait; other processes see it once the entry is durable. */
@@ -149,35 +174,64 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     }
     const expiresAt = timeoutMs === null ? null : this.engine.world.now() + timeoutMs;
     const schema = toJsonSchema(this.parts.schema);
-    const foreign = this.parts.entered.foreign ? { foreign: true as const } : {};
-    this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt, ...foreign });
+    const { topic } = this;
+    const about = {
+      ...(this.parts.entered.foreign ? { foreign: true as const } : {}),
+      ...(topic === undefined ? {} : { topic }),
+    };
+    this.engine.write({ kind: "suspend.opened", ...this.#called, note, schema, expiresAt, ...about });
     return expiresAt;
   }
 
-  /** Validates a recorded answer that has no verdict yet. */
+  /** Validates a recorded answer that has no verdict yet, or the next message. */
   recheck(): void {
-    const { answer } = this.engine.journal.state.wait(this.wait);
-    if (answer === null || !this.#begun || this.#judging !== null || this.scope.closed) return;
-    this.#judging = answer.seq;
+    if (!this.#begun || this.#judging !== null || this.#got !== null || this.scope.closed) return;
+    const answer = this.#next();
+    if (answer === null) return;
+    this.#judging = answer;
     this.engine.timers.cancel(this);
-    const verdict = this.#verdictOn(answer.value).catch(whyInvalid);
+    const verdict = this.#verdictOn(answer).catch(whyInvalid);
     this.engine.verdicts.judge(
       answer.seq,
-      verdict.then((found) => () => this.#conclude(answer.seq, found)),
+      verdict.then((found) => () => this.#conclude(answer, found)),
     );
   }
 
-  /** The fields of the entry that accepts an answer, or why it is refused. */
-  async #verdictOn(value: Json): Promise<{ readonly value?: Json } | string> {
-    return this.parts.schema === undefined ? {} : this.check(decode(value, `answer to ${this.where}`));
+  #next(): Answer | null {
+    const { journal, calls } = this.engine;
+    const { answer } = journal.state.wait(this.wait);
+    const { topic, record } = this;
+    if (answer !== null || topic === undefined || record?.settled === true) return answer;
+    return calls.take(topic, journal.state.mailbox);
   }
 
-  #conclude(answer: number, verdict: { readonly value?: Json } | string): void {
+  async #verdictOn(answer: Answer): Promise<Verdict> {
+    // A failure is not checked.
+    if ("rejects" in answer) return { rejects: true };
+    if (this.parts.schema === undefined) return {};
+    const verdict = await this.check(decode(answer.value, `answer to ${this.where}`));
+    // A message that the schema does not change is not recorded twice.
+    const isSame =
+      typeof verdict === "object" &&
+      "topic" in answer &&
+      JSON.stringify(verdict.value) === JSON.stringify(answer.value);
+    return isSame ? {} : verdict;
+  }
+
+  #conclude(answer: Answer, verdict: Verdict): void {
     this.#judging = null;
-    if (typeof verdict !== "string")
-      return this.engine.write({ kind: "suspend.resolved", ...this.#called, answer, ...verdict });
-    this.engine.write({ kind: "suspend.rejected", ...this.#called, answer, issues: verdict });
-    this.#await();
+    const about = { ...this.#called, answer: answer.seq };
+    if (typeof verdict === "string") {
+      this.engine.write({ kind: "suspend.rejected", ...about, issues: verdict });
+      // A refused answer is there until the verdict is durable; the next message is another one.
+      if (answer.kind === "message.sent") this.recheck();
+      if (this.#judging === null) this.#await();
+      return;
+    }
+    const fact = { kind: "suspend.resolved", ...about, ...verdict } as const;
+    if (this.#late !== null) this.engine.withdraw(this.#late);
+    if (answer.kind === "message.sent") this.#got = { message: answer, fact };
+    this.engine.write(fact);
   }
 
   async check(value: unknown): Promise<{ readonly value: Json } | string> {
@@ -187,8 +241,8 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
   }
 
   due(): void {
-    this.#late = true;
-    this.engine.write({ kind: "suspend.expired", ...this.#called, ...this.parts.fallback });
+    this.#late = { kind: "suspend.expired", ...this.#called, ...this.parts.fallback };
+    this.engine.write(this.#late);
   }
 
   /** When its branch loses a race, the wait is closed and its token is no longer accepted. */
@@ -198,16 +252,20 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
 
   #close(): void {
     this.engine.timers.cancel(this);
-    if (this.#judging !== null) this.engine.verdicts.drop(this.#judging);
+    if (this.#judging !== null) this.engine.verdicts.drop(this.#judging.seq);
     const { opened, settled } = this.engine.journal.state.wait(this.wait);
     if (settled !== null || (opened === null && !this.#begun)) return;
+    if (this.#got !== null) this.engine.withdraw(this.#got.fact);
     this.engine.write({ kind: "suspend.closed", ...this.#called, after: this.engine.replay.delivered });
+    const message = this.#got?.message ?? this.#judging;
+    if (message?.kind === "message.sent") this.engine.calls.putBack(message);
   }
 
   #expired(seq: number): DurableError {
+    const method = this.topic === undefined ? "suspend" : "receive";
     return recordedError(
       "suspend-expired",
-      `The suspend point "${this.key}" of run ${this.engine.journal.runAt(seq)} expired without an answer. Catch this error, or give ctx.suspend a fallback.`,
+      `The suspend point "${this.key}" of run ${this.engine.journal.runAt(seq)} expired without an answer. Catch this error, or give ctx.${method} a fallback.`,
       { details: { key: this.key } },
     );
   }

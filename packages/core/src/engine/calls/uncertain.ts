@@ -7,7 +7,7 @@
  */
 
 import type { CallEngine } from "./call.ts";
-import { DurableError, show } from "../../values/errors.ts";
+import { DurableError, describeError, show } from "../../values/errors.ts";
 import type { SchemaResult, StandardSchema } from "../../values/schema.ts";
 import { pause, type World } from "../../ports/world.ts";
 import type { Info } from "./attempts.ts";
@@ -73,7 +73,9 @@ export function openQuestion(
     if (resolution.status === "completed") await check(resolution.value);
     return resolution;
   });
-  return suspend(engine, { scope: inner, name, own: true }, { note, schema }) as Promise<Resolution>;
+  const answer = suspend(engine, { scope: inner, name, own: true }, { note, schema }) as Promise<Resolution>;
+  // A question that is answered with an error: the attempt has failed with it.
+  return answer.catch((error: unknown) => ({ status: "failed", message: describeError(error) }));
 }
 
 const name = "uncertain";

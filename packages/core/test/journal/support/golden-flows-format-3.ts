@@ -75,4 +75,14 @@ export const hasty = durable("hasty", async (ctx, how: "ends" | "fails") => {
   return done;
 });
 
-export const goldenFlows3 = [porter, voyage, logbook, captain, rounds, hasty];
+/** Reads two messages in each of two chapters, shows how many, and asks whether to go on. */
+export const postbox = durable("postbox", async (ctx, read: readonly unknown[]): Promise<unknown> => {
+  const two = [await ctx.receive("letter"), await ctx.receive("letter", { timeout: "30 days" })];
+  const all = [...read, ...two];
+  ctx.report({ read: all.length });
+  if (read.length === 0) return ctx.continueAs(all);
+  const answer = await ctx.suspend("done").catch((error: unknown) => `no: ${(error as Error).message}`);
+  return { all, answer };
+});
+
+export const goldenFlows3 = [porter, voyage, logbook, captain, rounds, hasty, postbox];

@@ -2,9 +2,9 @@
 
 import type { Outcome } from "@durable/core";
 import { faultyStorage } from "@durable/testing";
-import { captain, hasty, logbook, rounds, voyage } from "./golden-flows-format-3.ts";
+import { captain, hasty, logbook, postbox, rounds, voyage } from "./golden-flows-format-3.ts";
 import { goldenCipher } from "./golden-make-format-2.ts";
-import { appOf, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
+import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
 const day = 86_400_000;
 
@@ -39,6 +39,15 @@ export async function dropEarlier({ storage }: Place, id: string): Promise<void>
   const head = runs.find(({ runId }) => runId === id);
   if (head?.chapter === undefined) throw new Error(`Run ${id} has no chapters.`);
   await storage.dropChapters?.(head.locator, head.chapter);
+}
+
+/** A postbox that got letters before it was first driven. */
+async function posted(at: Place, id: string, letters: number): Promise<void> {
+  const app = appOf(at);
+  await at.world.run(postbox.with({ ...at, secret }).start([], { id, drive: false }));
+  for (let n = 1; n <= letters; n++)
+    await at.world.run(app.send(id, "letter", { n, at: new Date(n) }, { id: `letter ${n}` }));
+  await at.world.run(app.advance(id));
 }
 
 /** Each fork goes back to the last wait of the one before, and adds a round. */
@@ -154,6 +163,19 @@ export const makers3: Makers = {
     await at.world.run(captain.with({ ...at, secret }).run(undefined, { id: "captain-3" }));
     await answer(at, "captain-3", "note", "ahoy");
     return [at, await childOf(at, "captain-3")];
+  },
+  "messages-parked": async () => {
+    const at = place();
+    await posted(at, "postbox-1", 3);
+    return [at, "postbox-1"];
+  },
+  "messages-completed": async () => {
+    const at = { ...place(), encryption: goldenCipher };
+    await posted(at, "postbox-2", 5);
+    const parked = await onward(at, "postbox-2");
+    await appOf(at).deliver(tokenOf(parked, "done"), undefined, { error: new TypeError("lost at sea") });
+    await onward(at, "postbox-2");
+    return [at, "postbox-2"];
   },
   "ended-with-leftovers": async () => {
     const at = place();

@@ -1,0 +1,167 @@
+/**
+ * Messages from outside to a run, and what others see of its report. Loaded at the first use.
+ *
+ * send.1. A message is appended once: its id is looked up in the journal at the position of the append.
+ * send.2. Nothing is appended to a run that has ended, or when the payload does not fit the schema of the topic.
+ * send.3. A report that cannot be decrypted here is left out of lists.
+ */
+
+import type { MessageSchemas } from "../engine/definition.ts";
+import { writeFact } from "../journal/fact-text.ts";
+import { isGone } from "../journal/errors.ts";
+import { RunJournal } from "../journal/journal.ts";
+import { assertName, assertRunId, locatorOf } from "../journal/keys.ts";
+import type { Carried, Mailbox, Message } from "../journal/mailbox.ts";
+import type { Cipher } from "../ports/cipher.ts";
+import type { RunHead } from "../ports/storage.ts";
+import { decode } from "../values/codec/decode.ts";
+import { encode } from "../values/codec/encode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { DurableError, show } from "../values/errors.ts";
+import { digest } from "../values/hash.ts";
+import { limits } from "../values/limits.ts";
+import { assertOptions } from "../values/options.ts";
+import { fits } from "../values/schema.ts";
+import type { Host } from "./host.ts";
+
+/**
+ * `accepted`: recorded. `duplicate`: this id was sent before, with the same content. `conflict`: this id was sent
+ * before, with other content. `invalid`: does not fit the schema of its topic. `ended`: the run has ended.
+ * `unknown`: no such run. Only `accepted` records something.
+ */
+export type SendStatus = "accepted" | "duplicate" | "conflict" | "invalid" | "ended" | "unknown";
+
+/** What happened to a message. */
+export interface SendResult {
+  readonly status: SendStatus;
+  /** Why an `invalid` message does not fit. */
+  readonly issues?: string;
+}
+
+/** Options of `run.send` and `app.send`. */
+export interface SendOptions {
+  /** Names this message. Sent again with the same id, it is a `duplicate` and counts once. */
+  readonly id?: string | undefined;
+}
+
+/** A message as the caller passed it. */
+export interface Sent {
+  readonly topic: string;
+  readonly payload: unknown;
+  readonly options: SendOptions;
+}
+
+/** Appends a message to the journal of a run. Its driver reads it, or the run is due. */
+export async function send(
+  host: Host,
+  runId: string,
+  { topic, payload, options }: Sent,
+): Promise<SendResult> {
+  assertOptions(options, "id", `The message to run ${runId}`);
+  assertRunId(runId);
+  assertName(topic, `A message to run ${runId}`);
+  const { id } = options;
+  if (id !== undefined && !(typeof id === "string" && id.length > 0 && id.length <= limits.messageIdLength))
+    throw new DurableError(
+      "invalid-id",
+      `${show(id)} is not a valid id of a message. Use 1 to ${limits.messageIdLength} characters.`,
+    );
+  const value = encode(payload, `message "${topic}" to run ${runId}`, limits.messageBytes);
+  const fact = { kind: "message.sent", topic, value, ...(id === undefined ? {} : { id }) } as const;
+  const locator = locatorOf(runId);
+  return host.inTurn(locator, async () => {
+    const parked = await host.parked.checkOut(locator);
+    const journal = parked ?? (await RunJournal.open(locator, await host.journals()));
+    if (journal === null) return { status: "unknown" };
+    const user = host.parked.user(journal);
+    try {
+      const { messages } = host.find(journal.state.summary.workflow) ?? {};
+      const issues = await issuesOf(messages, topic, payload);
+      if (issues !== null) return { status: "invalid", issues };
+      return { status: await append(host, journal, fact) };
+    } catch (error) {
+      if (isGone(error)) return { status: "unknown" };
+      throw error;
+    } finally {
+      host.parked.checkIn(journal, user);
+    }
+  });
+}
+
+/** Why a payload does not fit its topic; `null` when it does, or nothing is known about topics. */
+async function issuesOf(
+  messages: MessageSchemas | null | undefined,
+  topic: string,
+  payload: unknown,
+): Promise<string | null> {
+  if (messages === null || messages === undefined) return null;
+  if (!Object.hasOwn(messages, topic))
+    return `${show(topic)} is not a topic of this workflow. Topics: ${Object.keys(messages).join(", ")}`;
+  const result = await fits(messages[topic], payload);
+  return result.ok ? null : result.issues;
+}
+
+type MessageFact = {
+  readonly kind: "message.sent";
+  readonly topic: string;
+  readonly value: Json;
+  readonly id?: string;
+};
+
+async function append(host: Host, journal: RunJournal, fact: MessageFact): Promise<SendStatus> {
+  for (;;) {
+    const { mailbox, end } = journal.state;
+    const known = fact.id === undefined ? undefined : mailbox.ids.get(fact.id);
+    if (known !== undefined) return contentOf(known) === contentOf(fact) ? "duplicate" : "conflict";
+    if (end !== null) return "ended";
+    if (mailbox.unread.size >= limits.unreadMessages) throw full(journal.runId);
+    const written = writeFact(fact, host.world.now());
+    const { kind } = await journal.append([written], { outside: true });
+    if (kind === "landed") return "accepted";
+  }
+}
+
+/** Equal for messages that are equal. */
+function contentOf(message: string | Pick<Message, "topic" | "value">): string {
+  return typeof message === "string" ? message : digest(16, message.topic, JSON.stringify(message.value));
+}
+
+/** What the next chapter begins with; `undefined` when there is nothing. */
+export function carried({ unread, ids }: Mailbox): Json | undefined {
+  if (unread.size + ids.size === 0) return undefined;
+  const messages: Carried = {
+    unread: [...unread.values()].map(({ topic, id = "", at, value }) => [
+      topic,
+      id,
+      at,
+      JSON.stringify(value),
+    ]),
+    ids: [...ids].slice(-limits.messageIds).map(([id, message]) => [id, contentOf(message)]),
+  };
+  return messages as unknown as Json;
+}
+
+function full(runId: string): DurableError {
+  return new DurableError(
+    "limit",
+    `Run ${runId} has ${limits.unreadMessages} messages that it has not read. Send again when it has received some, or cancel it.`,
+    { details: { unread: limits.unreadMessages } },
+  );
+}
+
+async function opened(text: string, runId: string, cipher: Cipher | null): Promise<unknown> {
+  let json = JSON.parse(text) as Json;
+  const { $: tag, v = "" } = Object(json) as { readonly $?: string; readonly v?: string };
+  if (tag === "sealed") {
+    if (cipher === null) return undefined;
+    json = JSON.parse(await cipher.open(v, { runId, at: "report" })) as Json;
+  } else if (cipher?.acceptsPlain === false) return undefined;
+  return decode(json, `report of run ${runId}`);
+}
+
+/** The head of a run as users see it. */
+export async function withReport({ report, ...head }: RunHead, cipher: Cipher | null): Promise<RunHead> {
+  if (typeof report !== "string") return head;
+  const value = await opened(report, head.runId, cipher).catch(() => undefined);
+  return value === undefined ? head : { ...head, report: value };
+}

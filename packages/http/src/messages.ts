@@ -1,0 +1,44 @@
+/** Messages to a run, and what a run shows of itself. Proven in test/messages.test.ts. */
+
+import type { SendStatus } from "@durable/core";
+import { readJson } from "./body.ts";
+import { HttpError, json } from "./errors.ts";
+import { type Call, refuse, type Service } from "./options.ts";
+import { membersOf, queryOf, runIdOf, textIn } from "./request-fields.ts";
+import { toJson } from "./to-json.ts";
+
+const replies: Readonly<Record<SendStatus, readonly [http: number, text: string]>> = {
+  accepted: [202, ""],
+  duplicate: [200, ""],
+  conflict: [409, "A message with this id and other content was sent before."],
+  invalid: [422, "The message does not fit its topic."],
+  ended: [410, "The run has ended."],
+  unknown: [404, "There is no such run."],
+};
+
+export async function sendMessage(service: Service, { request, params }: Call): Promise<Response> {
+  const runId = runIdOf(params["runId"]);
+  const topic = params["topic"] as string;
+  const members = membersOf(await readJson(request, service.limits), ["payload", "id"]);
+  if (!("payload" in members))
+    throw new HttpError("invalid-body", '"payload" is missing: it is the message.');
+  const no = await refuse(service, request, { type: "send", runId, topic });
+  if (no !== null) return no;
+  const result = await service.app.send(runId, topic, members["payload"], { id: textIn(members, "id") });
+  const { status, issues } = result;
+  const [http, message] = replies[status];
+  return json(http, {
+    status,
+    ...(issues === undefined ? {} : { issues }),
+    ...(message === "" ? {} : { error: { code: status, message } }),
+  });
+}
+
+export async function readReport(service: Service, { request, url, params }: Call): Promise<Response> {
+  queryOf(url, []);
+  const runId = runIdOf(params["runId"]);
+  const no = await refuse(service, request, { type: "report", runId });
+  if (no !== null) return no;
+  const { status, report } = await service.app.get(runId).outcome();
+  return json(200, { runId, status, report: toJson(report) });
+}

@@ -1,0 +1,26 @@
+/** The long test of messages in small, with real processes that are killed. */
+import { expect, inject, onTestFinished, test } from "vitest";
+import { sendMany } from "../fleet/messages.ts";
+import { placeOf } from "../fleet/storage.ts";
+
+test(
+  "messages of several processes are read once, in the order of their sender",
+  { timeout: 300_000 },
+  async () => {
+    const place = await placeOf("sqlite");
+    onTestFinished(() => place.close());
+    const [runs, messages] = inject("full") ? [40, 3_200] : [10, 400];
+    const report = await sendMany(place, {
+      runs,
+      messages,
+      senders: 4,
+      workers: 2,
+      kills: 4,
+      killEveryMs: 700,
+      patienceMs: 200_000,
+    });
+    expect(report.wrong).toEqual([]);
+    expect(report).toMatchObject({ completed: runs });
+    expect(report.kills).toBeGreaterThan(0);
+  },
+);
