@@ -12,7 +12,7 @@ import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery, Storage } from "./ports/storage.ts";
+import type { ListPage, ListQuery, SlotLimits, Storage } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -85,7 +85,7 @@ export interface App {
 export const appStorage = Symbol();
 
 export interface AppOfStorage extends App {
-  readonly [appStorage]: { storage(): Promise<Storage> };
+  readonly [appStorage]: { storage(): Promise<Storage>; readonly slots: SlotLimits | undefined };
 }
 
 /**
@@ -101,7 +101,7 @@ export function createApp(options: AppOptions): App {
     }
     definitions.set(name, definition);
   }
-  const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
+  const host = new Host(options, (workflow) => definitions.get(workflow) ?? null, definitions.values());
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,

@@ -53,10 +53,13 @@ export class DueWork {
     this.#options = options;
   }
 
-  /** `null` for an app that `createApp` did not make. */
+  /** Missing for an app that `createApp` did not make. */
+  get #host(): AppOfStorage[typeof appStorage] | undefined {
+    return (this.#app as Partial<AppOfStorage>)[appStorage];
+  }
+
   async #storage(): Promise<Storage | null> {
-    const { [appStorage]: host } = this.#app as Partial<AppOfStorage>;
-    return host === undefined ? null : host.storage();
+    return this.#host?.storage() ?? null;
   }
 
   /** At most `free` due runs. They are claimed for this worker where the storage can do that. */
@@ -73,7 +76,8 @@ export class DueWork {
     const storage = await this.#storage();
     const { world, workflows: workflow } = this.#app;
     if (storage?.claim === undefined) return this.#list(free, known);
-    const runs = await storage.claim({ workflow, dueAt: world.now(), limit: free, quietMs });
+    const { slots } = this.#host ?? {};
+    const runs = await storage.claim({ workflow, dueAt: world.now(), limit: free, quietMs, slots });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
   }

@@ -68,12 +68,18 @@ export type {
   ListQuery,
   NamedBlob,
   ReadReply,
+  RunFlow,
   RunHead,
   RunStatus,
+  SlotLimits,
+  SlotUse,
   Storage,
+  StorageLimits,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Definition } from "./engine/definition.ts";
+export type { Definition, FlowOptions, LimitKey } from "./engine/definition.ts";
+export type { LimitOptions, StepLimit } from "./engine/permits.ts";
+export type { FlowStart } from "./runs/flow.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

@@ -2,6 +2,7 @@
 
 import type { Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
+import type { FlowStart } from "./runs/flow.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import { Keys } from "./runs/fork-keys.ts";
@@ -26,7 +27,7 @@ export interface Driven {
 const slowestLookMs = 200;
 
 /** Options of `flow.run`. */
-export interface RunOptions {
+export interface RunOptions extends FlowStart {
   /**
    * The id of the run; random by default. If a run of this id exists, it is continued, or its recorded
    * outcome is returned.
@@ -55,6 +56,9 @@ export interface EditedCalls {
   /** In the order of the names. A call with `wait` is a suspend point, and an edit answers it. */
   readonly calls: readonly { readonly key: string; readonly open: { readonly wait?: string } }[];
 }
+
+/** The names of `FlowStart`. */
+export const startNames = "priority delay at debounce singleton";
 
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
@@ -239,9 +243,9 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, "id drive", `The start of "${definition.name}"`);
+  assertOptions(given, `id drive ${startNames}`, `The start of "${definition.name}"`);
   const { id, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, isNew: true, takeLease });
+  const leased = await create(host, definition, input, { id, isNew: true, takeLease, start: given });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

@@ -1,7 +1,7 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
-import type { Arguments, Definition } from "./engine/definition.ts";
+import type { Arguments, Definition, FlowOptions } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
 import { DurableError } from "./values/errors.ts";
@@ -12,7 +12,7 @@ import { assertName } from "./journal/keys.ts";
 import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
+import { Run, start, startNames, type RunOptions, type StartOptions } from "./run.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
@@ -64,17 +64,17 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
 export function durable<S extends StandardSchema, Output>(
   name: string,
   body: (ctx: Context, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & { readonly input: S },
+  options: WorkflowOptions & FlowOptions<NoInfer<SchemaOutput<S>>> & { readonly input: S },
 ): Workflow<SchemaInput<S>, Awaited<Output>>;
 export function durable<Output, Input = unknown>(
   name: string,
   body: (ctx: Context, input: Input) => Output,
-  options?: WorkflowOptions,
+  options?: WorkflowOptions & FlowOptions<NoInfer<Input>>,
 ): Workflow<Input, Awaited<Output>>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
-  options: WorkflowOptions & { readonly input?: StandardSchema } = {},
+  options: WorkflowOptions & FlowOptions & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -83,12 +83,14 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input`, `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input concurrency rate priority`, `durable("${name}", ...)`);
+  const { concurrency, rate, priority } = options;
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
+    ...((concurrency ?? rate ?? priority) !== undefined && { flow: { concurrency, rate, priority } }),
   };
   return bind(definition, options);
 }
@@ -96,17 +98,19 @@ export function durable(
 const workflowOptions = `${hostOptions} version`;
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
-  const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
+  const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null), [
+    definition,
+  ]);
   const get = (runId: string): Run => new Run(runId, { host });
   return {
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, "id", `The run of "${definition.name}"`);
+      assertOptions(given, `id ${startNames}`, `The run of "${definition.name}"`);
       return advance(
         host,
         definition,
-        await create(host, definition, input, { id: given.id, takeLease: true }),
+        await create(host, definition, input, { id: given.id, takeLease: true, start: given }),
       );
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),

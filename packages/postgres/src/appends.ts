@@ -8,9 +8,9 @@
  */
 
 import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
-import { conflict, droppedConflict, refuseBlobs } from "@durable/core/storage-kit";
+import { conflict, droppedConflict, refuseBlobs, singletonConflict } from "@durable/core/storage-kit";
 import { clock, goesOn, grown } from "./sql/append.ts";
-import { put } from "./text.ts";
+import { put, take } from "./text.ts";
 
 /** A row of the reply: which append of the group was refused, and why. */
 export interface Refusal {
@@ -68,11 +68,25 @@ const wholeColumns: readonly Column[] = [
   ["boolean", ({ blobs }) => !isPossible(blobs)],
 ];
 
+/** What `append_flow_1` has in addition to `append_whole_1`. */
+const flowColumns: readonly Column[] = [
+  ["text", ({ head }) => JSON.stringify(head.flow)],
+  ["text", ({ head }) => text(head.flow?.slot)],
+  ["text", ({ head }) => text(head.flow?.singleton)],
+];
+
+/** True for a batch that records limits: the first of a run, and any of a run with a time to begin. */
+function hasFlow({ position, head }: AppendRequest): boolean {
+  return head.flow !== undefined && (position === 0 || head.flow.startAt !== undefined);
+}
+
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
 /** True for a batch that only grows a run: no blobs, no chapter. */
-function isPlain({ position, head, blobs }: AppendRequest): boolean {
+function isPlain(request: AppendRequest): boolean {
+  const { position, head, blobs } = request;
+  if (hasFlow(request)) return false;
   return position > 0 && head.chapter === undefined && (blobs === undefined || blobs.length === 0);
 }
 
@@ -108,12 +122,15 @@ export function appendStatement(
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
   const plain = numbered.filter(({ request }) => isPlain(request));
-  const whole = numbered.filter(({ request }) => !isPlain(request));
+  const flowing = numbered.filter(({ request }) => hasFlow(request));
+  const whole = numbered.filter(({ request }) => !isPlain(request) && !hasFlow(request));
   const parts: string[] = [];
   if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
   else if (plain.length > 0)
     parts.push(part(plain, { schema, isAsync, values, name: "append_1", columns: plainColumns }));
   if (whole.length > 0) parts.push(part(whole, { schema, isAsync, values, ...wholePart(whole, values) }));
+  if (flowing.length > 0)
+    parts.push(part(flowing, { schema, isAsync, values, ...flowPart(flowing, values) }));
   return { text: parts.join("\nUNION ALL\n"), values };
 }
 
@@ -227,6 +244,18 @@ function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "column
   };
 }
 
+/** The same, with what the head says about limits at the end. */
+function flowPart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+  const { columns, more = { columns: [], args: "" } } = wholePart(of, values);
+  const from = columns.length + more.columns.length;
+  const args = flowColumns.map((_, n) => `c.c${from + n}`);
+  return {
+    name: "append_flow_1",
+    columns,
+    more: { columns: [...more.columns, ...flowColumns], args: [more.args, ...args].join(", ") },
+  };
+}
+
 /** One result for each request: `null` when it landed. */
 export function refusalsOf(
   requests: readonly AppendRequest[],
@@ -242,6 +271,8 @@ export function refusalsOf(
 
 function errorOf({ head, position, blobs = [] }: AppendRequest, reason: string): DurableError {
   if (reason === "dropped") return droppedConflict(head.runId);
+  if (reason.startsWith("singleton"))
+    return singletonConflict(head.runId, take(reason.slice("singleton".length)));
   if (!reason.startsWith("blob")) return conflict(head.runId, position, reason === "gone");
   const missing = new Set(JSON.parse(reason.slice("blob".length) || "[]") as string[]);
   const refusal = refuseBlobs(head.runId, blobs, (name) => !missing.has(put(name)));

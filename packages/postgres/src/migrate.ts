@@ -16,6 +16,7 @@ import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
+import { limitFunctions } from "./sql/limits.ts";
 import { readFunctions } from "./sql/read.ts";
 import { tables } from "./sql/tables.ts";
 
@@ -27,6 +28,7 @@ export const steps: readonly Step[] = [
     [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
       .map((text) => text(schema))
       .join(""),
+  limitFunctions,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

@@ -1,6 +1,6 @@
 /** Rows of the tables, as the port shows them. */
 
-import type { BlockedNote, RunHead, RunStatus } from "@durable/core";
+import type { BlockedNote, RunFlow, RunHead, RunStatus } from "@durable/core";
 import { noted } from "@durable/core/storage-kit";
 import { take } from "./text.ts";
 
@@ -21,6 +21,7 @@ export interface RunRow {
   readonly steps: number;
   readonly chapter: number | null;
   readonly blocked: string | null;
+  readonly flow: string | null;
 }
 
 /** A row as `read` returns it. */
@@ -45,6 +46,7 @@ export function headOf(row: RunRow): RunHead {
     ancestors: JSON.parse(row.ancestors) as string[],
     ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
     ...(row.chapter !== null && { chapter: row.chapter }),
+    ...(row.flow !== null && { flow: JSON.parse(row.flow) as RunFlow }),
   };
 }
 

@@ -13,6 +13,7 @@ import type { Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { Children } from "./child-runs.ts";
 import type { DriverLease } from "./lease.ts";
+import type { Permits } from "./permits.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
 import type { Timers } from "./timers.ts";
@@ -56,6 +57,7 @@ export interface EngineOptions {
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
+  readonly permits: Permits;
   readonly owner: Owner;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;

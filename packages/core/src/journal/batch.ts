@@ -17,11 +17,17 @@ export const formatVersion = 3;
 const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
-  ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
+  ["at after until retryAt base answer from count look firstAt chapter startAt", Number.isFinite],
   ["key wait runId workflow parent child nonce first kept", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
+  ["flow", isFlow],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
+
+/** Texts and numbers. */
+function isFlow(field: unknown): boolean {
+  return Object.values(Object(field)).every((value) => isText(value) || Number.isFinite(value));
+}
 
 function fits(raw: Raw): boolean {
   const { kind, at, key, after, until, branches } = raw;
@@ -68,11 +74,11 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces and chapters.
+ * Format 3 added nonces, chapters and limits.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if ("nonce" in fact) return 3;
+  if ("nonce" in fact || "flow" in fact) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||

@@ -6,6 +6,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
+import type { RunFlow } from "../ports/storage.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a fork reads of one ancestor. */
@@ -84,7 +85,14 @@ export type Fact<V> =
       readonly childOf?: ChildOf;
       /** Names this incarnation of the run id. */
       readonly nonce?: string;
+      readonly flow?: RunFlow;
     }
+  /** From outside, before a debounced run begins: it begins at another time, with another input. */
+  | { readonly kind: "run.debounced"; readonly startAt: number; readonly input: V }
+  /** The rate of its workflow is used up: the run waits for its turn. */
+  | { readonly kind: "run.queued"; readonly startAt: number }
+  /** A debounced run begins: its input is final. */
+  | { readonly kind: "run.begun" }
   /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
   | ({
       readonly kind: "run.continued";
@@ -108,6 +116,7 @@ export type Fact<V> =
         readonly parent: string | null;
         readonly ancestors: readonly string[];
         readonly readsFrom?: readonly number[];
+        readonly flow?: RunFlow;
       };
     } & Leftovers)
   | {
@@ -126,6 +135,7 @@ export type Fact<V> =
       readonly cuts?: readonly Cut[];
       /** Missing when the parent's input is kept. */
       readonly input?: V;
+      readonly flow?: RunFlow;
     }
   /** Written before the work begins, and only for steps with `onUncertain`. */
   | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)

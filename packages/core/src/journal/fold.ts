@@ -10,7 +10,7 @@ import type { Entry, Fact } from "./entry.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { traitsOf } from "./kinds.ts";
 import { locatorOf } from "./keys.ts";
-import type { RunHead } from "../ports/storage.ts";
+import type { RunFlow, RunHead } from "../ports/storage.ts";
 
 export type Summary = { -readonly [K in keyof Omit<RunHead, "locator">]: RunHead[K] };
 
@@ -23,8 +23,8 @@ function emptySummary(): Summary {
 export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
   if (summary.status !== "running" && summary.status !== "suspended") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
-  // 0 is due at once, whatever the clock of the last writer was. A journal without a workflow is never due.
-  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : 0;
+  // A journal without a workflow is never due.
+  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : dueFrom(summary);
   summary.status = "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
@@ -34,7 +34,16 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
     case "run.continued":
       summary.runId = fact.runId;
       Object.assign(summary, fact.head, { chapter: position });
+      summary.wakeAt = dueFrom(summary);
       return;
+    case "run.debounced":
+    case "run.queued":
+      return schedule(summary, { ...summary.flow, startAt: fact.startAt });
+    case "run.begun": {
+      const { singleton: _, ...flow } = summary.flow ?? {};
+      summary.flow = flow;
+      return;
+    }
     case "step.completed":
     case "step.failed":
     case "stream.completed":
@@ -56,6 +65,18 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   }
 }
 
+/** 0 is due at once, whatever the clock of the last writer was. A higher priority comes first in the order of time. */
+function dueFrom({ flow }: Summary): number {
+  return flow === undefined ? 0 : Math.max(0 - (flow.priority ?? 0), flow.startAt ?? -Infinity);
+}
+
+/** A run that begins later waits for that time. */
+function schedule(summary: Summary, flow: RunFlow): void {
+  summary.flow = flow;
+  summary.wakeAt = dueFrom(summary);
+  if (flow.startAt !== undefined) summary.status = "suspended";
+}
+
 function begin(
   summary: Summary,
   fact: Fact<Json> & { kind: "run.started" | "run.forked" },
@@ -64,6 +85,7 @@ function begin(
   summary.runId = fact.runId;
   summary.workflow = fact.workflow;
   summary.createdAt = at;
+  if (fact.flow !== undefined) schedule(summary, fact.flow);
   if (fact.kind === "run.started") {
     summary.parent = fact.childOf?.runId ?? null;
     return;
@@ -114,6 +136,7 @@ export class RunState {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
+    else if (this.summary.status === "suspended") this.deadline = this.summary.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
   }

@@ -49,7 +49,7 @@ function beginning(
   const { runId, childOf } = journal;
   return {
     fact: (leftovers) => {
-      const { createdAt, steps, label, parent, ancestors, readsFrom } = journal.state.summary;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, flow } = journal.state.summary;
       return {
         kind: "run.continued",
         runId,
@@ -67,6 +67,7 @@ function beginning(
           parent,
           ancestors,
           ...(readsFrom === undefined ? {} : { readsFrom }),
+          ...(flow === undefined ? {} : { flow }),
         },
         ...leftovers,
       };

@@ -15,6 +15,7 @@ import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import type { ChildOf } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
+import type { FlowStart } from "./flow.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
@@ -25,6 +26,10 @@ import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
 import { outcomeWithChildren } from "./status.ts";
+import { lazy } from "../values/lazy.ts";
+
+/** Limits of runs, for programs that use them. */
+export const flowPart = /* @__PURE__ */ lazy(() => import("./flow.ts"));
 
 /** An open run, and whether this process may drive it. */
 export interface LeasedRun {
@@ -49,6 +54,8 @@ export interface NewRun {
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
   readonly takeLease: boolean;
+  /** When it begins, and beside which others. */
+  readonly start?: FlowStart;
 }
 
 // ---- create: record a run ----
@@ -67,6 +74,8 @@ export async function create(
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
+  const part = definition.flow === undefined && !isScheduled(given) ? null : await flowPart();
+  const flow = await part?.flowOf(host, definition, encoded, given.start);
   const started = {
     kind: "run.started",
     runId,
@@ -75,14 +84,28 @@ export async function create(
     input: encoded,
     ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     ...(childOf === undefined ? {} : { childOf }),
+    ...(flow === undefined ? {} : { flow }),
   } as const;
-  const fact = writeFact(started, host.world.now());
-  const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
-  const created = appended.kind === "landed";
+  // A run with limits takes its lease when it is admitted.
+  const leases = takeLease && part === null;
+  let created = false;
+  const append = async (): Promise<void> => {
+    const fact = writeFact(started, host.world.now());
+    const appended = await journal.append([fact], leases ? { lease: lease.leaseForNewRun(journal) } : {});
+    created = appended.kind === "landed";
+  };
+  const existing =
+    flow?.singleton === undefined ? await append() : await part?.join(host, { started, append });
+  if (existing) return { journal: existing, lease, owned: false, starts: 0, length: 0, created };
   if (!created) assertSame(journal, definition, encoded, given);
-  return created || !takeLease
-    ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
+  return part !== null || created || !takeLease
+    ? { journal, lease, owned: leases, starts: 1, length: 1, created }
     : acquire(host, journal);
+}
+
+function isScheduled({ start = {} }: NewRun): boolean {
+  const { priority, delay, at, debounce, singleton } = start;
+  return (priority ?? delay ?? at ?? debounce ?? singleton) !== undefined;
 }
 
 function assertSame(
@@ -115,8 +138,13 @@ function isChild(journal: RunJournal, childOf: ChildOf | undefined): boolean {
 // ---- acquire: take the lease ----
 
 /** Takes the lease of a journal, and reads the entries that are new; nothing after more than `maxStarts`. */
-export async function acquire(host: Host, journal: RunJournal, maxStarts = Infinity): Promise<LeasedRun> {
-  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease());
+export async function acquire(
+  host: Host,
+  journal: RunJournal,
+  maxStarts = Infinity,
+  definition?: Definition,
+): Promise<LeasedRun> {
+  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease(definition));
   const granted = journal.state.end === null ? await lease.acquire(journal) : null;
   const { starts = 0, length = 0 } = granted ?? {};
   const leased = { journal, lease, owned: granted !== null, starts, length, created: false };
@@ -135,12 +163,15 @@ export async function acquire(host: Host, journal: RunJournal, maxStarts = Infin
 
 // ---- advance: drive to the next stop ----
 
-/** Drives a run to its next stop, unless it has ended or another process drives it. */
+/**
+ * Drives a run to its next stop, unless it has ended or another process drives it. Without options, it waits while the
+ * limits of the run do not admit it.
+ */
 export async function advance(
   host: Host,
   definition: Definition,
   run: RunJournal | LeasedRun,
-  options: AdvanceOptions = {},
+  options?: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   return (await driven(host, definition, run, options))();
 }
@@ -150,13 +181,15 @@ async function driven(
   host: Host,
   definition: Definition,
   run: RunJournal | LeasedRun,
-  options: AdvanceOptions,
+  given?: AdvanceOptions,
 ): Promise<() => Promise<Outcome<unknown>>> {
+  const options = given ?? {};
   const journal = run instanceof RunJournal ? run : run.journal;
   const { runId } = journal;
   const user = host.parked.user(journal);
   try {
-    const leased = run instanceof RunJournal ? await acquire(host, run, options.maxStarts) : run;
+    const leased = await admitted(host, definition, run, given);
+    if (typeof leased === "function") return leased;
     const { lease, owned } = leased;
     if (journal.state.end !== null) {
       await lease.release();
@@ -167,7 +200,7 @@ async function driven(
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
       await lease.release();
-      return await driven(host, definition, await openRun(host, runId), options);
+      return await driven(host, definition, await openRun(host, runId), given);
     }
     if (isPoison(leased, options)) {
       const outcome = await poisoned(leased, runId, options);
@@ -180,6 +213,23 @@ async function driven(
   } finally {
     host.parked.checkIn(journal, user);
   }
+}
+
+/** The lease of a run that may be driven now, or the outcome of one that its limits do not admit. */
+async function admitted(
+  host: Host,
+  definition: Definition,
+  run: RunJournal | LeasedRun,
+  options: AdvanceOptions | undefined,
+): Promise<LeasedRun | (() => Promise<Outcome<unknown>>)> {
+  const journal = run instanceof RunJournal ? run : run.journal;
+  const take = (): Promise<LeasedRun> => acquire(host, journal, options?.maxStarts, definition);
+  if (definition.flow === undefined && journal.state.summary.flow === undefined)
+    return run instanceof RunJournal ? take() : run;
+  const leased = run instanceof RunJournal || !(run.owned || run.lease.full) ? null : run;
+  const drive = (): Promise<unknown> =>
+    openRun(host, journal.runId).then((one) => advance(host, definition, one));
+  return (await flowPart()).admit({ host, definition, journal, options, acquire: take, drive }, leased);
 }
 
 /** Advances the run with this id. */
@@ -247,7 +297,7 @@ export function wakeParent(host: Host, { childOf }: RunJournal): void {
     const definition = parent === null ? null : await codeOf(host, parent);
     if (parent === null) return;
     if (definition === null) host.parked.checkIn(parent, host.parked.user(parent));
-    else await driven(host, definition, parent, {});
+    else await driven(host, definition, parent);
   };
   host.background(`run ${childOf.runId}`, wake());
 }

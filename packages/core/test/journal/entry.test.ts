@@ -30,7 +30,19 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       input: value,
       childOf: { runId: "r-17", key: "map[a]/loan", after: 4 },
     },
+    {
+      kind: "run.started",
+      runId: "r-17",
+      workflow: "loan",
+      version: null,
+      input: null,
+      nonce: "abcdefgh234567ab",
+      flow: { slot: "customer 42", priority: 5, startAt: at + 100, singleton: "one a" },
+    },
   ],
+  "run.debounced": [{ kind: "run.debounced", startAt: at + 500, input: value }],
+  "run.queued": [{ kind: "run.queued", startAt: at + 500 }],
+  "run.begun": [{ kind: "run.begun" }],
   "run.continued": [
     {
       kind: "run.continued",

@@ -13,6 +13,7 @@ import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
+import { limitChecks } from "./limits.ts";
 import { noteChecks } from "./notes.ts";
 import { readChecks } from "./read.ts";
 import { whenDueChecks } from "./when-due.ts";
@@ -35,6 +36,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     dueChecks,
     claimChecks,
     leaseChecks,
+    limitChecks,
     noteChecks,
     chapterChecks,
     dropChecks,

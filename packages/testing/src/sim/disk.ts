@@ -14,7 +14,9 @@ import {
   type ListQuery,
   type ReadReply,
   type RunHead,
+  type SlotLimits,
   type Storage,
+  type StorageLimits,
   type World,
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
@@ -31,6 +33,7 @@ export interface Landed {
 interface Claim {
   readonly owner: string;
   readonly ttlMs: number;
+  readonly slots?: SlotLimits | undefined;
 }
 
 interface Release {
@@ -77,7 +80,7 @@ export class Disk {
   }
 
   /** Whether the storage has this optional call. */
-  offers(name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue"): boolean {
+  offers(name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue" | "limits"): boolean {
     return this.#handles.every((handle) => handle[name] !== undefined);
   }
 
@@ -173,10 +176,16 @@ export class Disk {
   }
 
   async lease(process: Process, locator: string, claim: Claim): Promise<Lease | null> {
-    const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs);
+    const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs, claim.slots);
     this.#claimed.delete(locator);
-    if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
+    if (granted?.full === true) this.#history.meet("a run without a free slot");
+    else if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
     return granted;
+  }
+
+  /** Limits are kept by the first handle alone: each handle of a test has the same data. */
+  get limits(): StorageLimits | undefined {
+    return this.#handles[0]?.limits;
   }
 
   /** `late` is true for a copy of the request, and for one that was delayed by a fault. */

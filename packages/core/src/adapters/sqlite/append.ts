@@ -6,6 +6,7 @@ import type { DurableError } from "../../values/errors.ts";
 import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
 import { thisProcess } from "./process.ts";
+import { keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
 import { headSum, sumOf } from "./sums.ts";
 
@@ -13,6 +14,7 @@ import { headSum, sumOf } from "./sums.ts";
 export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
   const { locator, position, batch, blobs = [], head, lease } = request;
   refuse(sql, request, refusalOf(sql, head.runId, blobs));
+  refuseSingleton(sql, request);
   const dropped = droppedBefore(sql, head);
   const at = position - dropped;
   const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
@@ -37,6 +39,7 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   }
   if (Number(changes) === 0) throw conflict(head.runId, position, isGone(sql, head, position));
   keepChapter(sql, head, position);
+  keepFlow(sql, request);
   const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
   insertBatch(sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(sql, place, blobs));
   if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);

@@ -10,6 +10,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import { limitTables } from "./limit-statements.ts";
 
 /** "durb" in the file's header marks it as a file of this library. */
 const applicationId = 0x64757262;
@@ -144,6 +145,8 @@ export const additions: readonly Addition[] = [
      WHEN NEW.again_sum IS NULL AND (SELECT dropped FROM runs WHERE locator = NEW.locator) > 0
      BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
+  // A build without these drives a run that has a slot, and does not count it.
+  { sign: "runs_by_slot", text: limitTables },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

@@ -2,7 +2,8 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { noted, readCursor } from "../../ports/storage-kit.ts";
-import type { BlockedNote, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
+import { limiting } from "./limit-statements.ts";
+import type { BlockedNote, ListQuery, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -21,7 +22,8 @@ const unmoved =
   "WHERE locator = ? AND length = ? AND ifnull(dropped, 0) = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
-  return { ...appending(database), ...reading(database), ...leasing(database), ...dropping(database) };
+  const [append, read, lease] = [appending(database), reading(database), leasing(database)];
+  return { ...append, ...read, ...lease, ...dropping(database), ...limiting(database) };
 }
 
 /** An append: the head, the batch, its blobs and the readers. */
@@ -100,7 +102,7 @@ function reading(database: DatabaseSync) {
 function leasing(database: DatabaseSync) {
   return {
     lease: database.prepare(
-      `SELECT locator, run_id, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
+      `SELECT locator, run_id, workflow, slot, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
          FROM runs WHERE locator = ? AND deleted = 0`,
     ),
     takeLease: database.prepare(
@@ -219,7 +221,7 @@ export function listedHead(row: Row): RunHead {
 }
 
 export function headOf(row: Row): RunHead {
-  const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
+  const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
   return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
@@ -234,6 +236,7 @@ export function headOf(row: Row): RunHead {
     ancestors: JSON.parse(String(row["ancestors"])) as string[],
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
+    ...(flow !== null && { flow: JSON.parse(String(flow)) as RunFlow }),
   };
 }
 

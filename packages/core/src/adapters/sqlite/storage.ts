@@ -22,7 +22,9 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  SlotLimits,
   Storage,
+  StorageLimits,
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
@@ -36,6 +38,7 @@ import { FileIdentity } from "./identity.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { secretBeside } from "./secret.ts";
+import { isFull, sqliteLimits } from "./slots.ts";
 import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
 import { checkNote, checkPart, checkRun, headSum, noteSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
@@ -69,6 +72,8 @@ export class SqliteStorage implements Storage {
   readonly #due: DuePoll;
   readonly #now: () => number;
   readonly #busyMs: number;
+  /** Slots of runs, and texts under names. */
+  readonly limits: StorageLimits;
   #closing: Promise<void> | null = null;
   #claims = 0;
 
@@ -94,6 +99,11 @@ export class SqliteStorage implements Storage {
       return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
     }, version);
     this.#due = new DuePoll(sql, now, version);
+    this.limits = sqliteLimits(sql, {
+      read: (work) => this.#read(work),
+      write: (work) => this.#write(work),
+      now,
+    });
   }
 
   /** True after `close`. */
@@ -190,8 +200,8 @@ export class SqliteStorage implements Storage {
 
   async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
     // An idle worker takes no lock of the file.
-    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now())))) return [];
     const turn = this.#claims++;
+    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now(), turn)))) return [];
     const rows = await this.#write(() =>
       claimRows(this.#sql, request, { now: this.#now(), turn, path: this.path }),
     );
@@ -203,8 +213,8 @@ export class SqliteStorage implements Storage {
     await this.#due.whenDue(workflow, signal);
   }
 
-  async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
-    const lease = await this.#write(() => {
+  async lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {
+    const lease = await this.#write((): Lease | null => {
       const now = this.#now();
       const run = this.#sql.lease.get(locator) as Row | undefined;
       if (run === undefined) return null;
@@ -214,6 +224,9 @@ export class SqliteStorage implements Storage {
       checkNote(run, this.path);
       const at = Number(run["length"]);
       const length = at + droppedOf(run);
+      const isLive = again && Number(run["lease_until"]) > now;
+      if (ttlMs > 0 && !isLive && isFull(this.#sql, run, slots, now))
+        return { starts: 0, length, full: true };
       const since = run["starts_at"] === at ? Number(run["starts"]) : 0;
       const starts = Math.max(again ? since : since + 1, 1);
       if (ttlMs <= 0) {
@@ -221,6 +234,7 @@ export class SqliteStorage implements Storage {
         return { starts, length };
       }
       this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, at, locator);
+      if (run["slot"] !== null) this.#sql.claimSlot.run(null, locator);
       const note = noteOf(run);
       return { starts, length, ...(note !== null && { blocked: note }) };
     });

@@ -10,6 +10,7 @@ import type { Json } from "../../values/codec/tags.ts";
 import type { Children } from "../child-runs.ts";
 import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
+import type { Permits } from "../permits.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { ByContent } from "../by-content.ts";
 import type { Placement } from "../placement.ts";
@@ -35,6 +36,7 @@ export interface CallEngine {
     readonly owner: Owner;
     readonly children: Children;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
+    readonly permits: Permits;
   };
   /** The workflow function has settled. */
   readonly finished: boolean;

@@ -11,6 +11,7 @@ import { DurableError } from "../../values/errors.ts";
 import { fits, type StandardSchema } from "../../values/schema.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
+import type { Permit, StepLimit } from "../permits.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -47,11 +48,16 @@ export interface StepOptions {
    * recorded.
    */
   readonly onUncertain?: OnUncertain | undefined;
+  /**
+   * The limit of the service that the work calls, by its name in `limits` of the app. The step waits until the
+   * limit has room. Each attempt counts.
+   */
+  readonly limit?: StepLimit | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent";
+const known = "retry timeout input schema was onUncertain byContent limit";
 
 export function step(
   engine: CallEngine,
@@ -68,8 +74,20 @@ export function step(
   const onUncertain = checkedMode(options.onUncertain, where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
-  const { schema, byContent } = options;
-  const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain, byContent };
+  const { schema, byContent, limit } = options;
+  const parts = {
+    scope,
+    name,
+    work,
+    entered,
+    policy,
+    timeoutMs,
+    input,
+    schema,
+    onUncertain,
+    byContent,
+    limit,
+  };
   return new StepCall(engine, parts).promise;
 }
 
@@ -77,6 +95,7 @@ interface StepParts extends CallParts, AttemptParts {
   readonly work: Work;
   readonly schema: StandardSchema | undefined;
   readonly onUncertain: OnUncertain | undefined;
+  readonly limit: StepLimit | undefined;
 }
 
 export class StepCall extends KeyedCall<StepParts, unknown> {
@@ -84,6 +103,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   /** The number of the start that this execution recorded. */
   #announced = 0;
   #begun = 0;
+  #permit: Permit | null = null;
 
   constructor(engine: CallEngine, parts: StepParts) {
     super(engine, "step", parts);
@@ -113,6 +133,32 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   due(): void {
     if (isUncertain(this.record)) this.begin();
     else if (!this.engine.closing) this.#prepare();
+    else this.#giveBack();
+  }
+
+  /** Waits for the permit of the next attempt. That the step waits is not recorded. */
+  async #ask(limit: StepLimit): Promise<void> {
+    const { engine, scope } = this;
+    try {
+      this.#permit = await engine.options.permits(limit, this.where, () => scope.closed || engine.closing);
+      // Work starts when the loop comes to it.
+      if (this.#permit !== null) this.waitUntil(0);
+    } catch (error) {
+      engine.block(error as DurableError);
+    }
+  }
+
+  #takePermit(): Permit | null {
+    const permit = this.#permit;
+    this.#permit = null;
+    return permit;
+  }
+
+  /** The attempt does not start. */
+  #giveBack(): void {
+    this.#takePermit()
+      ?.settle([])
+      .catch(() => {});
   }
 
   get #nextAttempt(): number {
@@ -121,9 +167,14 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
 
   /** Starts the next attempt. With `onUncertain` its start is recorded first. */
   #prepare(): void {
-    if (this.parts.onUncertain === undefined) return this.#attempts.start(this.#nextAttempt);
+    const { limit, onUncertain } = this.parts;
+    if (limit !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(limit));
+    if (onUncertain === undefined) return this.#attempts.start(this.#nextAttempt, this.#takePermit());
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
-    if (this.engine.ceasing) return this.engine.queue(this);
+    if (this.engine.ceasing) {
+      this.#giveBack();
+      return this.engine.queue(this);
+    }
     this.#announced = (this.record?.starts ?? 0) + 1;
     this.#announce(this.#nextAttempt);
   }
@@ -164,8 +215,10 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     this.#begun = record.starts;
     if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
     // The driver stops before the work began, so the start is called off.
-    if (this.engine.ceasing) this.#announce(0);
-    else this.#attempts.start(this.#nextAttempt);
+    if (this.engine.ceasing) {
+      this.#giveBack();
+      this.#announce(0);
+    } else this.#attempts.start(this.#nextAttempt, this.#takePermit());
   }
 
   /** The work begins once this is durable; attempt 0 calls it off. */
