@@ -60,6 +60,11 @@ export interface EditedCalls {
 /** The names of `FlowStart`. */
 export const startNames = "priority delay at debounce singleton";
 
+/** What remains of the options of a start beside `id` and `drive`; `undefined` if nothing. */
+export function startOf({ id: _, drive: __, ...start }: StartOptions): FlowStart | undefined {
+  return Object.keys(start).length > 0 ? start : undefined;
+}
+
 /** Options of `start`. */
 export interface StartOptions extends RunOptions {
   /** False only records the run: a worker, a sweep or an `advance` drives it. True by default. */
@@ -245,7 +250,7 @@ export async function start(
 ): Promise<Run> {
   assertOptions(given, `id drive ${startNames}`, `The start of "${definition.name}"`);
   const { id, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, isNew: true, takeLease, start: given });
+  const leased = await create(host, definition, input, { id, isNew: true, takeLease, start: startOf(given) });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

@@ -12,7 +12,7 @@ import { assertName } from "./journal/keys.ts";
 import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, start, startNames, type RunOptions, type StartOptions } from "./run.ts";
+import { Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
@@ -84,13 +84,12 @@ export function durable(
     );
   }
   assertOptions(options, `${workflowOptions} input concurrency rate priority`, `durable("${name}", ...)`);
-  const { concurrency, rate, priority } = options;
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
-    ...((concurrency ?? rate ?? priority) !== undefined && { flow: { concurrency, rate, priority } }),
+    ...((options.concurrency ?? options.rate ?? options.priority) !== undefined && { flow: options }),
   };
   return bind(definition, options);
 }
@@ -110,7 +109,7 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
       return advance(
         host,
         definition,
-        await create(host, definition, input, { id: given.id, takeLease: true, start: given }),
+        await create(host, definition, input, { id: given.id, takeLease: true, start: startOf(given) }),
       );
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),

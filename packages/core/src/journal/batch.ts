@@ -17,7 +17,7 @@ export const formatVersion = 3;
 const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
-  ["at after until retryAt base answer from count look firstAt chapter startAt", Number.isFinite],
+  ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
   ["key wait runId workflow parent child nonce first kept", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
   ["flow", isFlow],

@@ -87,12 +87,11 @@ export type Fact<V> =
       readonly nonce?: string;
       readonly flow?: RunFlow;
     }
-  /** From outside, before a debounced run begins: it begins at another time, with another input. */
-  | { readonly kind: "run.debounced"; readonly startAt: number; readonly input: V }
-  /** The rate of its workflow is used up: the run waits for its turn. */
-  | { readonly kind: "run.queued"; readonly startAt: number }
-  /** A debounced run begins: its input is final. */
-  | { readonly kind: "run.begun" }
+  /**
+   * When the run begins has changed: it got a turn, or was debounced from outside, with another input. With `begun`, its
+   * time and its input are final.
+   */
+  | { readonly kind: "run.queued"; readonly flow: RunFlow; readonly input?: V; readonly begun?: true }
   /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
   | ({
       readonly kind: "run.continued";
@@ -116,8 +115,8 @@ export type Fact<V> =
         readonly parent: string | null;
         readonly ancestors: readonly string[];
         readonly readsFrom?: readonly number[];
-        readonly flow?: RunFlow;
       };
+      readonly flow?: RunFlow;
     } & Leftovers)
   | {
       readonly kind: "run.forked";

@@ -23,9 +23,12 @@ function emptySummary(): Summary {
 export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
   if (summary.status !== "running" && summary.status !== "suspended") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
+  const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
+  if (flow !== undefined) summary.flow = flow;
   // A journal without a workflow is never due.
   summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : dueFrom(summary);
-  summary.status = "running";
+  const waits = flow?.startAt !== undefined && !begun && fact.kind !== "run.continued";
+  summary.status = waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
     case "run.started":
@@ -34,16 +37,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
     case "run.continued":
       summary.runId = fact.runId;
       Object.assign(summary, fact.head, { chapter: position });
-      summary.wakeAt = dueFrom(summary);
       return;
-    case "run.debounced":
-    case "run.queued":
-      return schedule(summary, { ...summary.flow, startAt: fact.startAt });
-    case "run.begun": {
-      const { singleton: _, ...flow } = summary.flow ?? {};
-      summary.flow = flow;
-      return;
-    }
     case "step.completed":
     case "step.failed":
     case "stream.completed":
@@ -70,13 +64,6 @@ function dueFrom({ flow }: Summary): number {
   return flow === undefined ? 0 : Math.max(0 - (flow.priority ?? 0), flow.startAt ?? -Infinity);
 }
 
-/** A run that begins later waits for that time. */
-function schedule(summary: Summary, flow: RunFlow): void {
-  summary.flow = flow;
-  summary.wakeAt = dueFrom(summary);
-  if (flow.startAt !== undefined) summary.status = "suspended";
-}
-
 function begin(
   summary: Summary,
   fact: Fact<Json> & { kind: "run.started" | "run.forked" },
@@ -85,7 +72,6 @@ function begin(
   summary.runId = fact.runId;
   summary.workflow = fact.workflow;
   summary.createdAt = at;
-  if (fact.flow !== undefined) schedule(summary, fact.flow);
   if (fact.kind === "run.started") {
     summary.parent = fact.childOf?.runId ?? null;
     return;

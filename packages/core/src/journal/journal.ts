@@ -77,8 +77,6 @@ export class RunJournal {
   #seq = 0;
   #inherited: Inherited | null = null;
   #first: Beginning | null = null;
-  /** The latest input of a run that was debounced. */
-  #debounced: Json | undefined;
   readonly #chapter: number | undefined;
   /** One read or append at a time, so that a batch that is read before its append returns is not added twice. */
   readonly #turns = new Turns();
@@ -133,15 +131,7 @@ export class RunJournal {
 
   /** The recorded input. */
   get input(): Json {
-    return this.#debounced ?? this.#inherited?.input ?? this.#first?.input ?? null;
-  }
-
-  /** The run was recorded, and its code was not called yet, or has left no trace. */
-  get unbegun(): boolean {
-    const { kind: first, seq: begins } = this.first;
-    const isBefore = ({ kind, seq, outside }: Entry): boolean =>
-      outside || seq <= begins || kind === "run.queued";
-    return first !== "run.continued" && this.entries.every(isBefore);
+    return this.#inherited?.input ?? this.#first?.input ?? null;
   }
 
   /** Fingerprint of the input with which the run was started. */
@@ -375,7 +365,8 @@ export class RunJournal {
       // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#begin(entry);
-      if (entry.kind === "run.debounced") this.#debounced = entry.input;
+      if (entry.kind === "run.queued" && entry.input !== undefined)
+        this.#first = { ...this.first, input: entry.input };
       this.entries.push(entry);
       this.state.learn(entry, position);
       learned.push(entry);
@@ -395,7 +386,6 @@ export class RunJournal {
     this.size = 0;
     this.state = new RunState();
     this.#inherited = null;
-    this.#debounced = undefined;
     this.#seq = base;
   }
 

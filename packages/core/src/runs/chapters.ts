@@ -67,8 +67,8 @@ function beginning(
           parent,
           ancestors,
           ...(readsFrom === undefined ? {} : { readsFrom }),
-          ...(flow === undefined ? {} : { flow }),
         },
+        ...(flow === undefined ? {} : { flow }),
         ...leftovers,
       };
     },

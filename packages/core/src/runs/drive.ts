@@ -16,6 +16,7 @@ import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/sto
 import type { ChildOf } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import type { FlowStart } from "./flow.ts";
+import { flowPart } from "./flow-part.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
@@ -26,10 +27,6 @@ import { assertOptions } from "../values/options.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
 import { pending } from "../engine/promise.ts";
 import { outcomeWithChildren } from "./status.ts";
-import { lazy } from "../values/lazy.ts";
-
-/** Limits of runs, for programs that use them. */
-export const flowPart = /* @__PURE__ */ lazy(() => import("./flow.ts"));
 
 /** An open run, and whether this process may drive it. */
 export interface LeasedRun {
@@ -55,7 +52,7 @@ export interface NewRun {
   /** Without the lease the run is due at once, for any worker or sweep. */
   readonly takeLease: boolean;
   /** When it begins, and beside which others. */
-  readonly start?: FlowStart;
+  readonly start?: FlowStart | undefined;
 }
 
 // ---- create: record a run ----
@@ -67,15 +64,15 @@ export async function create(
   input: unknown,
   given: NewRun,
 ): Promise<LeasedRun> {
-  const { id, childOf, plain = false, takeLease } = given;
+  const { id, childOf, plain = false, takeLease, start } = given;
   const encoded = await encodeInput(definition, input);
   const runId = id ?? host.world.id();
   assertRunId(runId);
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
-  const part = definition.flow === undefined && !isScheduled(given) ? null : await flowPart();
-  const flow = await part?.flowOf(host, definition, encoded, given.start);
+  const part = definition.flow === undefined && start === undefined ? null : await flowPart();
+  const flow = await part?.flowOf(host, definition, encoded, start);
   const started = {
     kind: "run.started",
     runId,
@@ -86,26 +83,19 @@ export async function create(
     ...(childOf === undefined ? {} : { childOf }),
     ...(flow === undefined ? {} : { flow }),
   } as const;
-  // A run with limits takes its lease when it is admitted.
-  const leases = takeLease && part === null;
-  let created = false;
-  const append = async (): Promise<void> => {
+  const append = async (leases: boolean): Promise<boolean> => {
     const fact = writeFact(started, host.world.now());
     const appended = await journal.append([fact], leases ? { lease: lease.leaseForNewRun(journal) } : {});
-    created = appended.kind === "landed";
+    const isNew = appended.kind === "landed";
+    if (!isNew) assertSame(journal, definition, encoded, given);
+    return isNew;
   };
-  const existing =
-    flow?.singleton === undefined ? await append() : await part?.join(host, { started, append });
-  if (existing) return { journal: existing, lease, owned: false, starts: 0, length: 0, created };
-  if (!created) assertSame(journal, definition, encoded, given);
-  return part !== null || created || !takeLease
-    ? { journal, lease, owned: leases, starts: 1, length: 1, created }
+  // A run with limits takes its lease when it is admitted.
+  if (part !== null) return part.record(host, { journal, lease, started }, () => append(false));
+  const created = await append(takeLease);
+  return created || !takeLease
+    ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
     : acquire(host, journal);
-}
-
-function isScheduled({ start = {} }: NewRun): boolean {
-  const { priority, delay, at, debounce, singleton } = start;
-  return (priority ?? delay ?? at ?? debounce ?? singleton) !== undefined;
 }
 
 function assertSame(
@@ -188,7 +178,11 @@ async function driven(
   const { runId } = journal;
   const user = host.parked.user(journal);
   try {
-    const leased = await admitted(host, definition, run, given);
+    const take = (): Promise<LeasedRun> => acquire(host, journal, options.maxStarts, definition);
+    const isFree = definition.flow === undefined && journal.state.summary.flow === undefined;
+    const leased = isFree
+      ? await (run instanceof RunJournal ? take() : run)
+      : await (await flowPart()).admit({ host, definition, journal, options: given, take, advance }, run);
     if (typeof leased === "function") return leased;
     const { lease, owned } = leased;
     if (journal.state.end !== null) {
@@ -213,23 +207,6 @@ async function driven(
   } finally {
     host.parked.checkIn(journal, user);
   }
-}
-
-/** The lease of a run that may be driven now, or the outcome of one that its limits do not admit. */
-async function admitted(
-  host: Host,
-  definition: Definition,
-  run: RunJournal | LeasedRun,
-  options: AdvanceOptions | undefined,
-): Promise<LeasedRun | (() => Promise<Outcome<unknown>>)> {
-  const journal = run instanceof RunJournal ? run : run.journal;
-  const take = (): Promise<LeasedRun> => acquire(host, journal, options?.maxStarts, definition);
-  if (definition.flow === undefined && journal.state.summary.flow === undefined)
-    return run instanceof RunJournal ? take() : run;
-  const leased = run instanceof RunJournal || !(run.owned || run.lease.full) ? null : run;
-  const drive = (): Promise<unknown> =>
-    openRun(host, journal.runId).then((one) => advance(host, definition, one));
-  return (await flowPart()).admit({ host, definition, journal, options, acquire: take, drive }, leased);
 }
 
 /** Advances the run with this id. */

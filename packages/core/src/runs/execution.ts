@@ -18,15 +18,12 @@ import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
+import { flowPart } from "./flow-part.ts";
 import { headsBelow } from "./lookup.ts";
-import { lazy } from "../values/lazy.ts";
 import { guard, type Host } from "./host.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
-
-/** Limits of steps, for programs that use them. */
-const permitsPart = /* @__PURE__ */ lazy(() => import("./permits.ts"));
 
 type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
 
@@ -86,7 +83,7 @@ export class Execution implements Parked {
       },
       reportEnd: (end) => reportToParent(host, journal, end),
       lingerMs: host.lingerMs,
-      permits: async (...given) => (await permitsPart()).permitOf(host, ...given),
+      permits: async (...given) => (await flowPart()).permitOf(host, ...given),
       owner,
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });

@@ -4,7 +4,7 @@
  *
  * flow.1. A limited run is recorded first, without a lease. It is driven once its time has come, it has a slot, and, if it
  *     has not begun, its rate allows it. A run that waits for one of these has no lease, and so no slot.
- * flow.2. `run.begun` makes the input of a debounced run final. A start that moves the run and the driver that begins it
+ * flow.2. `begun` makes the input of a debounced run final. A start that moves the run and the driver that begins it
  *     compete for the same position of its journal, so no start changes the input of a run that has begun.
  * flow.3. A run whose rate is used up gets a turn, which is recorded. Its turn is a time to ask again: the rate is taken
  *     when the run begins. A run without a turn does not overtake those that have one.
@@ -13,7 +13,7 @@
 import type { Definition, LimitKey } from "../engine/definition.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions } from "../engine/stop.ts";
-import type { Fact } from "../journal/entry.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
 import { writeFact, type WrittenFact } from "../journal/fact-text.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
@@ -31,6 +31,8 @@ import { openRun } from "./lookup.ts";
 import { outcomeWithChildren } from "./status.ts";
 import { TextStore } from "./text-store.ts";
 import { Window } from "./window.ts";
+
+export { permitOf } from "./permits.ts";
 
 /** When a new run begins, and beside which others. */
 export interface FlowStart {
@@ -155,24 +157,25 @@ function invalid(message: string): DurableError {
 type Started = Fact<Json> & { kind: "run.started" };
 
 /**
- * Records a run with a singleton. `null` when it was recorded, or its id exists; otherwise the run that has the singleton,
- * which was moved to the new time if it is debounced.
+ * Records a run with limits, without a lease. If another run has its singleton, nothing is recorded, and that run is
+ * returned: moved to the new time if it is debounced.
  */
-export async function join(
+export async function record(
   host: Host,
-  { started, append }: { readonly started: Started; readonly append: () => Promise<unknown> },
-): Promise<RunJournal | null> {
+  { journal, lease, started }: Pick<LeasedRun, "journal" | "lease"> & { readonly started: Started },
+  append: () => Promise<boolean>,
+): Promise<LeasedRun> {
+  const unleased = { lease, owned: false, starts: 0, length: 0 };
   for (;;) {
     try {
-      await append();
-      return null;
+      return { ...unleased, journal, created: await append() };
     } catch (error) {
       const other = DurableError.is(error, "conflict") ? error.details["singleton"] : undefined;
       if (typeof other !== "string") throw error;
       const existing = await openRun(host, other).catch(missing);
       if (existing === null) continue;
-      if (started.flow?.singleton?.startsWith(debounced) !== true) return existing;
-      if (await moved(host, existing, started)) return existing;
+      if (!isDebounced(started) || (await moved(host, existing, started)))
+        return { ...unleased, journal: existing, created: false };
     }
   }
 }
@@ -185,17 +188,25 @@ function missing(error: unknown): null {
 /** Moves a debounced run; false when it has begun or ended, so that another one may be recorded. */
 async function moved(host: Host, journal: RunJournal, { flow, input }: Started): Promise<boolean> {
   const startAt = flow?.startAt ?? 0;
-  while (journal.state.end === null && isPending(journal)) {
-    const fact = writeFact({ kind: "run.debounced", startAt, input }, host.world.now());
+  while (journal.state.end === null && isDebounced(journal.state.summary)) {
+    const next = { ...journal.state.summary.flow, startAt };
+    const fact = writeFact({ kind: "run.queued", flow: next, input }, host.world.now());
     const { kind } = await journal.append([fact], { outside: true });
     if (kind === "landed") return true;
   }
   return false;
 }
 
-/** A debounced run that has not begun. */
-function isPending({ state }: RunJournal): boolean {
-  return state.summary.flow?.singleton?.startsWith(debounced) === true;
+/** A debounced run that has not begun: it has no singleton from then on. */
+function isDebounced({ flow }: { readonly flow?: RunFlow }): boolean {
+  return flow?.singleton?.startsWith(debounced) === true;
+}
+
+/** The run was recorded, and its code was not called yet, or has left no trace. */
+function isUnbegun({ first, entries }: RunJournal): boolean {
+  const isBefore = (entry: Entry): boolean =>
+    entry.outside || entry.seq <= first.seq || (entry.kind === "run.queued" && !entry.begun);
+  return first.kind !== "run.continued" && entries.every(isBefore);
 }
 
 // ---- admission ----
@@ -206,21 +217,23 @@ interface Admission {
   readonly journal: RunJournal;
   /** Missing for a caller that waits until the run is admitted. */
   readonly options: AdvanceOptions | undefined;
-  acquire(): Promise<LeasedRun>;
-  /** Drives the run once it is admitted. */
-  drive(): Promise<unknown>;
+  /** Takes the lease. */
+  take(): Promise<LeasedRun>;
+  /** Drives a run, once it is admitted. */
+  advance(host: Host, definition: Definition, run: RunJournal): Promise<unknown>;
 }
 
 /** The lease of a run that may be driven now, or the outcome of one that may not. */
 export async function admit(
   given: Admission,
-  first: LeasedRun | null,
+  run: RunJournal | LeasedRun,
 ): Promise<LeasedRun | (() => Promise<Outcome<unknown>>)> {
   const { host, journal, options } = given;
   const { world } = host;
   const waits = options === undefined;
-  for (let leased = first; ; leased = null) {
-    const early = (journal.unbegun ? (journal.state.summary.flow?.startAt ?? 0) : 0) - world.now();
+  const first = "lease" in run && (run.owned || run.lease.full) ? run : null;
+  for (let leased: LeasedRun | null = first; ; leased = null) {
+    const early = (isUnbegun(journal) ? (journal.state.summary.flow?.startAt ?? 0) : 0) - world.now();
     if (early > 0 && journal.state.end === null) {
       await leased?.lease.release();
       if (!waits || early > host.patienceMs) return () => outcomeWithChildren(host, journal, false);
@@ -229,11 +242,11 @@ export async function admit(
       continue;
     }
     if (waits && leased?.owned !== true) leased = await inLine(given);
-    leased ??= await given.acquire();
+    leased ??= await given.take();
     if (!leased.owned && leased.lease.full && !waits) later(given);
     const { starts, owned } = leased;
     const isOver = journal.state.end !== null || journal.lost || starts > (options?.maxStarts ?? Infinity);
-    if (!owned || isOver || !journal.unbegun) return leased;
+    if (!owned || isOver || !isUnbegun(journal)) return leased;
     const next = await begin(given, leased);
     if (next === null) return leased;
     if (next === 0) continue;
@@ -254,17 +267,17 @@ async function begin({ host, definition, journal }: Admission, { lease }: Leased
     definition.flow?.rate === undefined ? null : decode(journal.input, `input of run ${journal.runId}`),
   );
   if (rate !== null) {
-    const hasTurn = journal.entries.some(({ kind }) => kind === "run.queued");
+    const hasTurn = journal.entries.some(({ kind, outside }) => kind === "run.queued" && !outside);
     const store = new TextStore(await host.storage(), host.world);
     const turn = await store.update(rate.name, rate.window.keepMs, (text, now) =>
       rate.window.begin(rate.window.read(text), now, hasTurn),
     );
     if (turn > 0) return queued(host, journal, { lease, turn, hasTurn });
   }
-  if (!isPending(journal)) return null;
-  const appended = await journal.append([written({ kind: "run.begun" }, host)], {
-    lease: lease.extend(false),
-  });
+  if (!isDebounced(journal.state.summary)) return null;
+  const { singleton: _, ...flow } = journal.state.summary.flow ?? {};
+  const fact = written({ kind: "run.queued", flow, begun: true }, host);
+  const appended = await journal.append([fact], { lease: lease.extend(false) });
   if (appended.kind === "landed") return null;
   await lease.release();
   return 0;
@@ -280,7 +293,8 @@ async function queued(
     await lease.release(turn);
     return turn;
   }
-  const fact = written({ kind: "run.queued", startAt: host.world.now() + turn }, host);
+  const flow = { ...journal.state.summary.flow, startAt: host.world.now() + turn };
+  const fact = written({ kind: "run.queued", flow }, host);
   const { kind } = await journal.append([fact], { lease: null });
   if (kind === "landed") lease.released();
   else await lease.release();
@@ -295,12 +309,12 @@ function written(fact: Fact<Json>, host: Host): WrittenFact {
 const [shortestMs, longestMs] = [25, 500];
 
 /** Runs of this process that wait for the same slot ask one after the other. */
-function inLine({ host, journal, acquire }: Admission): Promise<LeasedRun> {
+function inLine({ host, journal, take }: Admission): Promise<LeasedRun> {
   const { workflow, flow } = journal.state.summary;
-  if (flow?.slot === undefined) return acquire();
+  if (flow?.slot === undefined) return take();
   return host.inTurn(`slot ${JSON.stringify([workflow, flow.slot])}`, async () => {
     for (let ms = shortestMs; ; ms = Math.min(2 * ms, longestMs)) {
-      const leased = await acquire();
+      const leased = await take();
       if (leased.owned || !leased.lease.full || journal.state.end !== null) return leased;
       await pause(host.world, ms * (0.75 + host.world.random() / 2));
       await journal.refresh();
@@ -314,7 +328,7 @@ const waiting = new WeakMap<Host, Set<string>>();
  * A child whose parent is driven by a caller, and not by a worker: nothing else would drive it. The parent parks meanwhile,
  * so that a child of the same workflow can have its slot.
  */
-function later({ host, journal, options, drive }: Admission): void {
+function later({ host, definition, journal, options, advance }: Admission): void {
   const { runId, childOf } = journal;
   const runs = waiting.get(host) ?? new Set();
   waiting.set(host, runs);
@@ -322,6 +336,8 @@ function later({ host, journal, options, drive }: Admission): void {
   runs.add(runId);
   host.background(
     `run ${runId}`,
-    drive().finally(() => runs.delete(runId)),
+    openRun(host, runId)
+      .then((run) => advance(host, definition, run))
+      .finally(() => runs.delete(runId)),
   );
 }

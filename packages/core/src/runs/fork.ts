@@ -6,7 +6,8 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
-import { flowPart, replay } from "./drive.ts";
+import { replay } from "./drive.ts";
+import { flowPart } from "./flow-part.ts";
 import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";

@@ -186,7 +186,7 @@ export function checkLimits({ storage }: Pick<HostOptions, "storage">): void {
   if (storage === undefined || storage.limits !== undefined) return;
   throw new DurableError(
     "invalid-options",
-    `${storage.constructor.name} cannot keep limits. Use SqliteStorage or PostgresStorage, or no \`concurrency\`, \`rate\`, \`priority\`, \`limits\`, \`singleton\` and \`debounce\`.`,
+    `${storage.constructor.name} cannot keep limits across processes. Use SqliteStorage or PostgresStorage.`,
   );
 }
 

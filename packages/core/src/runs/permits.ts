@@ -35,7 +35,7 @@ export async function permitOf(
   isOver: () => boolean,
 ): Promise<Permit | null> {
   const { name, tokens } = checkedLimit(host, limit, where);
-  const use = new LimitUse(host, name, new TextStore(await host.storage(), host.world));
+  const use = new LimitUse(host, { name, isOver }, new TextStore(await host.storage(), host.world));
   // Steps of this process ask one after the other, so that they come in the order in which they were called.
   return host.inTurn(`limit ${name}`, async () => {
     for (let ms = shortestMs; !isOver(); ms = Math.min(2 * ms, longestMs)) {
@@ -75,10 +75,12 @@ class LimitUse {
   readonly #store: TextStore;
   readonly #options: LimitOptions;
   readonly #window: Window;
+  readonly #isOver: () => boolean;
 
-  constructor(host: Host, name: string, store: TextStore) {
+  constructor(host: Host, { name, isOver }: { readonly name: string; isOver(): boolean }, store: TextStore) {
     this.#host = host;
     this.#name = name;
+    this.#isOver = isOver;
     this.#store = store;
     const options = host.limits[name] ?? {};
     assertOptions(options, "requests tokens per concurrent", `The limit ${show(name)}`);
@@ -137,6 +139,8 @@ class LimitUse {
     let cancel = (): void => {};
     const again = (): void => {
       cancel = world.timer(leaseMs / 3, () => {
+        // Of a drive that has stopped it ends by its time.
+        if (this.#isOver()) return;
         again();
         // If it cannot be moved now, the next attempt comes before it ends.
         this.#change((state, now) => {

@@ -40,9 +40,11 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       flow: { slot: "customer 42", priority: 5, startAt: at + 100, singleton: "one a" },
     },
   ],
-  "run.debounced": [{ kind: "run.debounced", startAt: at + 500, input: value }],
-  "run.queued": [{ kind: "run.queued", startAt: at + 500 }],
-  "run.begun": [{ kind: "run.begun" }],
+  "run.queued": [
+    { kind: "run.queued", flow: { startAt: at + 500, singleton: "debounce a" }, input: value },
+    { kind: "run.queued", flow: { slot: "a", startAt: at + 500 } },
+    { kind: "run.queued", flow: { startAt: at + 500 }, begun: true },
+  ],
   "run.continued": [
     {
       kind: "run.continued",
@@ -256,8 +258,11 @@ describe("H54 the format of a batch", () => {
       ...samples["child.closed"],
       samples["run.suspended"][2],
     ]);
-    expect(facts.filter((fact) => formatOf(fact) === 3)).toEqual(samples["run.continued"]);
-    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(facts.length - second.length - 1);
+    const third = [samples["run.started"][4], ...samples["run.queued"], ...samples["run.continued"]];
+    expect(facts.filter((fact) => formatOf(fact) === 3)).toEqual(third);
+    expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
+      facts.length - second.length - third.length,
+    );
   });
 
   it("stands in its text, and all are read by this build", () => {

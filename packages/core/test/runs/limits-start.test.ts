@@ -183,7 +183,7 @@ describe("debounce", () => {
         .get(ids[0] ?? "")
         .entries()
     ).map(({ kind }) => kind);
-    expect(kinds.slice(0, 5)).toEqual(["run.started", ...Array(3).fill("run.debounced"), "run.begun"]);
+    expect(kinds.slice(0, 5)).toEqual(["run.started", ...Array(4).fill("run.queued")]);
   });
 
   it("a start that meets the beginning is a new run, and none is lost", async () => {

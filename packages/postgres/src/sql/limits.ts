@@ -152,6 +152,11 @@ BEGIN
             AND r.wake_at <= due_at AND NOT r.held AND NOT r.deleted
           ORDER BY r.wake_at, r.id LIMIT CASE WHEN look_for_all THEN NULL ELSE most + 200 END
         ) AS p WHERE p.slot IS NULL LIMIT most)
+        UNION ALL
+        (SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
+          AND r.wake_at <= due_at AND r.held AND NOT r.deleted AND r.slot IS NULL
+          AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
+          ORDER BY r.wake_at, r.id LIMIT most)
       ) AS d
     ) AS c ORDER BY c.round, c.n LIMIT most);
   RETURN QUERY

@@ -133,7 +133,6 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   due(): void {
     if (isUncertain(this.record)) this.begin();
     else if (!this.engine.closing) this.#prepare();
-    else this.#giveBack();
   }
 
   /** Waits for the permit of the next attempt. That the step waits is not recorded. */
@@ -154,13 +153,6 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     return permit;
   }
 
-  /** The attempt does not start. */
-  #giveBack(): void {
-    this.#takePermit()
-      ?.settle([])
-      .catch(() => {});
-  }
-
   get #nextAttempt(): number {
     return (this.record?.failures ?? 0) + 1;
   }
@@ -171,10 +163,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (limit !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(limit));
     if (onUncertain === undefined) return this.#attempts.start(this.#nextAttempt, this.#takePermit());
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
-    if (this.engine.ceasing) {
-      this.#giveBack();
-      return this.engine.queue(this);
-    }
+    if (this.engine.ceasing) return this.engine.queue(this);
     this.#announced = (this.record?.starts ?? 0) + 1;
     this.#announce(this.#nextAttempt);
   }
@@ -215,10 +204,8 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     this.#begun = record.starts;
     if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
     // The driver stops before the work began, so the start is called off.
-    if (this.engine.ceasing) {
-      this.#giveBack();
-      this.#announce(0);
-    } else this.#attempts.start(this.#nextAttempt, this.#takePermit());
+    if (this.engine.ceasing) this.#announce(0);
+    else this.#attempts.start(this.#nextAttempt, this.#takePermit());
   }
 
   /** The work begins once this is durable; attempt 0 calls it off. */
