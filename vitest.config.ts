@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -44,6 +45,35 @@ const tests = globSync(places, { cwd: root }).map((path) => {
   };
 });
 
+// These take longest, and begin first, so that no process works alone at the end.
+const long = [
+  "chat/test/page",
+  "pooler",
+  "page-postgres",
+  "sim-seeds",
+  "format-2-runs",
+  "fleet.full",
+  "hostile",
+  "faults",
+  "sim.test",
+  "cloudflare-queue",
+  "cloudflare-worker",
+  "s3/test",
+  "dashboard/test/page",
+  "blobs",
+  "crash",
+];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification): number => {
+      const found = long.findIndex((part) => moduleId.includes(part));
+      return found === -1 ? long.length : found;
+    };
+    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
 export default defineConfig(({ mode }) => {
   const full = mode === "full";
   const chosen = tests.filter(({ onlyFull, hasSize }) => (full ? onlyFull || hasSize : !onlyFull));
@@ -69,8 +99,9 @@ export default defineConfig(({ mode }) => {
       ],
       reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
       pool: "forks",
-      // Crash tests start processes of their own: more workers only make time-outs likelier.
-      maxWorkers: 2,
+      sequence: { sequencer: LongFirst },
+      // Crash tests start processes of their own, and wait for them: three workers keep two cores busy.
+      maxWorkers: 3,
       // For what hangs, not for what is slow: a busy machine takes several times as long as an idle one.
       testTimeout: 120_000,
       hookTimeout: 120_000,

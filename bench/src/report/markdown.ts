@@ -59,12 +59,16 @@ function preamble({ machine, versions, rounds, command, divide }: Report): strin
 const headOf = ({ id, unit, better }: Workload): string => `${id} ${unit} ${better === "more" ? "↑" : "↓"}`;
 
 /** Subjects by row, workloads by column. */
-export function figureTable(figures: FiguresOf, isShown: (subject: Subject) => boolean = () => true): string {
+export function figureTable(
+  figures: FiguresOf,
+  isShown: (subject: Subject) => boolean = () => true,
+  cell = cellText,
+): string {
   const rows = figures.subjects
     .filter(isShown)
     .map((subject) => [
       subject.title + (subject.role === "peer" && !subject.syncsEachStep ? " *" : ""),
-      ...figures.workloads.map((workload) => cellText(figures, workload, subject)),
+      ...figures.workloads.map((workload) => cell(figures, workload, subject)),
     ])
     .filter((cells) => cells.slice(1).some((cell) => cell !== "-"));
   return `${table(["", ...figures.workloads.map(headOf)], rows)}\n\n\\* does not sync every step`;

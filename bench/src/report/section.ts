@@ -3,6 +3,7 @@
 import type { Workload } from "../workloads.ts";
 import { FiguresOf } from "./figures.ts";
 import { formatFigure } from "./format.ts";
+import { goalsOf } from "./goals.ts";
 import { figureTable, ratioTable } from "./markdown.ts";
 import type { Report } from "./report.ts";
 
@@ -18,7 +19,11 @@ export function withSection(page: string, report: Report, file: string): string 
 }
 
 function section(report: Report, file: string): string {
-  const figures = new FiguresOf(report);
+  // The page is short: the report has the rest.
+  const figures = new FiguresOf({
+    ...report,
+    cells: report.cells.filter(({ workload }) => workload !== "B1000"),
+  });
   const { os, arch, cores, node } = report.machine;
   const versions = Object.entries(report.versions).filter(([, version]) => version !== "not installed");
   const skipped = figures.subjects.filter(({ skip }) => skip !== undefined);
@@ -27,11 +32,23 @@ function section(report: Report, file: string): string {
 Steps do nothing. Compare rows, not with other machines. Versions: ${versions.map(([name, version]) => `${name} ${version}`).join(", ")}.
 Not measured: ${skipped.map(({ title }) => title).join("; ")}. [The report](../bench/results/${file}.md) has the reasons and all settings;
 [bench](../bench/README.md) describes the workloads, and what they leave out.`,
-    figureTable(figures, ({ name, role }) => name !== "bare" && name !== "ours-memory" && role !== "floor"),
+    figureTable(
+      figures,
+      ({ name, role }) => name !== "bare" && name !== "ours-memory" && role !== "floor",
+      (_, { id }, { name }) => formatFigure(figures.value(id, name)),
+    ),
     "Against the floor, and against the best peer that syncs every step; above 1, `durable` is better:",
     ratioTable(figures),
+    missed(figures),
     losses(figures),
   ].join("\n\n");
+}
+
+/** The goals that this run does not meet. */
+function missed(figures: FiguresOf): string {
+  const rows = goalsOf(figures).filter(({ met }) => !met);
+  const listed = rows.map(({ workload, measured }) => `${workload} (${measured})`);
+  return listed.length === 0 ? "" : `Our own goals that are not met: ${listed.join(", ")}.`;
 }
 
 /** Every workload in which some peer is better than ours on SQLite, whatever its durability. */

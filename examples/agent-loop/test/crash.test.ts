@@ -43,7 +43,7 @@ describe("SIGKILL", () => {
   });
 });
 
-describe("SIGINT", () => {
+describe.skipIf(inject("full"))("SIGINT", () => {
   test("exits with 130 and one line, and the next start carries on", async () => {
     const here = place();
     const demo = new DemoProcess(here, { env: { DEMO_PACE: "0.3" } });
@@ -63,7 +63,7 @@ describe("SIGINT", () => {
   });
 });
 
-describe("a finished run", () => {
+describe.skipIf(inject("full"))("a finished run", () => {
   test("says so, runs nothing, and starts over with --fresh", async () => {
     const here = place();
     const first = await runDemo(here);
@@ -102,7 +102,7 @@ describe("a finished run", () => {
   });
 });
 
-describe("what goes wrong", () => {
+describe.skipIf(inject("full"))("what goes wrong", () => {
   test.each([
     [{ LLM_PROVIDER: "opnai" }, [], /^LLM_PROVIDER is "opnai"\. Use openai, .*\n$/],
     [
@@ -139,7 +139,7 @@ describe("what goes wrong", () => {
   });
 });
 
-test("no escape codes outside of a terminal, nor with NO_COLOR", async () => {
+test.skipIf(inject("full"))("no escape codes outside of a terminal, nor with NO_COLOR", async () => {
   for (const env of [{}, { NO_COLOR: "1" }]) {
     const { out, err } = await runDemo(place(), { env: { ...env, DEMO_PACE: "0" } });
     // oxlint-disable-next-line eslint/no-control-regex -- these are what is looked for

@@ -120,7 +120,7 @@ class Bank {
 }
 
 /** The run waits for the first approval, for the second, or has its answer. */
-const parks = inject("full") ? [0, 2] : [1];
+const parks = inject("full") ? [2] : [1];
 const forms = inject("full")
   ? versions.map((version, index) => ({ version, streams: index % 2 === 0 }))
   : [{ version: latest, streams: true }];

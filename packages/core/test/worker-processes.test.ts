@@ -57,7 +57,7 @@ async function recorded(ids: readonly string[]): Promise<string[]> {
   );
 }
 
-describe("a worker that is killed with 100 runs in flight", () => {
+describe.skipIf(inject("full"))("a worker that is killed with 100 runs in flight", () => {
   it("is followed by another at once; nothing recorded runs again, no attempt is burnt (H59)", async () => {
     const ids = numbered("r", 100);
     await recordAll(ids);
@@ -110,7 +110,7 @@ describe("a worker that is killed with 100 runs in flight", () => {
   });
 });
 
-describe("SIGTERM (H61)", () => {
+describe.skipIf(inject("full"))("SIGTERM (H61)", () => {
   it("ends the process well; nothing is lost, no attempt burnt, another goes on", async () => {
     const ids = numbered("r", 40);
     await recordAll(ids);

@@ -6,7 +6,7 @@ import { openSchema } from "./support/open.ts";
 
 // The server is that of inject("postgres").
 const full = inject("full");
-const faults: readonly Fault[] = full ? ["crash-then-apply", "lose-reply"] : ["crash-after"];
+const faults: readonly Fault[] = full ? ["lose-reply"] : ["crash-after"];
 const flows = full ? (["sequence", "branches", "works", "family"] as const) : (["branches"] as const);
 
 // H10 and H2: same output, one settlement a key, nothing after the end, cold replay without any work.

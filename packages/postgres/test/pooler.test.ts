@@ -24,7 +24,7 @@ async function pooled(): Promise<{ pooler: Pooler; open: () => PostgresStorage }
   };
 }
 
-describe("behind a transaction pooler", () => {
+describe.skipIf(inject("full"))("behind a transaction pooler", () => {
   test("workflows run, wait, are answered elsewhere and are forked", async () => {
     const { pooler, open } = await pooled();
     const flow = durable("pooled", async (ctx, input: { n: number }) => {

@@ -1,4 +1,4 @@
 import { inject } from "vitest";
 import { sweep } from "./support/sim-sweep.ts";
 
-sweep(1, inject("full") ? 160 : 100);
+sweep(1, inject("full") ? 110 : 70);

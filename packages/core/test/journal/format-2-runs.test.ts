@@ -68,8 +68,8 @@ const crashes = inject("full")
       ["a bucket in memory", "crash-before"],
     ] as const);
 
-/** Which appends a process dies at: every second of each act; in the sample, every fourth. */
-const stride = inject("full") ? 2 : 4;
+/** Which appends a process dies at: every third of each act; in the sample, every sixth. */
+const stride = inject("full") ? 3 : 6;
 
 describe.each(siteKinds)("H54 a run of format 2 in %s", (kind) => {
   test("goes the same way, whichever builds drive it", async () => {
