@@ -20,7 +20,7 @@ const { values } = parseArgs({
     keys: { type: "string", default: "2" },
     kills: { type: "string", default: "30" },
     "lease-ms": { type: "string", default: "3000" },
-    "step-ms": { type: "string", default: "100" },
+    "step-ms": { type: "string", default: "400" },
     postgres: { type: "boolean", default: false },
   },
 });

@@ -58,6 +58,11 @@ export class DueWork {
     return (this.#app as Partial<AppOfStorage>)[appStorage];
   }
 
+  /** A workflow of the app has slots, so that a run that stops may let another one begin. */
+  get hasSlots(): boolean {
+    return this.#host?.slots !== undefined;
+  }
+
   async #storage(): Promise<Storage | null> {
     return this.#host?.storage() ?? null;
   }

@@ -88,6 +88,8 @@ class PollingWorker implements Worker {
   /** Runs that were claimed while they were still driven here. */
   readonly #again = new Set<string>();
   readonly #resting = new Map<string, number>();
+  /** Drives that have stopped. */
+  #stops = 0;
   readonly #suspects: Suspects;
   #aloneUntil = 0;
   readonly #signal = new Signal();
@@ -135,6 +137,7 @@ class PollingWorker implements Worker {
       }
       await this.#untilFree(more);
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
+      const stops = this.#stops;
       try {
         more = await this.#take();
         failing = false;
@@ -149,7 +152,9 @@ class PollingWorker implements Worker {
         await this.#due.idle(this.#signal, {
           failing,
           busy: this.active > 0,
-          urgent: () => this.#abort.signal.aborted || this.#suspects.any,
+          // A run that has stopped may have left its slot to one that waits.
+          urgent: () =>
+            this.#abort.signal.aborted || this.#suspects.any || (this.#due.hasSlots && this.#stops !== stops),
         });
     }
   }
@@ -217,6 +222,7 @@ class PollingWorker implements Worker {
       this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
+    this.#stops += 1;
     this.#active.delete(runId);
     if (this.#again.delete(runId) && !this.#abort.signal.aborted) this.#active.set(runId, this.#drive(runId));
     this.#signal.set();

@@ -12,6 +12,7 @@ import { inTurns, pageSize } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest } from "../../ports/storage.ts";
 import { systemWorld } from "../../ports/world.ts";
 import { dueRowsOf } from "./listing.ts";
+import { thisProcess } from "./process.ts";
 import { claimableRows } from "./slots.ts";
 import type { Row, Statements } from "./statements.ts";
 import { checkRun } from "./sums.ts";
@@ -36,7 +37,7 @@ export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, p
   for (const row of taken) checkRun(row, path);
   for (const { locator = null, slot = null, lease_until: leaseUntil } of taken) {
     (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
-    if (slot !== null) sql.claimSlot.run(now + quietMs, locator);
+    if (slot !== null) sql.claimSlot.run(now + quietMs, thisProcess, locator);
   }
   return taken;
 }

@@ -26,7 +26,8 @@ export const limitTables = `ALTER TABLE runs ADD COLUMN flow TEXT;
 export function limiting(database: DatabaseSync) {
   return {
     setFlow: database.prepare("UPDATE runs SET flow = ?, slot = ?, singleton = ? WHERE locator = ?"),
-    claimSlot: database.prepare("UPDATE runs SET claimed_until = ? WHERE locator = ?"),
+    claimSlot: database.prepare("UPDATE runs SET claimed_until = ?, process = ? WHERE locator = ?"),
+    leaseSlot: database.prepare("UPDATE runs SET claimed_until = NULL WHERE locator = ?"),
     /** The claim of a run is over, and with it the time for which others leave it out. */
     unclaimSlot: database.prepare(
       "UPDATE runs SET claimed_until = NULL, quiet_until = 0 WHERE locator = ? AND claimed_until IS NOT NULL",
@@ -50,6 +51,11 @@ export function limiting(database: DatabaseSync) {
     dueOfSlot: database.prepare(
       `SELECT * FROM ${bySlot} WHERE workflow = ? AND slot = ? AND wake_at <= ? AND ${ofSlot}
          AND (quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?) OR process IN (SELECT value FROM json_each(?)))
+         ORDER BY wake_at, id LIMIT ?`,
+    ),
+    dueWithoutSlot: database.prepare(
+      `SELECT * FROM runs INDEXED BY runs_due_by_workflow WHERE workflow = ? AND wake_at <= ? AND wake_at IS NOT NULL
+         AND deleted = 0 AND slot IS NULL AND quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?)
          ORDER BY wake_at, id LIMIT ?`,
     ),
     workflowsWithSlots: database.prepare(

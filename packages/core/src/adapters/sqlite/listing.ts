@@ -46,7 +46,7 @@ function rows(sql: Statements, query: Omit<ListQuery, "workflow">, due: DueNow, 
 }
 
 /** Processes that have a lease on a due run, and are dead. */
-export function deadDrivers(
+function deadDrivers(
   { drivers, driversOf }: Statements,
   query: ListQuery,
   dueAt: number,

@@ -4,13 +4,14 @@
  * sqlite-slots.1. A run has its slot exactly as long as its lease is live, so a dead process has none. A slot is counted and
  *     taken in one commit.
  * sqlite-slots.2. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
+ *     The claim of a dead process is over.
  * sqlite-slots.3. A claim looks at each slot once, however many runs wait for it.
  */
 
 import { singletonConflict } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { deadDrivers, dueRowsOf } from "./listing.ts";
+import { dueRowsOf } from "./listing.ts";
 import type { Row, Statements } from "./statements.ts";
 
 interface Due {
@@ -36,16 +37,18 @@ export function keepFlow(sql: Statements, { locator, position, head: { flow } }:
   sql.setFlow.run(JSON.stringify(flow), flow.slot ?? null, flow.singleton ?? null, locator);
 }
 
-/** How many runs have this slot now. */
-function takenOf(
+/** How many runs have this slot now, and which of their processes are dead. */
+function useOf(
   sql: Statements,
   { workflow, slot, but = "" }: { readonly workflow: string; readonly slot: string; readonly but?: string },
-  { now, claimed }: { readonly now: number; readonly claimed: boolean },
-): number {
-  const isTaken = (row: Row): boolean =>
-    (Number(row["lease_until"]) > now && !isDead(String(row["process"]))) ||
-    (claimed && Number(row["claimed_until"]) > now);
-  return (sql.inSlot.all(workflow, slot, but) as Row[]).filter(isTaken).length;
+  now: number,
+): { readonly driven: number; readonly claimed: number; readonly dead: string[] } {
+  const rows = sql.inSlot.all(workflow, slot, but) as Row[];
+  const processes = new Set(rows.map(({ process }) => String(process)));
+  const dead = [...processes].filter(isDead);
+  const live = rows.filter(({ process }) => !dead.includes(String(process)));
+  const count = (until: string): number => live.filter((row) => Number(row[until]) > now).length;
+  return { driven: count("lease_until"), claimed: count("claimed_until"), dead };
 }
 
 /** True when other runs have all slots of this one; its claim is over then. */
@@ -54,7 +57,7 @@ export function isFull(sql: Statements, run: Row, slots: SlotLimits | undefined,
   const limit = slot === null ? undefined : slots?.[String(workflow)];
   if (limit === undefined) return false;
   const of = { workflow: String(workflow), slot: String(slot), but: String(locator) };
-  const full = takenOf(sql, of, { now, claimed: false }) >= limit;
+  const full = useOf(sql, of, now).driven >= limit;
   if (full) sql.unclaimSlot.run(locator);
   return full;
 }
@@ -65,18 +68,20 @@ export function claimableRows(sql: Statements, request: ClaimRequest, { now, mos
   const names = [...new Set(workflow)];
   const limited = names.filter((name) => slots[name] !== undefined);
   if (limited.length === 0) return dueRowsOf(sql, names, { dueAt, now, most });
-  const dead = JSON.stringify(deadDrivers(sql, { workflow: limited }, dueAt, now));
   return names.map((name) => {
     const limit = slots[name];
     if (limit === undefined) return dueRowsOf(sql, [name], { dueAt, now, most })[0] ?? [];
-    const wide = turn % everyTurns === 0 ? Number.MAX_SAFE_INTEGER : most + peek;
-    const [all = []] = dueRowsOf(sql, [name], { dueAt, now, most: wide });
-    const found = all.filter(({ slot = null }) => slot === null).slice(0, most);
+    const first = turn % everyTurns === 0 ? [] : dueRowsOf(sql, [name], { dueAt, now, most: most + peek });
+    const found = first
+      .flat()
+      .filter(({ slot = null }) => slot === null)
+      .slice(0, most);
+    if (first.length === 0) found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, now, most) as Row[]));
     for (const { slot } of sql.slotsOf.all(name) as Row[]) {
-      const taken = takenOf(sql, { workflow: name, slot: String(slot) }, { now, claimed: true });
-      const free = Math.min(limit - taken, most);
-      if (free > 0)
-        found.push(...(sql.dueOfSlot.all(name, String(slot), dueAt, now, now, dead, free) as Row[]));
+      const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
+      const free = Math.min(limit - driven - claimed, most);
+      const given = [name, String(slot), dueAt, now, now, JSON.stringify(dead), free];
+      if (free > 0) found.push(...(sql.dueOfSlot.all(...given) as Row[]));
     }
     return found.toSorted(
       (a, b) => Number(a["wake_at"]) - Number(b["wake_at"]) || Number(a["id"]) - Number(b["id"]),
@@ -90,7 +95,7 @@ function slotUse(sql: Statements, now: number): SlotUse[] {
   return workflows.toSorted().flatMap((workflow) =>
     (sql.slotsOf.all(workflow) as Row[]).flatMap((row): SlotUse[] => {
       const slot = String(row["slot"]);
-      const taken = takenOf(sql, { workflow, slot }, { now, claimed: false });
+      const { driven: taken } = useOf(sql, { workflow, slot }, now);
       const due = Number((sql.waitingOfSlot.get(workflow, slot, now) as Row)["runs"]);
       return due === 0 ? [] : [{ workflow, slot, taken, waiting: Math.max(0, due - taken) }];
     }),

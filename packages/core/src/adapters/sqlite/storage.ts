@@ -234,7 +234,7 @@ export class SqliteStorage implements Storage {
         return { starts, length };
       }
       this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, at, locator);
-      if (run["slot"] !== null) this.#sql.claimSlot.run(null, locator);
+      if (run["slot"] !== null) this.#sql.leaseSlot.run(locator);
       const note = noteOf(run);
       return { starts, length, ...(note !== null && { blocked: note }) };
     });
