@@ -186,11 +186,9 @@ function missing(error: unknown): null {
 }
 
 /** Moves a debounced run; false when it has begun or ended, so that another one may be recorded. */
-async function moved(host: Host, journal: RunJournal, { flow, input }: Started): Promise<boolean> {
-  const startAt = flow?.startAt ?? 0;
+async function moved(host: Host, journal: RunJournal, { flow = {}, input }: Started): Promise<boolean> {
   while (journal.state.end === null && isDebounced(journal.state.summary)) {
-    const next = { ...journal.state.summary.flow, startAt };
-    const fact = writeFact({ kind: "run.queued", flow: next, input }, host.world.now());
+    const fact = written({ kind: "run.queued", flow, input }, host);
     const { kind } = await journal.append([fact], { outside: true });
     if (kind === "landed") return true;
   }

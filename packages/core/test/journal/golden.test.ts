@@ -10,6 +10,7 @@ import type { Tag } from "../../src/values/codec/tags.ts";
 import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { goldenLimits } from "./support/golden-limits.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
 import { sumOf } from "./support/golden-sums.ts";
 
@@ -19,7 +20,7 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3];
+const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenLimits];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,

@@ -16,6 +16,7 @@ import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./
 import { book } from "./golden-flows-format-2.ts";
 import { rounds } from "./golden-flows-format-3.ts";
 import { makers2 } from "./golden-make-format-2.ts";
+import { makersOfLimits } from "./golden-limits.ts";
 import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
 import { sumOf } from "./golden-sums.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
@@ -132,6 +133,7 @@ const makers: Makers = {
   ...forks(),
   ...makers2,
   ...makers3,
+  ...makersOfLimits,
 };
 
 /** A fork, a fork of it, and one with edits, another input and a label. */
