@@ -47,6 +47,8 @@ export class DueWork {
   /** Notices in a row that led to nothing. */
   #fruitless = 0;
   #noticed: { readonly quick: boolean } | null = null;
+  /** Runs that had no free slot, each until when a list leaves it out. A claim has none of them. */
+  readonly #refused = new Map<string, number>();
 
   constructor(app: App, options: DueOptions) {
     this.#app = app;
@@ -87,13 +89,27 @@ export class DueWork {
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
   }
 
+  /** The run could not be driven, because it has no slot. */
+  refused(runId: string): void {
+    if (this.#refused.size >= 1_000) this.#refused.clear();
+    if (this.hasSlots) this.#refused.set(runId, this.#app.world.now() + this.#options.intervalMs);
+  }
+
+  #isRefused(runId: string): boolean {
+    const refused = (this.#refused.get(runId) ?? 0) > this.#app.world.now();
+    if (!refused) this.#refused.delete(runId);
+    return refused;
+  }
+
   /** Workers that list the same runs begin with different ones. */
   async #list(free: number, known: Known): Promise<Found> {
     const { world, workflows: workflow } = this.#app;
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
       const page = await this.#app.list({ dueAt: world.now(), workflow, cursor });
-      const wanted = idsOf(page.runs).filter((runId) => !known.rests(runId) && !known.drives(runId));
+      const wanted = idsOf(page.runs).filter(
+        (runId) => !known.rests(runId) && !known.drives(runId) && !this.#isRefused(runId),
+      );
       runIds.push(...shuffled(wanted, () => world.random()));
       if (page.next === null || runIds.length >= free)
         return { runIds: runIds.slice(0, free), more: runIds.length >= free };

@@ -216,6 +216,7 @@ class PollingWorker implements Worker {
       const outcome = await this.#advance(runId, alone);
       if (alone || !this.#suspects.add(outcome)) {
         if (outcome.status === "blocked") this.#rest(runId, outcome.error);
+        if (outcome.status === "running") this.#due.refused(runId);
         this.#notify(outcome);
       }
     } catch (error) {

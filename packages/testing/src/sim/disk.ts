@@ -99,7 +99,8 @@ export class Disk {
     const { locator, lease } = request;
     this.#claimed.delete(locator);
     if (lease === null) this.#history.leases.released(locator, driverOf(JSON.parse(request.batch)));
-    else if (lease !== undefined) this.#history.leases.granted(process.name, locator, lease);
+    else if (lease !== undefined)
+      this.#history.leases.granted(process.name, locator, { ...lease, extends: request.position > 0 });
     const landed = this.#history.applied(process.name, request);
     this.#blobs.landed(landed.run, request.blobs);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");

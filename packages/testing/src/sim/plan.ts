@@ -8,6 +8,7 @@ import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
 import { randomTree } from "./random-tree.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
+import { slotsOf } from "./slot-checks.ts";
 
 export interface FlowPlan {
   readonly name: string;
@@ -105,6 +106,8 @@ export interface Plan {
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** How many runs of a workflow are driven at the same time; no limit if missing. */
+  readonly slots?: number;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -158,6 +161,7 @@ export function planOf(seed: number): Plan {
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
     ...fleetOf(seed),
+    ...slotsOf(seed),
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),
