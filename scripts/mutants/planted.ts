@@ -5,6 +5,7 @@ import { plantedInCalls } from "./planted-calls.ts";
 import { plantedInCopies } from "./planted-copy.ts";
 import { plantedInBuckets } from "./planted-remote.ts";
 import { plantedInJournals } from "./planted-journal.ts";
+import { plantedInLimits } from "./planted-limits.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
 import { plantedInRuns } from "./planted-runs.ts";
@@ -22,4 +23,5 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInBuckets,
   ...plantedInCopies,
   ...plantedInRareCases,
+  ...plantedInLimits,
 ];

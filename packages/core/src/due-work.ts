@@ -84,7 +84,7 @@ export class DueWork {
     const { world, workflows: workflow } = this.#app;
     if (storage?.claim === undefined) return this.#list(free, known);
     const { slots } = this.#host ?? {};
-    const runs = await storage.claim({ workflow, dueAt: world.now(), limit: free, quietMs, slots });
+    const runs = await storage.claim({ slots, workflow, dueAt: world.now(), limit: free, quietMs });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
   }

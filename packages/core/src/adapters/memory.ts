@@ -90,7 +90,8 @@ export class MemoryStorage implements Storage {
     if (head.chapter === position && position > 0) run.chapters.push(position);
     this.#name(run, { position, chapter: head.chapter ?? 0 }, blobs);
     run.head = head;
-    run.quietUntil = run.claimedUntil = 0;
+    run.claimedUntil = 0;
+    run.quietUntil = 0;
     run.note = null;
     if (lease !== undefined)
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };

@@ -25,9 +25,9 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
   if (flow !== undefined) summary.flow = flow;
+  const waits = flow?.startAt !== undefined && !begun && fact.kind !== "run.continued";
   // A journal without a workflow is never due.
   summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : dueFrom(summary);
-  const waits = flow?.startAt !== undefined && !begun && fact.kind !== "run.continued";
   summary.status = waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {

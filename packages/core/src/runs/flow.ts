@@ -245,7 +245,11 @@ export async function admit(
     const { starts, owned } = leased;
     const isOver = journal.state.end !== null || journal.lost || starts > (options?.maxStarts ?? Infinity);
     if (!owned || isOver || !isUnbegun(journal)) return leased;
-    const next = await begin(given, leased);
+    const { lease } = leased;
+    const next = await begin(given, leased).catch(async (error: unknown) => {
+      await lease.release();
+      throw error;
+    });
     if (next === null) return leased;
     if (next === 0) continue;
     if (!waits) return async () => ({ runId: journal.runId, recorded: false, status: "running" });

@@ -54,6 +54,32 @@ describe("limits of steps", () => {
     expect(base.world.now() - from).toBeLessThan((count / 49 + 1) * 60_000);
   });
 
+  it("a step that reserves more than a limit has runs alone, and what it used is counted", async () => {
+    const base = lab();
+    const { call, calls } = provider(base);
+    const flow = durable("ask", (ctx, used: number) =>
+      ctx.step(
+        "model",
+        ({ meter }) => {
+          meter({ model: "m", inputTokens: used, outputTokens: 0 });
+          return call(used);
+        },
+        { limit: { name: "openai", tokens: 1 } },
+      ),
+    );
+    const bound = flow.with({ ...base, limits: { openai: { tokens: 100, per: "1 minute" } } });
+    const from = base.world.now();
+    for (const used of [900, 10]) await base.world.run(bound.run(used));
+    expect(calls.map(({ at }) => Math.floor((at - from) / 60_000))).toEqual([0, 1]);
+    const greedy = durable("greedy", (ctx) =>
+      ctx.step("model", () => call(0), { limit: { name: "openai", tokens: 1_000 } }),
+    );
+    const outcome = await base.world.run(
+      greedy.with({ ...base, limits: { openai: { tokens: 100, per: "1 minute" } } }).run(),
+    );
+    expect(outcome.status).toBe("completed");
+  });
+
   it("a step that waits is no attempt, and nothing is recorded of it", async () => {
     const base = lab();
     const attempts: number[] = [];
