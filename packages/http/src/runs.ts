@@ -6,11 +6,12 @@ import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
 import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./request-fields.ts";
+import { asBody, startMembers, startOptions } from "./start-options.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
   const { app, limits } = service;
-  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id"]);
+  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id", ...startMembers]);
   const workflow = textIn(members, "workflow");
   const id = textIn(members, "id");
   if (workflow === undefined)
@@ -19,8 +20,10 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
   const no = await refuse(service, request, action);
   if (no !== null) return no;
-  const run = await app.start(workflow, members["input"], { id });
-  const status = run.created ? "running" : (await run.outcome()).status;
+  const options = startOptions(members);
+  const run = await asBody(app.start(workflow, members["input"], { id, ...options }), options);
+  const isPlain = Object.keys(options).length === 0;
+  const status = run.created && isPlain ? "running" : (await run.outcome()).status;
   return accepted(service, { runId: run.id, status, created: run.created });
 }
 
