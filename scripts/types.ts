@@ -1,7 +1,7 @@
 /** Checks types: everything with Node's types, then what must run anywhere, or in a browser, without them. */
 import { run } from "./lib/workspace.ts";
 
-const portable = ["core", "http", "ai-sdk", "s3", "cloudflare"];
+const portable = ["core", "http", "ai-sdk", "s3", "cloudflare", "otel"];
 const projects = [
   "tsconfig.json",
   ...portable.map((name) => `packages/${name}/tsconfig.json`),

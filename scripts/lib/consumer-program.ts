@@ -30,6 +30,7 @@ const used: Readonly<Record<string, readonly string[]>> = {
   "@durable/postgres": ["PostgresStorage"],
   "@durable/dashboard": ["exportRun"],
   "@durable/dashboard/node": ["serveDashboard"],
+  "@durable/otel": ["telemetry"],
   "@durable/s3": ["s3Bucket", "type S3Options"],
   "@durable/cloudflare": ["createBudget"],
   "@durable/testing": ["crashEverywhere"],
@@ -83,6 +84,8 @@ const body = `
   const html = await exportRun(createApp({ workflows: [greet] }), "by-default");
   if (script.length < 10_000 || !html.includes("hello Ada!")) throw new Error("The dashboard has no page.");
 
+  const observed = telemetry();
+  expectHello(await greet.with({ hooks: observed.hooks }).run("Ada", { id: "observed" }), false);
   await crashEverywhere(greet, { input: "Ada" });
   const seen = viewRun(await greet.get("by-default").entries());
   if (seen.rows.length !== 2) throw new Error("The view has " + seen.rows.length + " rows.");

@@ -7,6 +7,7 @@ export const floors: readonly (readonly string[])[] = [
   ["due-work.ts"],
   ["app.ts"],
   ["workflow.ts"],
+  ["schedules"],
   ["run.ts"],
   ["copy", "inspect", "standalone"],
   ["runs"],

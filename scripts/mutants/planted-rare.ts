@@ -147,7 +147,7 @@ const strangers: readonly PlantedBug[] = [
     name: "worker-takes-every-run",
     breaks: "worker.1",
     file: "due-work.ts",
-    find: "this.#app.list({ dueAt: world.now(), workflow, cursor })",
+    find: "this.#app.list({ dueAt: world.now(), workflow, version, cursor })",
     replace: "this.#app.list({ dueAt: world.now(), cursor })",
     why: "A worker takes runs of workflows that it does not have, and its own runs wait behind them.",
   },

@@ -10,6 +10,11 @@ test("no fixed workload does more than 10 percent more work than its baseline", 
   const counts = await countWork();
   expect(compareCounts(baseline, counts)).toEqual([]);
   expect(Object.keys(counts)).toEqual(Object.keys(baseline.counts));
+  for (const plain of ["2,000 steps", "resume after 2,000 steps"]) {
+    const without = counts[plain] ?? {};
+    for (const [name, count] of Object.entries(counts[`${plain}, hooks`] ?? {}))
+      expect(count, `${plain}: ${name} with hooks`).toBeLessThanOrEqual((without[name] ?? 0) * 1.1);
+  }
 });
 
 const plants: [Plant, string, RegExp][] = [

@@ -28,6 +28,7 @@ import type {
   FatalError,
   ForkOptions,
   GroupOptions,
+  Hooks,
   HostOptions,
   JournalOptions,
   ListPage,
@@ -44,6 +45,9 @@ import type {
   RetryOptions,
   Run,
   RunOptions,
+  ScheduleOptions,
+  ScheduleQuery,
+  StoredScheduleQuery,
   StartOptions,
   StepOptions,
   StreamOptions,
@@ -74,6 +78,7 @@ import type { ServeOptions } from "@durable/http/node";
 import type { DashboardOptions, ExportOptions } from "@durable/dashboard";
 import type { ServeDashboardOptions } from "@durable/dashboard/node";
 import type { PostgresOptions } from "@durable/postgres";
+import type { ObserveOptions, TelemetryOptions } from "@durable/otel";
 import type { Credentials, S3Options } from "@durable/s3";
 import type {
   CrashOptions,
@@ -134,6 +139,9 @@ interface Listed {
     ResumeOptions,
     RetryOptions,
     RunOptions,
+    ScheduleOptions<{ x: number }>,
+    ScheduleQuery,
+    StoredScheduleQuery,
     StartOptions,
     StepOptions,
     StreamOptions,
@@ -179,6 +187,7 @@ interface Listed {
   readonly aiChat: [ChatRequestOptions, ChatSendOptions, ChatTransportOptions];
   readonly postgres: [PostgresOptions];
   readonly dashboard: [DashboardOptions, ExportOptions, ServeDashboardOptions];
+  readonly otel: [Hooks, ObserveOptions, TelemetryOptions];
   readonly s3: [S3Options, Credentials];
   readonly cloudflare: [BudgetOptions, ConsumerOptions, R2Options];
   readonly testing: [
@@ -205,6 +214,7 @@ type AllRefusing = { [P in keyof Listed]: { [I in keyof Listed[P]]: Refusing<Lis
 expectTypeOf<AllRefusing["core"][number]>().toBeNever();
 expectTypeOf<AllRefusing["http"][number]>().toBeNever();
 expectTypeOf<AllRefusing["ai"][number]>().toBeNever();
+expectTypeOf<AllRefusing["otel"][number]>().toBeNever();
 expectTypeOf<AllRefusing["s3"][number]>().toBeNever();
 expectTypeOf<AllRefusing["dashboard"][number]>().toBeNever();
 expectTypeOf<AllRefusing["cloudflare"][number]>().toBeNever();

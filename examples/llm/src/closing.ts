@@ -28,6 +28,8 @@ export function closingLine(outcome: Outcome<unknown>, { settled, again, fresh }
       return `Cancelled. Start over: ${fresh}`;
     case "suspended":
       return `Parked: ${shares}. ${wakers(outcome, again)}`;
+    case "paused":
+      return `Paused${outcome.reason === null ? "" : ` (${outcome.reason})`}. Once unpaused: ${again}`;
     case "running":
       return `Another process drives this run. Wait for it, or end it; then: ${again}`;
     case "blocked":

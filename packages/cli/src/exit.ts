@@ -32,6 +32,7 @@ const ofCode: Partial<Record<ErrorCode, number>> = {
   "unhandled-rejection": exit.refused,
   "journal-regressed": exit.refused,
   poison: exit.refused,
+  "retry-refused": exit.refused,
   "unknown-workflow": exit.notFound,
   "unknown-step": exit.notFound,
   "not-found": exit.notFound,
@@ -49,6 +50,7 @@ export function exitOfStatus(status: RunStatus): number {
     case "running":
       return exit.ok;
     case "suspended":
+    case "paused":
       return exit.suspended;
     case "blocked":
       return exit.refused;

@@ -8,7 +8,7 @@ import { padEnd } from "./text/width.ts";
 
 const groups: readonly (readonly [string, readonly CommandName[]])[] = [
   ["Look", ["ls", "show", "tail", "tree", "diff", "ui"]],
-  ["Steer", ["resume", "wake", "cancel", "fork", "rm"]],
+  ["Steer", ["resume", "wake", "cancel", "fork", "schedules", "rm"]],
   ["Check", ["doctor", "replay", "explain"]],
   ["Move", ["export", "import", "copy"]],
   ["Set up", ["init", "mcp", "completion"]],

@@ -12,6 +12,7 @@ const marks: Readonly<Record<string, RunStatus | undefined>> = {
   "@last": undefined,
   "@failed": "failed",
   "@suspended": "suspended",
+  "@paused": "paused",
   "@blocked": "blocked",
   "@running": "running",
 };
@@ -65,12 +66,15 @@ export interface Filter {
   readonly workflow?: string | undefined;
   readonly parent?: string | undefined;
   readonly label?: string | undefined;
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  readonly version?: string | undefined;
+  readonly q?: string | undefined;
   readonly since?: number | undefined;
   readonly before?: number | undefined;
 }
 
-const statuses = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
-const fields = ["status", "workflow", "parent", "label", "since", "before"] as const;
+const statuses = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
+const fields = ["status", "workflow", "parent", "label", "version", "q", "since", "before"] as const;
 
 /** The filter that options describe. A field of --where counts where the option of that name is missing. */
 export function filterOf(flags: Flags, now: number): Filter {
@@ -94,9 +98,22 @@ export function filterOf(flags: Flags, now: number): Filter {
     workflow: given("workflow"),
     parent: given("parent"),
     label: given("label"),
+    tags: tagsOf(flags.list("tag")),
+    version: given("version"),
+    q: given("q"),
     since: ago("since"),
     before: ago("before"),
   };
+}
+
+function tagsOf(given: readonly string[]): Readonly<Record<string, string>> | undefined {
+  const tags = given.map((text): [string, string] => {
+    const [, name, value] = /^([^=]+)=(.*)$/.exec(text) ?? [];
+    if (name === undefined || value === undefined)
+      throw new CliError(`"${text}" is not a tag. Use --tag name=value.`);
+    return [name, value];
+  });
+  return tags.length === 0 ? undefined : Object.fromEntries(tags);
 }
 
 const units: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
@@ -115,11 +132,12 @@ export function isEmpty(filter: Filter): boolean {
 
 /** Runs that a filter chooses, newest first. */
 export async function* allRuns(app: App, filter: Filter = {}): AsyncGenerator<RunHead, void, undefined> {
-  const { status, workflow, parent, label, since = -Infinity, before = Infinity } = filter;
+  const { status, workflow, parent, label, since, before = Infinity, tags, version, q } = filter;
+  const query = { status, workflow, parent, tags, version, q, createdAfter: since, limit: page };
   for (let cursor: string | null = null; ;) {
-    const { runs, next } = await app.list({ status, workflow, parent, cursor, limit: page });
+    const { runs, next } = await app.list({ ...query, cursor });
     for (const head of runs) {
-      const fits = head.createdAt >= since && head.updatedAt <= before;
+      const fits = head.updatedAt <= before;
       if (fits && (label === undefined || head.label === label)) yield head;
     }
     if (next === null) return;

@@ -47,7 +47,8 @@ export interface Consumer {
   /** For the `queue` handler of the Worker. */
   queue(batch: { readonly messages: readonly QueueMessage[] }): Promise<void>;
   /**
-   * For the `scheduled` handler of the Worker: sends a message for every run that is due; returns how many.
+   * For the `scheduled` handler of the Worker: starts the runs of schedules, and sends a message for every run
+   * that is due; returns how many.
    */
   scheduled(): Promise<number>;
 }
@@ -104,6 +105,7 @@ export function createConsumer(app: App, options: ConsumerOptions): Consumer {
     },
 
     async scheduled() {
+      await app.schedules.fire();
       let sent = 0;
       let cursor: string | null = "";
       while (cursor !== null && budget?.signal.aborted !== true) {

@@ -5,14 +5,17 @@ import { advanceRun, cancelRun } from "./runs/drive.ts";
 import { DurableError, show } from "./values/errors.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
 import type { AdvanceOptions } from "./engine/stop.ts";
-import { deleteRun } from "./runs/cancel.ts";
+import { deleteRun } from "./runs/delete.ts";
 import { listRuns, openRun } from "./runs/lookup.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { schedulesOf, type ScheduleSource } from "./schedules/api.ts";
+import type { ScheduleArguments, ScheduleInfo, Schedules } from "./schedules/types.ts";
 import { assertOptions } from "./values/options.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { deliver, resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, type StartOptions } from "./run.ts";
-import type { ListPage, ListQuery, SlotLimits, Storage } from "./ports/storage.ts";
+import { Pauses } from "./runs/pauses.ts";
+import type { ListPage, ListQuery, SlotLimits, Storage, WorkflowPause } from "./ports/storage.ts";
 import type { AnyWorkflow } from "./workflow.ts";
 import type { World } from "./ports/world.ts";
 
@@ -39,6 +42,8 @@ export interface Sweep {
   readonly outcomes: readonly Outcome<unknown>[];
   /** Runs whose advance threw, with the reason; they stay due. */
   readonly failed: readonly { readonly runId: string; readonly error: unknown }[];
+  /** Runs that schedules have started in this sweep. */
+  readonly scheduled: readonly string[];
   /** Some due runs of workflows that this app does not have; they are left for another process. */
   readonly unknown: readonly string[];
 }
@@ -70,13 +75,34 @@ export interface App {
   /** Ends a run and all its children. */
   cancel(runId: string, reason?: string): Promise<Outcome<unknown>>;
   /**
+   * Pauses a workflow, for all processes: its runs can be started, answered and cancelled, and no worker, sweep,
+   * `advance` or answer drives them. Rejects with `invalid-options` where the storage cannot keep that.
+   */
+  pause(workflow: string, reason?: string): Promise<void>;
+  /** Lets the runs of a workflow continue. Workers and sweeps find those that are due. */
+  unpause(workflow: string): Promise<void>;
+  /** The workflows that are paused. Single paused runs are those with status `paused`. */
+  paused(): Promise<readonly WorkflowPause[]>;
+  /**
    * Removes a run and its children, and ends children that have not ended. They disappear from lists at once;
    * batches that forks still read stay until the last of these forks is gone.
    */
   delete(runId: string): Promise<void>;
   /**
-   * Advances every run that is due and has no live driver. Finds the work even if every notification was
-   * lost.
+   * Starts runs of a workflow at set times: `cron` on the clock of a `timezone`, or `every` period. Workers and
+   * sweeps of any process start them, each tick once. Call it when the program starts: it writes only what has
+   * changed, and a pause stays.
+   */
+  schedule<Input>(
+    name: string,
+    workflow: { readonly name: string; readonly definition: Definition<Input> },
+    options: ScheduleArguments<NoInfer<Input>>,
+  ): Promise<ScheduleInfo>;
+  /** The schedules of the storage. */
+  readonly schedules: Schedules;
+  /**
+   * Starts the runs of schedules whose time has come, then advances every run that is due and has no live
+   * driver. Finds the work even if every notification was lost.
    */
   sweep(options?: SweepOptions): Promise<Sweep>;
 }
@@ -84,8 +110,12 @@ export interface App {
 /** Where workers find the storage of an app. A symbol, so that a copy of the app, member by member, keeps it. */
 export const appStorage = Symbol();
 
+/** Where workers find the schedules of an app. */
+export const appSchedules = Symbol();
+
 export interface AppOfStorage extends App {
   readonly [appStorage]: { storage(): Promise<Storage>; readonly slots: SlotLimits | undefined };
+  readonly [appSchedules]: ScheduleSource;
 }
 
 /**
@@ -102,6 +132,9 @@ export function createApp(options: AppOptions): App {
     definitions.set(name, definition);
   }
   const host = new Host(options, (workflow) => definitions.get(workflow) ?? null, definitions.values());
+  const { define, schedules, source } = schedulesOf(host, [...definitions.keys()]);
+  const pauses = new Pauses(host);
+  host.pauses = pauses;
   const app: AppOfStorage = {
     workflows: [...definitions.keys()],
     world: host.world,
@@ -119,9 +152,15 @@ export function createApp(options: AppOptions): App {
     get: (runId) => new Run(runId, { host }),
     list: (query = {}) => listRuns(host, query),
     cancel: async (runId, reason) => cancelRun(host, await openRun(host, runId), reason),
+    pause: (workflow, reason) => pauses.set(workflow, true, reason),
+    unpause: (workflow) => pauses.set(workflow, false),
+    paused: () => pauses.list(),
     delete: async (runId) => deleteRun(host, await openRun(host, runId)),
-    sweep: (given = {}) => sweep(host, [...definitions.keys()], given),
+    schedule: (name, workflow, given) => define(name, workflow.name, given),
+    schedules,
+    sweep: (given = {}) => sweep(host, schedules, { workflow: [...definitions.keys()], options: given }),
     [appStorage]: host,
+    [appSchedules]: source,
   };
   return app;
 }
@@ -130,11 +169,18 @@ export function createApp(options: AppOptions): App {
 const unknownPage = 100;
 const sweepStarts = 50;
 
-async function sweep(host: Host, workflow: readonly string[], options: SweepOptions): Promise<Sweep> {
+async function sweep(
+  host: Host,
+  schedules: Schedules,
+  { workflow, options }: { readonly workflow: readonly string[]; readonly options: SweepOptions },
+): Promise<Sweep> {
   assertOptions(options, "limit concurrency", "app.sweep");
   const { limit = 1_000, concurrency = 16 } = options;
+  const scheduled = await schedules.fire();
   const dueAt = host.world.now();
-  const { runs } = await listRuns(host, { dueAt, workflow, limit });
+  const paused = new Set((await host.pauses?.list())?.map((pause) => pause.workflow));
+  const driven = workflow.filter((name) => !paused.has(name));
+  const { runs } = await listRuns(host, { dueAt, workflow: driven, limit });
   const others = await listRuns(host, { dueAt, limit: unknownPage });
   const unknown = others.runs.filter((run) => host.find(run.workflow) === null).map(({ runId }) => runId);
   const outcomes: Outcome<unknown>[] = [];
@@ -154,5 +200,5 @@ async function sweep(host: Host, workflow: readonly string[], options: SweepOpti
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, runs.length) }, one));
   for (let runId = suspects.take(); runId !== null; runId = suspects.take()) await drive(runId, true);
-  return { outcomes, failed, unknown };
+  return { outcomes, failed, scheduled, unknown };
 }

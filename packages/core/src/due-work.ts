@@ -7,6 +7,7 @@
  *     run and strands none (law 7).
  * due-work.3. An idle worker asks rarely: polls become fewer, and notices that lead to nothing are followed more and more
  *     slowly. The times are random, so that the workers of a fleet do not ask in step.
+ * due-work.4. Runs of paused workflows are neither claimed nor waited for, so they cost a worker nothing.
  */
 
 import { appStorage, type App, type AppOfStorage } from "./app.ts";
@@ -24,6 +25,9 @@ const fruitlessMs = 5;
 export interface DueOptions {
   readonly intervalMs: number;
   readonly idleMs: number | undefined;
+  readonly workflows: readonly string[];
+  /** Only runs of these versions; of all when it is missing. */
+  readonly versions: readonly string[] | undefined;
 }
 
 /** What the worker knows about a run. */
@@ -49,10 +53,13 @@ export class DueWork {
   #noticed: { readonly quick: boolean } | null = null;
   /** Runs that had no free slot, each until when a list leaves it out. A claim has none of them. */
   readonly #refused = new Map<string, number>();
+  /** The workflows that are not paused, when the worker last looked. */
+  #workflows: readonly string[];
 
   constructor(app: App, options: DueOptions) {
     this.#app = app;
     this.#options = options;
+    this.#workflows = options.workflows;
   }
 
   /** Missing for an app that `createApp` did not make. */
@@ -81,10 +88,16 @@ export class DueWork {
 
   async #find(free: number, known: Known): Promise<Found> {
     const storage = await this.#storage();
-    const { world, workflows: workflow } = this.#app;
-    if (storage?.claim === undefined) return this.#list(free, known);
+    const { world } = this.#app;
+    const { workflows, versions: version } = this.#options;
+    const paused = new Set((await this.#app.paused()).map((pause) => pause.workflow));
+    const workflow = paused.size === 0 ? workflows : workflows.filter((name) => !paused.has(name));
+    this.#workflows = workflow;
+    // A claim of runs that this worker must not drive would keep them from others.
+    if (storage?.claim === undefined || (version !== undefined && storage.finds !== true))
+      return this.#list(free, known, storage?.finds === true);
     const { slots } = this.#host ?? {};
-    const runs = await storage.claim({ slots, workflow, dueAt: world.now(), limit: free, quietMs });
+    const runs = await storage.claim({ slots, workflow, version, dueAt: world.now(), limit: free, quietMs });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
   }
@@ -101,12 +114,15 @@ export class DueWork {
     return refused;
   }
 
-  /** Workers that list the same runs begin with different ones. */
-  async #list(free: number, known: Known): Promise<Found> {
-    const { world, workflows: workflow } = this.#app;
+  /** Workers that list the same runs begin with different ones. `finds`: the storage knows versions. */
+  async #list(free: number, known: Known, finds: boolean): Promise<Found> {
+    const { world } = this.#app;
+    const { versions } = this.#options;
+    const workflow = this.#workflows;
+    const version = finds ? versions : undefined;
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
-      const page = await this.#app.list({ dueAt: world.now(), workflow, cursor });
+      const page = await this.#app.list({ dueAt: world.now(), workflow, version, cursor });
       const wanted = idsOf(page.runs).filter(
         (runId) => !known.rests(runId) && !known.drives(runId) && !this.#isRefused(runId),
       );
@@ -134,7 +150,9 @@ export class DueWork {
       wait.isOver = true;
       wake.set();
     };
-    const ms = listens ? this.#idleMs(idleSweepMs) : this.#pollMs(busy);
+    // Nothing announces that a workflow is no longer paused.
+    const sweepMs = this.#workflows.length < this.#options.workflows.length ? idlePollMs : idleSweepMs;
+    const ms = listens ? this.#idleMs(sweepMs) : this.#pollMs(busy);
     const cancel = world.timer(ms * (0.9 + 0.2 * world.random()), look);
     if (listens) this.#listen(storage, abort.signal, look);
     do await wake.wait();
@@ -156,7 +174,9 @@ export class DueWork {
   }
 
   #listen(storage: Storage, signal: AbortSignal, look: () => void): void {
-    const { world, workflows } = this.#app;
+    const { world } = this.#app;
+    const { versions } = this.#options;
+    const version = storage.finds === true ? versions : undefined;
     const pauseMs =
       this.#fruitless === 0
         ? 0
@@ -169,7 +189,7 @@ export class DueWork {
         look();
       };
       // A storage that cannot tell now is asked for runs instead, which shows whether it works.
-      storage.whenDue?.(workflows, signal).then(
+      storage.whenDue?.(this.#workflows, signal, version).then(
         () => hear(world.now() - from <= Math.max(pauseMs, fruitlessMs)),
         () => hear(true),
       );

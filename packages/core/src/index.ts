@@ -1,7 +1,17 @@
 export { durable } from "./workflow.ts";
-export type { AnyWorkflow, RunArguments, Workflow, WorkflowOptions } from "./workflow.ts";
+export type { AnyWorkflow, RunArguments, TagOptions, Workflow, WorkflowOptions } from "./workflow.ts";
 export { createApp } from "./app.ts";
 export type { App, AppOptions, Sweep, SweepOptions } from "./app.ts";
+export { tickOf } from "./schedules/tick-of.ts";
+export type {
+  ScheduleArguments,
+  ScheduleInfo,
+  ScheduleOptions,
+  SchedulePage,
+  ScheduleQuery,
+  Schedules,
+} from "./schedules/types.ts";
+export type { Missed, Overlap } from "./schedules/record.ts";
 export { createWorker } from "./worker.ts";
 export type { Worker, WorkerOptions } from "./worker.ts";
 export { parallelOf as parallel } from "./engine/context.ts";
@@ -10,6 +20,7 @@ export type { ByContent, Unclaimed } from "./engine/by-content.ts";
 export type {
   Branch,
   Context,
+  DeadlineOptions,
   GroupOptions,
   MapOptions,
   ParallelOptions,
@@ -32,6 +43,7 @@ export { Journal } from "./standalone/journal.ts";
 export type { JournalOptions, RecordOptions } from "./standalone/journal.ts";
 export type { RecordedStream } from "./standalone/stream.ts";
 export type { ForkOptions } from "./runs/fork.ts";
+export type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
 export type { ReadOptions, StreamEvent } from "./runs/reader.ts";
 export type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 export type { ResumeOptions, ResumeResult, ResumeStatus } from "./runs/resume.ts";
@@ -43,12 +55,14 @@ export type { ForkPlan, PlannedCall, PlanOptions } from "./inspect/plan.ts";
 export type { OnUncertain, Resolution, Uncertain } from "./engine/calls/uncertain.ts";
 export type { Chunks } from "./engine/calls/chunks.ts";
 export type { StreamOptions } from "./engine/calls/stream.ts";
+export type { SpawnedRun, SpawnOptions } from "./engine/calls/spawn.ts";
 export type { SuspendPromise } from "./engine/calls/suspend.ts";
 export { nextAttemptAt, retryPolicy } from "./engine/calls/retry.ts";
 export type { RetryOptions, RetryPolicy } from "./engine/calls/retry.ts";
 export type { Settled } from "./engine/calls/group.ts";
 export type { Duration } from "./values/duration.ts";
-export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind } from "./journal/entry.ts";
+export type { Ancestor, ChildOf, Cut, Edit, Fact, FactKind, SpawnedBy } from "./journal/entry.ts";
+export type { TagChanges, Tags } from "./values/run-tags.ts";
 export { DurableError, FatalError, RetryError } from "./values/errors.ts";
 export type { ErrorCode } from "./values/errors.ts";
 export { copyRuns } from "./copy/copy-runs.ts";
@@ -59,6 +73,7 @@ export { RemoteStorage, type RemoteOptions } from "./adapters/remote/storage.ts"
 export type { Rebuilt } from "./adapters/remote/rebuild.ts";
 export { MemoryBucket } from "./adapters/remote/memory-bucket.ts";
 export type { Bucket, BucketPage, BucketQuery } from "./ports/bucket.ts";
+export type { ScheduleStore, StoredSchedule, StoredScheduleQuery } from "./ports/schedules.ts";
 export type {
   AppendRequest,
   BlockedNote,
@@ -75,16 +90,32 @@ export type {
   SlotUse,
   Storage,
   StorageLimits,
+  WorkflowPause,
 } from "./ports/storage.ts";
 export type { AdvanceOptions } from "./engine/stop.ts";
-export type { Definition, FlowOptions, LimitKey } from "./engine/definition.ts";
+export type { Defaults, Definition, FlowOptions, LimitKey } from "./engine/definition.ts";
 export type { LimitOptions, StepLimit } from "./engine/permits.ts";
 export type { FlowStart } from "./runs/flow.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";
 export { systemWorld } from "./ports/world.ts";
-export type { World } from "./ports/world.ts";
+export type { LogFields, Logger, World } from "./ports/world.ts";
+export type {
+  AroundAttempt,
+  AttemptEnd,
+  AttemptEvent,
+  BlockedEvent,
+  EndEvent,
+  HookEvent,
+  Hooks,
+  HooksOption,
+  ParentOfRun,
+  RunEvent,
+  RunStop,
+  StepEvent,
+  WaitEvent,
+} from "./engine/hooks.ts";
 export type {
   SchemaInput,
   SchemaIssue,

@@ -3,6 +3,7 @@
 import type { Definition } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import type { FlowStart } from "./runs/flow.ts";
+import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
 import { createFork, type ForkOptions } from "./runs/fork.ts";
 import { Keys } from "./runs/fork-keys.ts";
@@ -11,11 +12,16 @@ import type { RunJournal } from "./journal/journal.ts";
 import { definitionOf, notFound, openRun } from "./runs/lookup.ts";
 import { pause } from "./ports/world.ts";
 import { assertOptions } from "./values/options.ts";
+import type { Tags } from "./values/run-tags.ts";
 import type { Outcome, SuspendPoint } from "./journal/outcome.ts";
 import { planFork, type ForkPlan, type PlanOptions } from "./inspect/plan.ts";
 import { outcomeWithChildren } from "./runs/status.ts";
 import { decodeEntry, type RunEntry } from "./journal/run-entry.ts";
+import type { RetryRunOptions, UnpauseOptions } from "./runs/steer.ts";
+import { lazy } from "./values/lazy.ts";
 import { readStream, type ReadOptions, type StreamEvent } from "./runs/reader.ts";
+
+const steer = /* @__PURE__ */ lazy(() => import("./runs/steer.ts"));
 
 /** A stop, and the journal at that time. */
 export interface Driven {
@@ -33,6 +39,16 @@ export interface RunOptions extends FlowStart {
    * outcome is returned.
    */
   readonly id?: string | undefined;
+  /**
+   * How long the run may take, from its start to its end, waits included; that of the workflow by default. When
+   * it passes, the run fails with code `deadline`.
+   */
+  readonly deadline?: Duration | undefined;
+  /**
+   * Tags of a new run, by which lists find it: they win over those of the workflow. Recorded when the run begins,
+   * and never encrypted.
+   */
+  readonly tags?: Tags | undefined;
 }
 
 /** Which part of a run to read. */
@@ -60,8 +76,8 @@ export interface EditedCalls {
 /** The names of `FlowStart`. */
 export const startNames = "priority delay at debounce singleton";
 
-/** What remains of the options of a start beside `id` and `drive`; `undefined` if nothing. */
-export function startOf({ id: _, drive: __, ...start }: StartOptions): FlowStart | undefined {
+/** What remains of the options of a start beside those that every run has; `undefined` if nothing. */
+export function startOf({ id: _, drive: __, deadline: ___, tags: ____, ...start }: StartOptions): FlowStart | undefined {
   return Object.keys(start).length > 0 ? start : undefined;
 }
 
@@ -112,8 +128,12 @@ export class Run<Output = unknown, Input = unknown> {
         case "cancelled":
           throw new DurableError("cancelled", `Run ${this.id} was cancelled.`);
         case "suspended":
-          if (options.wait !== true && waitsForOutside(outcome)) throw suspendedError(outcome);
+          if (options.wait !== true && waitsForOutside(outcome, journal.state.endsBy))
+            throw suspendedError(outcome);
           await this.#host.changed(journal, journal.state.summary.wakeAt);
+          break;
+        case "paused":
+          await this.#host.changed(journal, null);
           break;
         case "running":
           // Its driver may be dead: check again when its lease would have expired.
@@ -127,6 +147,28 @@ export class Run<Output = unknown, Input = unknown> {
   /** Ends the run and all its children. */
   async cancel(reason?: string): Promise<Outcome<Output>> {
     return (await cancelRun(this.#host, await openRun(this.#host, this.id), reason)) as Outcome<Output>;
+  }
+
+  /**
+   * Stops the run until it is unpaused: no worker, sweep, `advance` or answer continues it. Work under way is
+   * finished and recorded, and answers are recorded. Its children are not paused.
+   */
+  async pause(reason?: string): Promise<Outcome<Output>> {
+    return (await (await steer()).pauseRun(this.#host, this.id, reason)) as Outcome<Output>;
+  }
+
+  /** Lets a paused run continue, and drives it in the background. */
+  async unpause(options?: UnpauseOptions): Promise<Outcome<Output>> {
+    return (await (await steer()).unpauseRun(this.#host, this.id, options)) as Outcome<Output>;
+  }
+
+  /**
+   * Continues a failed run in place, and drives it in the background: the call whose failure ended the run gets
+   * new attempts, all other recorded work stays. Rejects with `retry-refused` if the run did not fail, if a
+   * compensation has run, or if a parent has recorded the failure.
+   */
+  async retry(options?: RetryRunOptions): Promise<Outcome<Output>> {
+    return (await (await steer()).retryRun(this.#host, this.id, options)) as Outcome<Output>;
   }
 
   /** Entries of a chapter that the run can see, inherited ones included, with decoded values. */
@@ -221,10 +263,14 @@ function isEnd({ status }: Outcome<unknown>): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** Only an answer, or the deadline of an answer, can continue the run. */
-function waitsForOutside(outcome: Outcome<unknown> & { status: "suspended" }): boolean {
+/** Only an answer can continue the run, or the deadline of an answer or of the run. */
+function waitsForOutside(
+  outcome: Outcome<unknown> & { status: "suspended" },
+  endsBy: number | null,
+): boolean {
   const { waiting, wakeAt } = outcome;
-  return waiting.length > 0 && (wakeAt === null || waiting.some(({ expiresAt }) => expiresAt === wakeAt));
+  const isDeadline = wakeAt === endsBy || waiting.some(({ expiresAt }) => expiresAt === wakeAt);
+  return waiting.length > 0 && (wakeAt === null || isDeadline);
 }
 
 function suspendedError(outcome: Outcome<unknown> & { status: "suspended" }): DurableError {
@@ -248,9 +294,10 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, `id drive ${startNames}`, `The start of "${definition.name}"`);
-  const { id, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, isNew: true, takeLease, start: startOf(given) });
+  assertOptions(given, `id deadline drive tags ${startNames}`, `The start of "${definition.name}"`);
+  const { id, deadline, tags, drive: takeLease = true } = given;
+  const start = startOf(given);
+  const leased = await create(host, definition, input, { id, deadline, tags, isNew: true, takeLease, start });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

@@ -10,6 +10,7 @@ import { vanishedWait, type ReplayEnd } from "./engine/stop.ts";
 import type { Definition } from "./engine/definition.ts";
 import { writeFact } from "./journal/fact-text.ts";
 import type { RunJournal } from "./journal/journal.ts";
+import { isDeadline } from "./journal/keys.ts";
 import { decodeEntry } from "./journal/run-entry.ts";
 import type { Storage } from "./ports/storage.ts";
 import { codeOf, replay } from "./runs/drive.ts";
@@ -117,7 +118,8 @@ const wakeTries = 12;
 function openSleeps({ entries }: RunJournal): { readonly key: string; readonly after: number }[] {
   const open = new Map<string, { readonly key: string; readonly after: number }>();
   for (const entry of entries) {
-    if (entry.kind === "sleep.opened") open.set(entry.key, { key: entry.key, after: entry.after });
+    if (entry.kind === "sleep.opened" && !isDeadline(entry.key))
+      open.set(entry.key, { key: entry.key, after: entry.after });
     if (entry.kind === "sleep.fired") open.delete(entry.key);
   }
   return [...open.values()];

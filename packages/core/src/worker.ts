@@ -7,20 +7,32 @@
  * worker.3. Stopping hands every run over at its next step boundary: no work is lost, and no attempt is used up.
  * worker.4. A run that keeps killing its worker is skipped, with a warning. A run with a few starts without progress
  *     is a suspect and is driven alone, so that other runs are not blamed for its crashes.
+ * worker.5. A worker of some workflows or versions takes no run of others. It leaves one that it meets as it is: no note,
+ *     and no start that counts.
  */
 
-import type { App } from "./app.ts";
+import { appSchedules, type App, type AppOfStorage } from "./app.ts";
 import { DueWork } from "./due-work.ts";
 import { toMs, type Duration } from "./values/duration.ts";
 import { Signal } from "./engine/promise.ts";
-import { DurableError, describeError } from "./values/errors.ts";
+import { DurableError, describeError, show } from "./values/errors.ts";
 import type { Outcome } from "./journal/outcome.ts";
-import { guard } from "./runs/host.ts";
+import { assertHooks, guard } from "./runs/host.ts";
+import type { HooksOption } from "./engine/hooks.ts";
+import { withLogger, type Logger, type World } from "./ports/world.ts";
 import { Suspects } from "./runs/suspects.ts";
+import { keepTime } from "./schedules/clock.ts";
 import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
+  /** Takes only runs of these workflows of the app; of all of them by default. */
+  readonly workflows?: readonly string[] | undefined;
+  /**
+   * Takes only runs whose current chapter began with one of these versions of the code; of all versions by
+   * default. Children go with the run that waits for them.
+   */
+  readonly versions?: readonly string[] | undefined;
   /** Runs driven at the same time; 10 by default. */
   readonly concurrency?: number | undefined;
   /**
@@ -44,6 +56,10 @@ export interface WorkerOptions {
    * surrounds the workflow and its steps.
    */
   readonly onDrive?: ((runId: string, drive: () => Promise<void>) => Promise<void>) | undefined;
+  /** Hooks of the runs that this worker drives, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
+  /** Where warnings of this worker go; the logger of the app by default. */
+  readonly logger?: Logger | undefined;
 }
 
 /** A running worker. */
@@ -66,13 +82,22 @@ const aloneMs = 60_000;
 /** While more runs are due, a worker waits this long for half of its places, so that it does not ask for each alone. */
 const batchMs = 25;
 
-const workerOptions = "concurrency interval idleInterval maxStarts drain onStop onDrive";
+const workerOptions =
+  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger";
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
   assertOptions(options, workerOptions, "createWorker");
+  assertHooks(options.hooks);
   if (!((options.concurrency ?? 1) >= 1)) {
     throw new DurableError("invalid-options", "The concurrency of a worker must be at least 1.");
+  }
+  const unknown = options.workflows?.find((name) => !app.workflows.includes(name));
+  if (unknown !== undefined) {
+    throw new DurableError(
+      "unknown-workflow",
+      `A worker cannot take runs of ${show(unknown)}: its app has no such workflow. Add it to createApp({ workflows }).`,
+    );
   }
   const worker = new PollingWorker(app, options);
   void worker.poll();
@@ -81,6 +106,7 @@ export function createWorker(app: App, options: WorkerOptions = {}): Worker {
 
 class PollingWorker implements Worker {
   readonly #app: App;
+  readonly #world: World;
   readonly #options: WorkerOptions;
   readonly #due: DueWork;
   readonly #places: number;
@@ -97,19 +123,37 @@ class PollingWorker implements Worker {
   readonly #intervalMs: number;
   readonly #drainMs: number;
   readonly #forget: () => void;
+  readonly #schedules: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
+  /** The last look for due runs failed. */
+  #isFailing = false;
 
   constructor(app: App, options: WorkerOptions) {
     this.#app = app;
+    this.#world = options.logger === undefined ? app.world : withLogger(app.world, options.logger);
     this.#options = options;
     this.#suspects = new Suspects(options.maxStarts ?? 50);
     this.#places = options.concurrency ?? 10;
     this.#intervalMs = toMs(options.interval ?? 500, "interval");
     const idleMs =
       options.idleInterval === undefined ? undefined : toMs(options.idleInterval, "idleInterval");
-    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs });
+    const { workflows = app.workflows, versions } = options;
+    this.#due = new DueWork(app, { intervalMs: this.#intervalMs, idleMs, workflows, versions });
     this.#drainMs = toMs(options.drain ?? 30_000, "drain");
+    const { [appSchedules]: source } = app as Partial<AppOfStorage>;
+    const { signal } = this.#abort;
+    // An app that `createApp` did not make has no schedules.
+    this.#schedules =
+      source === undefined
+        ? Promise.resolve()
+        : keepTime(source, {
+            world: app.world,
+            workflows: app.workflows,
+            signal,
+            lookMs: idleMs,
+            isFailing: () => this.#isFailing,
+          });
     const ignore = app.world.onTerminate(() => void this.stop());
     // For its whole life: code of a run may fail after the run has stopped. A process that is about to end for such an
     // error takes no run any more, least of all those that it has just released.
@@ -128,8 +172,7 @@ class PollingWorker implements Worker {
   }
 
   async poll(): Promise<void> {
-    const { world } = this.#app;
-    let failing = false;
+    const world = this.#world;
     for (let more = false; !this.#abort.signal.aborted && !this.#isDying;) {
       if (this.#aloneUntil > world.now() || this.#takeSuspect()) {
         await this.#untilStop(this.#intervalMs);
@@ -140,17 +183,17 @@ class PollingWorker implements Worker {
       const stops = this.#stops;
       try {
         more = await this.#take();
-        failing = false;
+        this.#isFailing = false;
       } catch (error) {
         // One warning per outage, not one per poll.
-        if (!failing)
+        if (!this.#isFailing)
           world.warn(`the worker cannot read its storage and will retry: ${describeError(error)}`);
-        failing = true;
+        this.#isFailing = true;
         more = false;
       }
       if (!more)
         await this.#due.idle(this.#signal, {
-          failing,
+          failing: this.#isFailing,
           busy: this.active > 0,
           // A run that has stopped may have left its slot to one that waits.
           urgent: () =>
@@ -161,7 +204,7 @@ class PollingWorker implements Worker {
 
   /** Waits until a run stops, or for some time. */
   async #untilStop(ms: number): Promise<void> {
-    const cancel = this.#app.world.timer(ms, () => this.#signal.set());
+    const cancel = this.#world.timer(ms, () => this.#signal.set());
     await this.#signal.wait();
     cancel();
   }
@@ -172,7 +215,7 @@ class PollingWorker implements Worker {
     while (this.active >= this.#places && !isOver()) await this.#signal.wait();
     if (!more) return;
     const wait = { isOver: false };
-    const cancel = this.#app.world.timer(batchMs, () => {
+    const cancel = this.#world.timer(batchMs, () => {
       wait.isOver = true;
       this.#signal.set();
     });
@@ -195,7 +238,7 @@ class PollingWorker implements Worker {
   }
 
   #rests(runId: string): boolean {
-    const rests = (this.#resting.get(runId) ?? 0) > this.#app.world.now();
+    const rests = (this.#resting.get(runId) ?? 0) > this.#world.now();
     if (!rests) this.#resting.delete(runId);
     return rests;
   }
@@ -205,7 +248,7 @@ class PollingWorker implements Worker {
     if (!this.#suspects.any) return false;
     const suspect = this.active === 0 ? this.#suspects.take() : null;
     if (suspect !== null) {
-      this.#aloneUntil = this.#app.world.now() + aloneMs;
+      this.#aloneUntil = this.#world.now() + aloneMs;
       this.#active.set(suspect, this.#drive(suspect, true));
     }
     return true;
@@ -220,7 +263,9 @@ class PollingWorker implements Worker {
         this.#notify(outcome);
       }
     } catch (error) {
-      this.#rest(runId, error);
+      // It has begun a chapter of another version since it was found, or its storage does not know versions.
+      if (DurableError.is(error, "other-version")) this.#skip(runId);
+      else this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
     this.#stops += 1;
@@ -232,8 +277,8 @@ class PollingWorker implements Worker {
   /** Advances a run, inside the hook of the user if there is one. */
   async #advance(runId: string, alone: boolean): Promise<Outcome<unknown>> {
     const { signal } = this.#abort;
-    const given = { signal, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
-    const { onDrive } = this.#options;
+    const { onDrive, hooks, versions } = this.#options;
+    const given = { signal, hooks, versions, patience: this.#intervalMs, ...this.#suspects.optionsOf(alone) };
     let outcome: Outcome<unknown> | null = null;
     const drive = (): Promise<void> => {
       const driving = this.#app.advance(runId, given).then((stop) => void (outcome = stop));
@@ -246,9 +291,13 @@ class PollingWorker implements Worker {
     throw new DurableError("invalid-options", "onDrive did not call its `drive`, so the run was not driven.");
   }
 
+  #skip(runId: string): void {
+    this.#resting.set(runId, this.#world.now() + restMs);
+  }
+
   #rest(runId: string, error: unknown): void {
-    this.#resting.set(runId, this.#app.world.now() + restMs);
-    this.#app.world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
+    this.#skip(runId);
+    this.#world.warn(`run ${runId} is skipped for a minute: ${describeError(error)}`);
   }
 
   /** An error in the listener must not affect the run. */
@@ -256,7 +305,7 @@ class PollingWorker implements Worker {
     try {
       this.#options.onStop?.(outcome);
     } catch (error) {
-      this.#app.world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
+      this.#world.warn(`onStop threw for run ${outcome.runId}: ${describeError(error)}`);
     }
   }
 
@@ -266,14 +315,14 @@ class PollingWorker implements Worker {
   }
 
   async #stop(): Promise<void> {
-    const { world } = this.#app;
+    const world = this.#world;
     this.#abort.abort();
     this.#signal.set();
     this.#forget();
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      void Promise.all(this.#active.values()).then(() => resolve(cancel()));
+      void Promise.all([...this.#active.values(), this.#schedules]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;
     const left = [...this.#active.keys()].join(", ");

@@ -1,9 +1,12 @@
 /** `durable()`: a named function whose steps are recorded. */
 
 import type { Context } from "./engine/context.ts";
-import type { Arguments, Definition, FlowOptions } from "./engine/definition.ts";
+import { retryPolicy } from "./engine/calls/retry.ts";
+import type { Arguments, Defaults, Definition, FlowOptions } from "./engine/definition.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
+import { toMs } from "./values/duration.ts";
+import { checkedMode } from "./engine/calls/uncertain.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
 import { Host, hostOptions, type HostOptions } from "./runs/host.ts";
@@ -13,13 +16,20 @@ import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
 import { Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
+import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
 
-/** Options of `durable()`: those of the host, and a version. */
-export interface WorkflowOptions extends HostOptions {
+/** Options of `durable()`: those of the host, a version, and defaults for runs and steps. */
+export interface WorkflowOptions extends HostOptions, Defaults {
   /** Recorded when a run or a chapter begins, and readable as `ctx.version` until its end. */
   readonly version?: string | undefined;
+}
+
+/** Options of `durable()` that depend on the input of the workflow. */
+export interface TagOptions<Input> {
+  /** Tags of every run, by which lists find it, or a function that makes them from its input. Never encrypted. */
+  readonly tags?: Tags | ((input: Input) => Tags) | undefined;
 }
 
 /** The arguments of `flow.run`: the input (optional where the workflow takes none), then the options. */
@@ -64,17 +74,19 @@ export interface Workflow<Input, Output> extends AnyWorkflow {
 export function durable<S extends StandardSchema, Output>(
   name: string,
   body: (ctx: Context, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & FlowOptions<NoInfer<SchemaOutput<S>>> & { readonly input: S },
+  options: WorkflowOptions &
+    TagOptions<SchemaOutput<S>> &
+    FlowOptions<NoInfer<SchemaOutput<S>>> & { readonly input: S },
 ): Workflow<SchemaInput<S>, Awaited<Output>>;
 export function durable<Output, Input = unknown>(
   name: string,
   body: (ctx: Context, input: Input) => Output,
-  options?: WorkflowOptions & FlowOptions<NoInfer<Input>>,
+  options?: WorkflowOptions & TagOptions<Input> & FlowOptions<NoInfer<Input>>,
 ): Workflow<Input, Awaited<Output>>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
-  options: WorkflowOptions & FlowOptions & { readonly input?: StandardSchema } = {},
+  options: WorkflowOptions & TagOptions<never> & FlowOptions & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -83,18 +95,31 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input concurrency rate priority`, `durable("${name}", ...)`);
+  assertOptions(options, `${workflowOptions} input tags concurrency rate priority`, `durable("${name}", ...)`);
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
     ...((options.concurrency ?? options.rate ?? options.priority) !== undefined && { flow: options }),
+    defaults: defaultsOf(name, options),
+    tags: options.tags,
   };
   return bind(definition, options);
 }
 
-const workflowOptions = `${hostOptions} version`;
+const workflowOptions = `${hostOptions} version retry timeout onUncertain deadline`;
+
+/** Checked at once, so that a mistake does not wait for the first step. */
+function defaultsOf(name: string, options: Defaults): Defaults {
+  const { retry, timeout, onUncertain, deadline } = options;
+  const where = `workflow "${name}"`;
+  retryPolicy(retry, `The ${where}`);
+  checkedMode(onUncertain, where);
+  if (timeout !== undefined) toMs(timeout, `The timeout of ${where}`);
+  if (deadline !== undefined) toMs(deadline, `The deadline of ${where}`);
+  return { retry, timeout, onUncertain, deadline };
+}
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
   const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null), [
@@ -105,12 +130,10 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, `id ${startNames}`, `The run of "${definition.name}"`);
-      return advance(
-        host,
-        definition,
-        await create(host, definition, input, { id: given.id, takeLease: true, start: startOf(given) }),
-      );
+      assertOptions(given, `id deadline tags ${startNames}`, `The run of "${definition.name}"`);
+      const { id, deadline, tags } = given;
+      const created = { id, deadline, tags, takeLease: true, start: startOf(given) };
+      return advance(host, definition, await create(host, definition, input, created));
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),
@@ -125,10 +148,9 @@ function bind(definition: Definition, options: WorkflowOptions): Workflow<unknow
     },
     with: (more) => {
       assertOptions(more, workflowOptions, `with() of "${definition.name}"`);
-      return bind(
-        { ...definition, version: more.version ?? definition.version },
-        { ...options, ...defined(more) },
-      );
+      const all = { ...options, ...defined(more) };
+      const defaults = defaultsOf(definition.name, all);
+      return bind({ ...definition, version: more.version ?? definition.version, defaults }, all);
     },
   };
 }

@@ -181,6 +181,10 @@ async function outcomes(): Promise<void> {
       expectTypeOf(outcome.waiting).toEqualTypeOf<readonly SuspendPoint[]>();
       expectTypeOf(outcome.wakeAt).toEqualTypeOf<number | null>();
       break;
+    case "paused":
+      expectTypeOf(outcome.reason).toEqualTypeOf<string | null>();
+      expectTypeOf(outcome.waiting).toEqualTypeOf<readonly SuspendPoint[]>();
+      break;
     case "cancelled":
     case "running":
       break;

@@ -10,7 +10,7 @@ import type { App } from "@durable/core";
 
 const listMs = 1_000;
 const page = 50;
-const watched = ["running", "suspended", "blocked", "failed", undefined] as const;
+const watched = ["running", "suspended", "paused", "blocked", "failed", undefined] as const;
 
 /** The live connections of a dashboard. */
 export class Live {

@@ -21,7 +21,7 @@ function object(properties: Readonly<Record<string, Part>>, optional: readonly s
 }
 
 const runId = { type: "string", pattern: "^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$" } as const;
-const runStatus = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+const runStatus = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 const problem = object({ code: text, message: text, details: { type: "object" } }, ["details"]);
 
 const suspendPoint = object(
@@ -40,6 +40,13 @@ const outcome = {
       waiting: { type: "array", items: suspendPoint },
       wakeAt: orNull(time),
     }),
+    object({
+      runId,
+      status: is("paused"),
+      reason: orNull(text),
+      since: time,
+      waiting: { type: "array", items: suspendPoint },
+    }),
     object({ runId, status: is("cancelled") }),
     object({ runId, status: is("running") }),
   ],
@@ -57,6 +64,8 @@ const runHead = object(
     steps: whole,
     label: orNull(text),
     parent: orNull(text),
+    tags: { type: "object", additionalProperties: text },
+    version: orNull(text),
     error: problem,
     since: time,
   },
@@ -116,6 +125,23 @@ const plan = object({
   blocked: { oneOf: [problem, { type: "null" }] },
 });
 
+const scheduleMembers = {
+  name: text,
+  workflow: text,
+  cron: orNull(text),
+  timezone: orNull(text),
+  every: orNull({ type: "integer", description: "The period in milliseconds" }),
+  overlap: { type: "string", enum: ["skip", "allow", "queue", "cancel"] },
+  missed: { type: "string", enum: ["latest", "skip", "all"] },
+  paused: { type: "boolean" },
+  nextAt: orNull(time),
+  queuedAt: orNull(time),
+  lastAt: orNull(time),
+  lastRunId: orNull(text),
+  createdAt: time,
+  updatedAt: time,
+} as const;
+
 export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
@@ -124,13 +150,14 @@ export const schemas: Part = {
       workflow: text,
       input: any,
       id: runId,
+      tags: { type: "object", additionalProperties: text },
       priority: whole,
       delay: spanOfTime,
       at: { oneOf: [time, { type: "string", format: "date-time" }] },
       debounce: object({ key: text, wait: spanOfTime }),
       singleton: text,
     },
-    ["input", "id", "priority", "delay", "at", "debounce", "singleton"],
+    ["input", "id", "tags", "priority", "delay", "at", "debounce", "singleton"],
   ),
   Started: object({
     runId,
@@ -147,7 +174,21 @@ export const schemas: Part = {
   Plan: plan,
   Forked: object({ runId, status: is("running") }),
   CancelRequest: object({ reason: text }, ["reason"]),
+  PauseRequest: object({ reason: text }, ["reason"]),
+  RetryRequest: object({ deadline: { type: ["string", "number"], description: "A new deadline, from now" } }, [
+    "deadline",
+  ]),
+  Paused: object({
+    paused: { type: "array", items: object({ workflow: text, reason: orNull(text), since: time }) },
+  }),
   ResumeRequest: object({ value: any, id: text }, ["id"]),
   ResumeForm: object({ value: text, id: text }, ["id"]),
   Resumed: resumed,
+  Schedule: object(scheduleMembers),
+  ScheduleWithTicks: object({ ...scheduleMembers, next: { type: "array", items: time } }),
+  SchedulePage: object({
+    schedules: { type: "array", items: { $ref: "#/components/schemas/Schedule" } },
+    next: orNull(text),
+  }),
+  DeletedSchedule: object({ name: text, deleted: { type: "boolean" } }),
 };

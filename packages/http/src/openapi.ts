@@ -12,7 +12,7 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       title: "Durable runs",
       version: "0.1.0",
       description:
-        "Start, read, stream, fork and cancel runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
+        "Start, read, stream, fork, pause, retry and cancel runs, and answer their suspend points. Everything except an answer by token needs permission, which the server defines. Values are JSON; values that JSON cannot express are converted to the nearest equivalent.",
     },
     servers: [{ url: basePath === "" ? "/" : basePath }],
     paths: {
@@ -26,6 +26,17 @@ export function openApi({ basePath = "" }: { readonly basePath?: string | undefi
       "/runs/{runId}/fork": { parameters: [runId], post: forkRun },
       "/runs/{runId}/plan": { parameters: [runId], post: planRun },
       "/runs/{runId}/cancel": { parameters: [runId], post: cancelRun },
+      "/schedules": { get: listSchedules },
+      "/schedules/{name}": { parameters: [scheduleName], get: readSchedule, delete: deleteSchedule },
+      "/schedules/{name}/pause": { parameters: [scheduleName], post: pauseSchedule },
+      "/schedules/{name}/resume": { parameters: [scheduleName], post: resumeSchedule },
+      "/schedules/{name}/trigger": { parameters: [scheduleName], post: triggerSchedule },
+      "/runs/{runId}/pause": { parameters: [runId], post: pauseRun },
+      "/runs/{runId}/unpause": { parameters: [runId], post: unpauseRun },
+      "/runs/{runId}/retry": { parameters: [runId], post: retryRun },
+      "/workflows/{workflow}/pause": { parameters: [workflow], post: pauseWorkflow },
+      "/workflows/{workflow}/unpause": { parameters: [workflow], post: unpauseWorkflow },
+      "/paused": { get: listPaused },
       "/resume/{token}": { parameters: [inPath("token", "The resume token")], get: confirm, post: resume },
       "/openapi.json": { get: describe },
     },
@@ -50,6 +61,7 @@ function inQuery(name: string, description: string, schema: Part): Part {
 }
 
 const runId = inPath("runId", "The run's id");
+const workflow = inPath("workflow", "The name of the workflow");
 const whole = (minimum: number, maximum?: number): Part => ({
   type: "integer",
   minimum,
@@ -69,7 +81,17 @@ const listRuns = {
   parameters: [
     inQuery("workflow", "Only runs of this workflow", { type: "string" }),
     inQuery("status", "Only runs with this status", ref("RunStatus")),
-    inQuery("parent", "Only forks of this run", { type: "string" }),
+    inQuery("parent", "Only forks and children of this run, and runs that it has spawned", {
+      type: "string",
+    }),
+    inQuery("tag", "Only runs with this tag: name, `=`, value. May be given again for another tag", {
+      type: "array",
+      items: { type: "string" },
+    }),
+    inQuery("version", "Only runs of this version of the code", { type: "string" }),
+    inQuery("createdAfter", "Only runs created at this time or later, in milliseconds", whole(0)),
+    inQuery("createdBefore", "Only runs created before this time, in milliseconds", whole(0)),
+    inQuery("q", "Only runs whose id, label or value of a tag begins with this text", { type: "string" }),
     inQuery("limit", "Runs on a page; 50 by default", whole(1, 1_000)),
     inQuery("cursor", "`next` of the previous page", { type: "string" }),
   ],
@@ -135,6 +157,88 @@ const cancelRun = {
   summary: "End a run, and every run below it",
   requestBody: { required: false, ...jsonOf("CancelRequest") },
   responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const scheduleName = inPath("name", "The schedule's name");
+
+const listSchedules = {
+  operationId: "listSchedules",
+  summary: "Schedules, sorted by name",
+  parameters: [
+    inQuery("workflow", "Only schedules of this workflow", { type: "string" }),
+    inQuery("limit", "Schedules on a page; 50 by default", whole(1, 1_000)),
+    inQuery("cursor", "`next` of the previous page", { type: "string" }),
+  ],
+  responses: { 200: answer("A page", "SchedulePage"), ...errors },
+};
+
+const readSchedule = {
+  operationId: "readSchedule",
+  summary: "A schedule, with the times of its next ticks",
+  responses: { 200: answer("The schedule", "ScheduleWithTicks"), ...errors },
+};
+
+const pauseSchedule = {
+  operationId: "pauseSchedule",
+  summary: "No further tick starts a run",
+  responses: { 200: answer("The schedule now", "Schedule"), ...errors },
+};
+
+const resumeSchedule = {
+  operationId: "resumeSchedule",
+  summary: "End a pause. Ticks that passed during the pause do not start",
+  responses: { 200: answer("The schedule now", "Schedule"), ...errors },
+};
+
+const triggerSchedule = {
+  operationId: "triggerSchedule",
+  summary: "Record one more run with the input of the schedule, now",
+  responses: { 202: answer("The run is recorded", "Started"), ...errors },
+};
+
+const deleteSchedule = {
+  operationId: "deleteSchedule",
+  summary: "Remove a schedule. Its runs stay",
+  responses: { 200: answer("It is removed", "DeletedSchedule"), ...errors },
+};
+
+const pauseRun = {
+  operationId: "pauseRun",
+  summary: "Stop a run until it is unpaused. Answers are still recorded",
+  requestBody: { required: false, ...jsonOf("PauseRequest") },
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const unpauseRun = {
+  operationId: "unpauseRun",
+  summary: "Let a paused run continue, in the background",
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const retryRun = {
+  operationId: "retryRun",
+  summary: "Continue a failed run in place, in the background. The failed call gets new attempts",
+  requestBody: { required: false, ...jsonOf("RetryRequest") },
+  responses: { 200: answer("Its outcome now", "Outcome"), ...errors },
+};
+
+const pauseWorkflow = {
+  operationId: "pauseWorkflow",
+  summary: "Stop all runs of a workflow, and those that are started later",
+  requestBody: { required: false, ...jsonOf("PauseRequest") },
+  responses: { 200: answer("The workflows that are paused", "Paused"), ...errors },
+};
+
+const unpauseWorkflow = {
+  operationId: "unpauseWorkflow",
+  summary: "Let the runs of a workflow continue",
+  responses: { 200: answer("The workflows that are paused", "Paused"), ...errors },
+};
+
+const listPaused = {
+  operationId: "listPaused",
+  summary: "The workflows that are paused",
+  responses: { 200: answer("The workflows that are paused", "Paused"), ...errors },
 };
 
 const confirm = {

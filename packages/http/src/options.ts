@@ -17,18 +17,27 @@ export type ActionType =
   | "fork"
   | "resume"
   | "cancel"
+  | "schedules"
+  | "schedule"
+  | "pause"
+  | "unpause"
+  | "retry"
   | "describe";
 
 /** What a request wants to do, and with which run. */
 export interface Action {
   readonly type: ActionType;
-  /** Given for `start`, and for a `list` of one workflow. */
+  /** Given for `start`, for a `list` and `schedules` of one workflow, and for a `pause` or `unpause` of all its runs. */
   readonly workflow?: string;
   /**
    * Given for every action on one run, and for a `list` of its forks and children. Its characters are
    * checked; whether the run exists is not.
    */
   readonly runId?: string;
+  /** Given for `schedule`, which changes one, and for `schedules` that reads one: its name. */
+  readonly schedule?: string;
+  /** Given for `schedule`: what it does. */
+  readonly change?: "pause" | "resume" | "trigger" | "delete";
   /** Given for a `fork` that names the id of the new run. */
   readonly forkId?: string;
   /** Given for a `fork` with edits: the keys whose outputs it replaces. */
@@ -120,7 +129,16 @@ function textOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-const changes: ReadonlySet<ActionType> = new Set<ActionType>(["start", "fork", "resume", "cancel"]);
+const changes: ReadonlySet<ActionType> = new Set<ActionType>([
+  "start",
+  "fork",
+  "resume",
+  "cancel",
+  "schedule",
+  "pause",
+  "unpause",
+  "retry",
+]);
 
 /** Without `authorize` the handler allows nothing. */
 export function assertOpen({ authorize }: Service): Authorize {

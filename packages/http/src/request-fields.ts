@@ -38,16 +38,31 @@ export function textIn(members: Members, name: string): string | undefined {
   throw new HttpError("invalid-body", `"${name}" must be a string.`);
 }
 
-/** The query parameters, each given once and named in `names`. */
-export function queryOf(url: URL, names: readonly string[]): ReadonlyMap<string, string> {
+/** The query parameters, each given once and named in `names`; `many` names one that may be given again. */
+export function queryOf(url: URL, names: readonly string[], many?: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const [name, value] of url.searchParams) {
+    if (name === many) continue;
     if (!names.includes(name))
       throw new HttpError("invalid-query", `This address accepts ${names.join(", ") || "no parameters"}.`);
     if (found.has(name)) throw new HttpError("invalid-query", `"${name}" is given twice.`);
     found.set(name, value);
   }
   return found;
+}
+
+/** The tags of a query: each `tag` is a name, "=" and a value. */
+export function tagsIn(url: URL): Readonly<Record<string, string>> | undefined {
+  const given = url.searchParams.getAll("tag").map((text) => /^([^=]+)=(.*)$/s.exec(text)?.slice(1) ?? []);
+  const [wrong] = given.filter(
+    ([name], at) => name === undefined || given.findIndex(([other]) => other === name) !== at,
+  );
+  if (wrong !== undefined)
+    throw new HttpError(
+      "invalid-query",
+      '"tag" must be a name, "=" and a value, and each name is given once.',
+    );
+  return given.length === 0 ? undefined : (Object.fromEntries(given) as Record<string, string>);
 }
 
 /** An optional query parameter that is a whole number in a range. */

@@ -6,6 +6,15 @@ import { openApi } from "./openapi.ts";
 import { assertOpen, type Call, refuse, type Service } from "./options.ts";
 import { confirm, answer } from "./resume.ts";
 import { cancelRun, listRuns, readEntries, readRun, startRun } from "./runs.ts";
+import {
+  deleteSchedule,
+  listSchedules,
+  pauseSchedule,
+  readSchedule,
+  resumeSchedule,
+  triggerSchedule,
+} from "./schedules.ts";
+import { listPaused, pauseRun, pauseWorkflow, retryRun, unpauseRun, unpauseWorkflow } from "./steer.ts";
 import { streamRun } from "./stream.ts";
 
 type Act = (service: Service, call: Call) => Promise<Response>;
@@ -22,6 +31,17 @@ const routes: readonly (readonly [path: string, acts: Acts])[] = [
   ["runs/{runId}/fork", { POST: forkRun }],
   ["runs/{runId}/plan", { POST: planRun }],
   ["runs/{runId}/cancel", { POST: cancelRun }],
+  ["schedules", { GET: listSchedules }],
+  ["schedules/{name}", { GET: readSchedule, DELETE: deleteSchedule }],
+  ["schedules/{name}/pause", { POST: pauseSchedule }],
+  ["schedules/{name}/resume", { POST: resumeSchedule }],
+  ["schedules/{name}/trigger", { POST: triggerSchedule }],
+  ["runs/{runId}/pause", { POST: pauseRun }],
+  ["runs/{runId}/unpause", { POST: unpauseRun }],
+  ["runs/{runId}/retry", { POST: retryRun }],
+  ["workflows/{workflow}/pause", { POST: pauseWorkflow }],
+  ["workflows/{workflow}/unpause", { POST: unpauseWorkflow }],
+  ["paused", { GET: listPaused }],
   [byToken, { GET: confirm, POST: answer }],
   ["openapi.json", { GET: describe }],
 ];

@@ -1,17 +1,18 @@
 /** The routes of runs: start, list, read, cancel. */
 
-import type { ListQuery, Outcome, RunHead, RunStatus } from "@durable/core";
+import type { ListQuery, Outcome, RunHead, RunStatus, SuspendPoint } from "@durable/core";
 import { readJson } from "./body.ts";
 import { HttpError, json } from "./errors.ts";
 import { type Call, refuse, type Service } from "./options.ts";
 import { accepted, only, reasonOf } from "./replies.ts";
-import { membersOf, optionalMembers, queryOf, runIdOf, textIn, wholeIn } from "./request-fields.ts";
+import { membersOf, optionalMembers, queryOf, runIdOf, tagsIn, textIn, wholeIn } from "./request-fields.ts";
 import { asBody, startMembers, startOptions } from "./start-options.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
   const { app, limits } = service;
-  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id", ...startMembers]);
+  const names = ["workflow", "input", "id", "tags", ...startMembers];
+  const members = membersOf(await readJson(request, limits), names);
   const workflow = textIn(members, "workflow");
   const id = textIn(members, "id");
   if (workflow === undefined)
@@ -20,15 +21,20 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   const action = { type: "start", workflow, ...(id === undefined ? {} : { runId: id }) } as const;
   const no = await refuse(service, request, action);
   if (no !== null) return no;
+  // What is no valid tag is refused by the library, as `invalid-options`.
+  const tags = members["tags"] as Readonly<Record<string, string>> | undefined;
   const options = startOptions(members);
-  const run = await asBody(app.start(workflow, members["input"], { id, ...options }), options);
+  const run = await asBody(app.start(workflow, members["input"], { id, tags, ...options }), options);
   const isPlain = Object.keys(options).length === 0;
   const status = run.created && isPlain ? "running" : (await run.outcome()).status;
   return accepted(service, { runId: run.id, status, created: run.created });
 }
 
+const listed = "workflow status parent version createdAfter createdBefore q limit cursor".split(" ");
+const time = [0, 8.64e15] as const;
+
 export async function listRuns(service: Service, { request, url }: Call): Promise<Response> {
-  const query = queryOf(url, ["workflow", "status", "parent", "limit", "cursor"]);
+  const query = queryOf(url, listed, "tag");
   const workflow = query.get("workflow");
   const parent = query.has("parent") ? runIdOf(query.get("parent")) : undefined;
   const no = await refuse(service, request, {
@@ -42,6 +48,11 @@ export async function listRuns(service: Service, { request, url }: Call): Promis
     ...only("workflow", workflow),
     ...only("status", statusOf(query.get("status"))),
     ...only("parent", parent),
+    ...only("tags", tagsIn(url)),
+    ...only("version", query.get("version")),
+    ...only("createdAfter", wholeIn(query, "createdAfter", time)),
+    ...only("createdBefore", wholeIn(query, "createdBefore", time)),
+    ...only("q", query.get("q")),
     ...only("cursor", query.get("cursor")),
   };
   const { runs, next } = await service.app.list(asked);
@@ -54,7 +65,8 @@ export async function readRun(service: Service, { request, url, params }: Call):
   const no = await refuse(service, request, { type: "read", runId });
   if (no !== null) return no;
   const outcome = await service.app.get(runId).outcome();
-  const waits = outcome.status === "suspended" && outcome.waiting.length > 0;
+  const isParked = outcome.status === "suspended" || outcome.status === "paused";
+  const waits = isParked && outcome.waiting.length > 0;
   const tokens = waits && (await service.authorize?.(request, { type: "tokens", runId })) === true;
   return json(200, outcomeOf(outcome, tokens));
 }
@@ -85,7 +97,7 @@ export async function cancelRun(service: Service, { request, params }: Call): Pr
 }
 
 /** The outcome of a run, as JSON. */
-function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
+export function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
   const { runId, status } = outcome;
   switch (outcome.status) {
     case "completed":
@@ -94,34 +106,55 @@ function outcomeOf(outcome: Outcome<unknown>, tokens: boolean): Json {
       return { runId, status, error: reasonOf(outcome.error) };
     case "blocked":
       return { runId, status, error: reasonOf(outcome.error), since: outcome.since };
-    case "suspended":
+    case "paused":
       return {
         runId,
         status,
-        waiting: outcome.waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
-          key,
-          name,
-          note: toJson(note),
-          schema: toJson(schema),
-          expiresAt,
-          ...(tokens ? { token } : {}),
-        })),
-        wakeAt: outcome.wakeAt,
+        reason: outcome.reason,
+        since: outcome.since,
+        waiting: waitingOf(outcome.waiting, tokens),
       };
+    case "suspended":
+      return { runId, status, waiting: waitingOf(outcome.waiting, tokens), wakeAt: outcome.wakeAt };
     default:
       return { runId, status };
   }
 }
 
+function waitingOf(waiting: readonly SuspendPoint[], tokens: boolean): Json[] {
+  return waiting.map(({ key, name, token, note, schema, expiresAt }) => ({
+    key,
+    name,
+    note: toJson(note),
+    schema: toJson(schema),
+    expiresAt,
+    ...(tokens ? { token } : {}),
+  }));
+}
+
 function headOf(head: RunHead): Json {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
-  const about = { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent };
+  const { tags = {}, version = null } = head;
+  const about = {
+    runId,
+    workflow,
+    status,
+    createdAt,
+    updatedAt,
+    wakeAt,
+    steps,
+    label,
+    parent,
+    tags,
+    version,
+  };
   return blocked === undefined ? about : { ...about, error: reasonOf(blocked), since: blocked.since };
 }
 
 const statuses: readonly RunStatus[] = [
   "running",
   "suspended",
+  "paused",
   "blocked",
   "completed",
   "failed",

@@ -19,6 +19,13 @@ const asks: readonly [method: string, path: string, body?: unknown][] = [
   ["POST", "/runs/one/fork", { from: "say" }],
   ["POST", "/runs/one/plan", { from: "say" }],
   ["POST", "/runs/one/cancel"],
+  ["GET", "/schedules"],
+  ["GET", "/schedules?workflow=echo"],
+  ["GET", "/schedules/daily"],
+  ["POST", "/schedules/daily/pause"],
+  ["POST", "/schedules/daily/resume"],
+  ["POST", "/schedules/daily/trigger"],
+  ["DELETE", "/schedules/daily"],
   ["GET", "/openapi.json"],
 ];
 
@@ -100,6 +107,13 @@ test("the hook gets the action, with its run and workflow", async () => {
     { type: "fork", runId: "one" },
     { type: "fork", runId: "one" },
     { type: "cancel", runId: "one" },
+    { type: "schedules" },
+    { type: "schedules", workflow: "echo" },
+    { type: "schedules", schedule: "daily" },
+    { type: "schedule", schedule: "daily", change: "pause" },
+    { type: "schedule", schedule: "daily", change: "resume" },
+    { type: "schedule", schedule: "daily", change: "trigger" },
+    { type: "schedule", schedule: "daily", change: "delete" },
     { type: "describe" },
   ]);
 });
@@ -158,6 +172,8 @@ test("a hook never gets an invalid id", async () => {
     ["GET", "/runs/..%2Fone/streams/x"],
     ["POST", "/runs/..%2Fone/fork", { from: "say" }],
     ["POST", "/runs/..%2Fone/cancel"],
+    ["GET", "/schedules/..%2Fone"],
+    ["POST", "/schedules/..%2Fone/pause"],
   ] as const)
     expect((await handler(requestOf([...ask]))).status, ask[1]).toBe(400);
   expect(seen).toEqual([]);
@@ -173,7 +189,7 @@ test("another site's page may not act, even where a hook goes by cookies", async
   const { app, handler } = lab();
   await app.start("open", undefined, { id: "one" });
   const foreign = { "sec-fetch-site": "cross-site" };
-  for (const ask of asks.filter(([method]) => method === "POST")) {
+  for (const ask of asks.filter(([method]) => method === "POST" || method === "DELETE")) {
     const response = await handler(requestOf(ask, foreign));
     expect([response.status, await response.json()]).toMatchObject([403, { error: { code: "cross-site" } }]);
   }

@@ -2,6 +2,7 @@
 
 import { openApi } from "@durable/http";
 import { expect, test } from "vitest";
+import { requestSchedules } from "./support/schedules.ts";
 import { met } from "./support/described.ts";
 import { lab, stopped } from "./support/lab.ts";
 import { problems } from "./support/schema.ts";
@@ -34,7 +35,7 @@ test("it is OpenAPI 3.1: every operation has a name of its own, parameters for i
       expect(responses["default"]).toBeDefined();
     }
   }
-  expect(names.size).toBe(11);
+  expect(names.size).toBe(17);
 });
 
 test("every reference leads somewhere, and every shape is used", () => {
@@ -97,6 +98,7 @@ test("every answer that is described was given once, and was as described", asyn
   await app.cancel("o");
   await post(`/resume/${other}`, { value: 1 });
   await post(`/resume/${token}`, {});
+  await requestSchedules(lab());
   await get("/openapi.json");
   const closed = lab({ authorize: () => false });
   await closed.get("/openapi.json");

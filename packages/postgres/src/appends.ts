@@ -57,7 +57,7 @@ const plainColumns: readonly Column[] = [
   ["text", ({ head }) => (head.ancestors.length === 0 ? "[]" : JSON.stringify(head.ancestors))],
 ];
 
-/** What `append_whole_1` has in addition, but for the blobs. */
+/** What `append_whole_2` has in addition, but for the blobs. */
 const wholeColumns: readonly Column[] = [
   ["int", ({ head }) => head.chapter ?? null],
   ["text", ({ head }) => text(head.runId)],
@@ -66,9 +66,12 @@ const wholeColumns: readonly Column[] = [
   ["text", ({ head }) => text(head.parent)],
   ["text", ({ head }) => (head.readsFrom === undefined ? null : JSON.stringify(head.readsFrom))],
   ["boolean", ({ blobs }) => !isPossible(blobs)],
+  ["text", ({ head }) => text(head.version)],
+  ["text", ({ head }) => (head.tags === undefined ? null : JSON.stringify(head.tags))],
+  ["boolean", ({ newTags }) => newTags === true],
 ];
 
-/** What `append_flow_1` has in addition to `append_whole_1`. */
+/** What `append_flow_1` has in addition to `append_whole_2`. */
 const flowColumns: readonly Column[] = [
   ["text", ({ head }) => JSON.stringify(head.flow)],
   ["text", ({ head }) => text(head.flow?.slot)],
@@ -83,11 +86,11 @@ function hasFlow({ position, head }: AppendRequest): boolean {
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch that only grows a run: no blobs, no chapter. */
+/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no limits. */
 function isPlain(request: AppendRequest): boolean {
-  const { position, head, blobs } = request;
-  if (hasFlow(request)) return false;
-  return position > 0 && head.chapter === undefined && (blobs === undefined || blobs.length === 0);
+  const { position, head, blobs, newTags } = request;
+  const isOther = newTags === true || hasFlow(request) || (blobs !== undefined && blobs.length > 0);
+  return position > 0 && head.chapter === undefined && !isOther;
 }
 
 /** The values of `goesOn` and of `append_1`, in the order of their arguments. */
@@ -223,7 +226,7 @@ function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "column
   const columns = [...plainColumns, ...wholeColumns];
   const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
   if (blobs.every(({ length }) => length === 0))
-    return { name: "append_whole_1", columns, more: { columns: [], args: "NULL, NULL" } };
+    return { name: "append_whole_2", columns, more: { columns: [], args: "NULL, NULL" } };
   const counts = new Map(of.map(({ request }, n) => [request, blobs[n]?.length ?? 0]));
   const ends = new Map<AppendRequest, number>();
   let end = 0;
@@ -232,7 +235,7 @@ function wholePart(of: Numbered, values: unknown[]): Pick<Part, "name" | "column
   const bodies = values.push(blobs.flatMap((list) => list.map(([, body]) => text(body))));
   const from = `c.c${columns.length} + 1 : c.c${columns.length + 1}`;
   return {
-    name: "append_whole_1",
+    name: "append_whole_2",
     columns,
     more: {
       columns: [

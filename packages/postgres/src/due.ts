@@ -9,8 +9,14 @@
  *     a driver writes nothing. A driver of this host is looked at more often, without a query.
  */
 
-interface Slot {
-  readonly workflows: readonly string[];
+/** Which runs a worker waits for. */
+export interface DueRuns {
+  readonly workflow: readonly string[];
+  /** Of any version when it is missing. */
+  readonly version?: readonly string[] | undefined;
+}
+
+interface Slot extends DueRuns {
   readonly waiting: Set<() => void>;
   timer: ReturnType<typeof setTimeout> | null;
   asking: boolean;
@@ -18,8 +24,8 @@ interface Slot {
 }
 
 export interface DueSource {
-  /** In how many milliseconds a run of these workflows is due: 0 when one is; `null` when none has a time. */
-  dueIn(workflows: readonly string[]): Promise<number | null>;
+  /** In how many milliseconds one of these runs is due: 0 when one is; `null` when none has a time. */
+  dueIn(of: DueRuns): Promise<number | null>;
   /** For how long no sign is needed to ask again. */
   pollMs(): number;
   /** True when a driver on this host has died: a sign that costs no query. */
@@ -31,6 +37,14 @@ const lookMs = 250;
 /** Two clocks that differ by less than this must not make a timer spin. */
 const shortestMs = 5;
 
+function keyOf({ workflow, version }: DueRuns): string {
+  return JSON.stringify([workflow, version]);
+}
+
+function sorted(names: readonly string[]): string[] {
+  return [...new Set(names)].toSorted();
+}
+
 export class DueWaits {
   readonly #slots = new Map<string, Slot>();
   readonly #source: DueSource;
@@ -40,10 +54,10 @@ export class DueWaits {
     this.#source = source;
   }
 
-  whenDue(given: readonly string[], signal: AbortSignal): Promise<void> {
+  whenDue({ workflow, version }: DueRuns, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
-      const slot = this.#slotOf([...new Set(given)].toSorted());
+      const slot = this.#slotOf({ workflow: sorted(workflow), version: version && sorted(version) });
       const done = (): void => {
         slot.waiting.delete(done);
         if (slot.waiting.size === 0) this.#drop(slot);
@@ -60,23 +74,22 @@ export class DueWaits {
   /** A run of this workflow may be due earlier than was known; of any workflow, if none is given. */
   recheck(workflow?: string): void {
     for (const slot of this.#slots.values())
-      if (workflow === undefined || slot.workflows.includes(workflow)) void this.#ask(slot);
+      if (workflow === undefined || slot.workflow.includes(workflow)) void this.#ask(slot);
   }
 
   close(): void {
     for (const slot of this.#slots.values()) this.#release(slot);
   }
 
-  #slotOf(workflows: readonly string[]): Slot {
-    const key = JSON.stringify(workflows);
-    const slot = this.#slots.get(key) ?? {
-      workflows,
+  #slotOf(of: DueRuns): Slot {
+    const slot = this.#slots.get(keyOf(of)) ?? {
+      ...of,
       waiting: new Set(),
       timer: null,
       asking: false,
       again: false,
     };
-    this.#slots.set(key, slot);
+    this.#slots.set(keyOf(of), slot);
     this.#looks ??= setInterval(() => {
       if (this.#source.haveDied()) this.recheck();
     }, lookMs);
@@ -90,7 +103,7 @@ export class DueWaits {
   #drop(slot: Slot): void {
     if (slot.timer !== null) clearTimeout(slot.timer);
     slot.timer = null;
-    this.#slots.delete(JSON.stringify(slot.workflows));
+    this.#slots.delete(keyOf(slot));
     if (this.#slots.size > 0 || this.#looks === null) return;
     clearInterval(this.#looks);
     this.#looks = null;
@@ -103,7 +116,7 @@ export class DueWaits {
     while (slot.again && slot.waiting.size > 0) {
       slot.again = false;
       try {
-        const ms = await this.#source.dueIn(slot.workflows);
+        const ms = await this.#source.dueIn(slot);
         if (ms !== null && ms <= 0) this.#release(slot);
         else if (slot.waiting.size > 0) this.#arm(slot, ms);
       } catch {

@@ -17,7 +17,10 @@ import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
 import { limitFunctions } from "./sql/limits.ts";
+import { findStep } from "./sql/find.ts";
+import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
+import { schedules } from "./sql/schedules.ts";
 import { tables } from "./sql/tables.ts";
 
 export type Step = (schema: string) => string;
@@ -28,6 +31,9 @@ export const steps: readonly Step[] = [
     [tables, appendFunctions, readFunctions, leaseFunctions, claimFunctions, deleteFunctions]
       .map((text) => text(schema))
       .join(""),
+  findStep,
+  schedules,
+  pausesTable,
   limitFunctions,
 ];
 

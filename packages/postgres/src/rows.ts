@@ -22,6 +22,8 @@ export interface RunRow {
   readonly chapter: number | null;
   readonly blocked: string | null;
   readonly flow: string | null;
+  readonly tags: string | null;
+  readonly version: string | null;
 }
 
 /** A row as `read` returns it. */
@@ -47,6 +49,8 @@ export function headOf(row: RunRow): RunHead {
     ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
     ...(row.chapter !== null && { chapter: row.chapter }),
     ...(row.flow !== null && { flow: JSON.parse(row.flow) as RunFlow }),
+    ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
+    ...(row.version !== null && { version: take(row.version) }),
   };
 }
 

@@ -19,28 +19,31 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  ScheduleStore,
   SlotLimits,
   Storage,
   StorageLimits,
+  WorkflowPause,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
 import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
 import { Database } from "./database.ts";
 import { Drivers } from "./drivers.ts";
-import { DueWaits } from "./due.ts";
+import { DueWaits, type DueRuns } from "./due.ts";
 import { Groups } from "./groups.ts";
 import { Leases } from "./leases.ts";
 import { postgresLimits, slotColumns } from "./limits.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
+import { schedulesIn } from "./schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
-import { put } from "./text.ts";
+import { put, take } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
@@ -51,6 +54,8 @@ const [listeningPollMs, blindPollMs] = [5_000, 500];
 
 /** Keeps journals in Postgres, for any number of processes and hosts. Needs `pg`. */
 export class PostgresStorage implements Storage {
+  readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: Database;
   readonly #schema: string;
   readonly #appends: Groups<AppendRequest, DurableError | null>;
@@ -68,6 +73,7 @@ export class PostgresStorage implements Storage {
     const settings = settingsOf(options);
     this.#schema = settings.quoted;
     this.#database = new Database(settings);
+    this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
     this.limits = postgresLimits(this.#database);
     this.#leases = new Leases(this.#database, this.#drivers, (workflow) => this.#tellDue(workflow));
@@ -79,7 +85,7 @@ export class PostgresStorage implements Storage {
     });
     this.#watch = new Watch((locators) => this.#lengthsOf(locators));
     this.#due = new DueWaits({
-      dueIn: (workflows) => this.#dueIn(workflows),
+      dueIn: (of) => this.#dueIn(of),
       haveDied: () => this.#drivers.haveDied(),
       // Not all workers of a fleet at the same time.
       pollMs: () => (this.#notices.live ? listeningPollMs : blindPollMs) * (0.75 + Math.random() / 2),
@@ -196,23 +202,32 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  #claimFree(names: readonly string[], { dueAt, quietMs }: ClaimRequest, most: number): Promise<RunHead[]> {
-    const text = `SELECT * FROM ${this.#schema}.claim_1($1, $2, $3, $4, $5, $6, $7)`;
+  #claimFree(
+    names: readonly string[],
+    { version, dueAt, quietMs }: ClaimRequest,
+    most: number,
+  ): Promise<RunHead[]> {
+    const call =
+      version === undefined
+        ? "claim_1($1, $2, $3, $4, $5, $6, $7)"
+        : "claim_2($1, $2, $3, $4, $5, $6, $7, $8)";
+    const text = `SELECT * FROM ${this.#schema}.${call}`;
     return this.#drivers.withDead(true, async (dead) => {
       const values = [names.map(put), dueAt, most, quietMs, thisProcess, dead, this.#now()];
+      if (version !== undefined) values.push(version.map(put));
       return (await this.#database.rows<RunRow>(text, values)).map(listedHead);
     });
   }
 
   #claimSlots(
     names: readonly string[],
-    { dueAt, quietMs, slots = {} }: ClaimRequest,
+    { version, dueAt, quietMs, slots = {} }: ClaimRequest,
     most: number,
   ): Promise<RunHead[]> {
-    const text = `SELECT * FROM ${this.#schema}.claim_slots_1($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+    const text = `SELECT * FROM ${this.#schema}.claim_slots_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
     const isWide = this.#claims % 64 === 0;
     return this.#drivers.withDead(true, async (dead) => {
-      const given = [dueAt, most, quietMs, thisProcess, dead, this.#now(), isWide];
+      const given = [dueAt, most, quietMs, thisProcess, dead, this.#now(), isWide, version?.map(put) ?? null];
       const rows = await this.#database.rows<RunRow>(text, [...slotColumns(slots, names), ...given]);
       return rows.map(listedHead);
     });
@@ -230,6 +245,32 @@ export class PostgresStorage implements Storage {
     return this.#database.do(async () => {
       const text = `SELECT ${this.#schema}.note_1($1, $2, $3)`;
       await this.#database.rows(text, [locator, noteText(note), note.length]);
+    });
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    const paused = `${this.#schema}.paused`;
+    const name = put(workflow);
+    return this.#database.do(async () => {
+      if (pause === null) await this.#database.rows(`DELETE FROM ${paused} WHERE workflow = $1`, [name]);
+      else
+        await this.#database.rows(
+          `INSERT INTO ${paused} (workflow, reason, since) VALUES ($1, $2, $3)
+             ON CONFLICT (workflow) DO UPDATE SET reason = excluded.reason, since = excluded.since`,
+          [name, pause.reason === null ? null : put(pause.reason), pause.since],
+        );
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#database.do(async () => {
+      const text = `SELECT workflow, reason, since FROM ${this.#schema}.paused`;
+      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(text, []);
+      return rows.map(({ workflow, reason, since }) => ({
+        workflow: take(workflow),
+        reason: reason === null ? null : take(reason),
+        since,
+      }));
     });
   }
 
@@ -263,18 +304,22 @@ export class PostgresStorage implements Storage {
     return new Map(rows.map(({ locator, length }) => [locator, length]));
   }
 
-  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDue(
+    workflow: readonly string[],
+    signal: AbortSignal,
+    version?: readonly string[],
+  ): Promise<void> {
     if (this.closed) throw this.#database.closedError();
     this.#notices.listen();
-    await this.#due.whenDue(workflow, signal);
+    await this.#due.whenDue({ workflow, version }, signal);
   }
 
-  async #dueIn(workflows: readonly string[]): Promise<number | null> {
-    const names = workflows.map(put);
-    const [next] = await this.#database.rows<{ now: number; at: number | null }>(nextDueText(this.#schema), [
-      names,
-      this.#now(),
-    ]);
+  async #dueIn({ workflow, version }: DueRuns): Promise<number | null> {
+    const names = workflow.map(put);
+    const [next] = await this.#database.rows<{ now: number; at: number | null }>(
+      nextDueText(this.#schema, version !== undefined),
+      [names, this.#now(), ...(version === undefined ? [] : [version.map(put)])],
+    );
     const ms = next === undefined || next.at === null ? null : Math.max(0, next.at - next.now);
     return ms === 0 || !(await this.#drivers.leftOrphans(names, this.#now())) ? ms : 0;
   }

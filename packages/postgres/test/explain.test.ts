@@ -37,7 +37,11 @@ const fill = `
         CASE WHEN n <= ${waiting} THEN 'waits' WHEN n <= ${waiting} + 200 THEN 'driven'
           WHEN n <= ${waiting} + 250 THEN 'due' ELSE 'gone' END AS kind
         FROM generate_series(1, ${waiting} + 300) AS n) AS k) AS made;
-  INSERT INTO S.batches (run, position, body) SELECT id, p, '[]' FROM S.runs, generate_series(0, 3) AS p;`;
+  INSERT INTO S.batches (run, position, body) SELECT id, p, '[]' FROM S.runs, generate_series(0, 3) AS p;
+  UPDATE S.runs SET version = CASE WHEN id > ${waiting} THEN '2' ELSE '1' END,
+    tags = json_build_object('customer', 'c' || id % 5000, 'team', 'red')::text;
+  INSERT INTO S.tags (name, value, run) SELECT 'customer', 'c' || id % 5000, id FROM S.runs
+    UNION ALL SELECT 'team', 'red', id FROM S.runs;`;
 
 beforeAll(async () => {
   const options = explain.map((setting) => `-c ${setting}`).join(" ");
@@ -117,6 +121,42 @@ const queries: Readonly<Record<string, readonly [() => Promise<unknown>, ...stri
   "list of an unknown workflow": [() => storage.list({ workflow: "unknown", limit: 20 }), "runs_by_workflow"],
   "list of blocked runs": [() => storage.list({ status: "blocked", limit: 20 }), "runs_blocked"],
   "list of a family": [() => storage.list({ parent: "family", limit: 20 }), "runs_by_parent"],
+  "list of a tag": [() => storage.list({ tags: { customer: "c77" }, limit: 20 }), "tags_pkey", "runs_pkey"],
+  "list of a tag that all runs have": [() => storage.list({ tags: { team: "red" }, limit: 20 }), "tags_pkey"],
+  "list of two tags": [
+    () => storage.list({ tags: { customer: "c78", team: "red" }, limit: 20 }),
+    "tags_pkey",
+  ],
+  "list of a time": [
+    () => storage.list({ createdAfter: 40, createdBefore: 60, limit: 20 }),
+    "runs_by_created",
+  ],
+  "list of a time and a workflow": [
+    () => storage.list({ workflow: "mail", createdAfter: 40, createdBefore: 60, limit: 20 }),
+    "runs_by_created",
+  ],
+  "list of a text": [
+    () => storage.list({ q: "c4999", limit: 20 }),
+    "runs_by_run_id",
+    "runs_by_label",
+    "tags_by_value",
+  ],
+  "list of a version": [() => storage.list({ version: "none", limit: 20 }), "runs_by_version"],
+  "claim of a version": [
+    () =>
+      storage.claim({
+        workflow: ["loan"],
+        version: ["2", "3"],
+        dueAt: Date.now(),
+        limit: 10,
+        quietMs: 1_000,
+      }),
+    "runs_waiting_by_version",
+  ],
+  "next due run of a version": [
+    () => storage.whenDue(["nothing", "loan"], signal(), ["9"]),
+    "runs_waiting_by_version",
+  ],
   delete: [() => storage.delete(locator(31)), "runs_locator_key"],
 };
 

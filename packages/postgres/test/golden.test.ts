@@ -7,6 +7,7 @@ import { describe, expect, inject, test } from "vitest";
 import { goldenFlows } from "../../core/test/journal/support/golden-flows-format-1.ts";
 import { goldenFlows2 } from "../../core/test/journal/support/golden-flows-format-2.ts";
 import { goldenFlows3 } from "../../core/test/journal/support/golden-flows-format-3.ts";
+import { goldenSteered } from "../../core/test/journal/support/golden-steer.ts";
 import { goldenCipher } from "../../core/test/journal/support/golden-make-format-2.ts";
 import { mailed } from "../../core/test/journal/support/golden-mailed.ts";
 import { secret } from "../../core/test/journal/support/golden-place.ts";
@@ -15,7 +16,7 @@ import { loadJournal } from "../../testing/src/journal-loader.ts";
 import { openHeld } from "./support/held.ts";
 
 const folder = fileURLToPath(new URL("../../core/test/journal/golden/", import.meta.url));
-const workflows = [...goldenFlows, ...goldenFlows2, ...goldenFlows3];
+const workflows = [...goldenFlows, ...goldenFlows2, ...goldenFlows3, ...goldenSteered];
 const journalOf = (name: string): GoldenJournal =>
   JSON.parse(readFileSync(`${folder}${name}.json`, "utf8")) as GoldenJournal;
 /** Every journal that has a workflow. */

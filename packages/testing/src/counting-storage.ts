@@ -1,7 +1,7 @@
 /** Counts the requests to a storage and the text that they move, for tests that limit round trips and their growth. */
 
 import type { ReadReply, Storage } from "@durable/core";
-import { optionalCalls } from "./faulty-storage.ts";
+import { optionalCalls, type Operation } from "./faulty-storage.ts";
 
 /** How often each operation of a storage was called, and how much text it moved. */
 export interface StorageCounts {
@@ -20,6 +20,8 @@ export interface StorageCounts {
   notes: number;
   /** Calls that dropped chapters. */
   drops: number;
+  /** Calls about schedules. */
+  schedules: number;
   /** Characters that were appended: batches, and the bodies of their blobs. */
   written: number;
   /** Batches that reads returned. */
@@ -27,6 +29,12 @@ export interface StorageCounts {
   /** Characters that reads returned: batches, and the bodies of their blobs. */
   fetched: number;
 }
+
+const counterOf: Readonly<Partial<Record<Operation, "notes" | "claims" | "schedules">>> = {
+  note: "notes",
+  claim: "claims",
+  schedule: "schedules",
+};
 
 /** Counts the operations of a storage. */
 export function countingStorage(storage: Storage): Storage & { readonly counts: StorageCounts } {
@@ -40,6 +48,7 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     waits: 0,
     notes: 0,
     drops: 0,
+    schedules: 0,
     written: 0,
     batches: 0,
     fetched: 0,
@@ -75,17 +84,16 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
     delete: (locator) => storage.delete(locator),
     ...(storage.limits && { limits: storage.limits }),
     ...optionalCalls(storage, (operation, apply) => {
-      if (operation === "read") return counted(apply());
-      counts[operation === "note" ? "notes" : operation === "claim" ? "claims" : "drops"] += 1;
-      return apply();
+      if (operation !== "read") counts[counterOf[operation] ?? "drops"] += 1;
+      return operation === "read" ? counted(apply()) : apply();
     }),
   };
   if (storage.changed !== undefined) wrapped.changed = storage.changed.bind(storage);
   const whenDue = storage.whenDue?.bind(storage);
   if (whenDue !== undefined)
-    wrapped.whenDue = (workflow, signal) => {
+    wrapped.whenDue = (workflow, signal, version) => {
       counts.waits += 1;
-      return whenDue(workflow, signal);
+      return whenDue(workflow, signal, version);
     };
   if (storage.secret !== undefined) wrapped.secret = storage.secret.bind(storage);
   return Object.assign(wrapped, { counts });

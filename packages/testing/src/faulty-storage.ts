@@ -5,7 +5,7 @@
 
 import { DurableError, type Storage, type StorageLimits, type World } from "@durable/core";
 
-/** The operations of a storage that can fail; `read` is also `readChapter`. */
+/** The operations of a storage that can fail; `read` is also `readChapter`, `schedule` is any of `schedules`. */
 export type Operation =
   | "append"
   | "read"
@@ -15,7 +15,8 @@ export type Operation =
   | "delete"
   | "note"
   | "dropChapters"
-  | "claim";
+  | "claim"
+  | "schedule";
 
 /** What can go wrong with an operation of a storage. */
 export type Fault =
@@ -62,6 +63,7 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     note: 0,
     dropChapters: 0,
     claim: 0,
+    schedule: 0,
   };
   const death = Promise.withResolvers<void>();
   let dead = false;
@@ -122,7 +124,7 @@ function waitingCalls(storage: Storage, isDead: () => boolean): Pick<Storage, "c
       changed: (locator, length, signal) => (isDead() ? never<void>() : changed(locator, length, signal)),
     }),
     ...(whenDue && {
-      whenDue: (workflow, signal) => (isDead() ? never<void>() : whenDue(workflow, signal)),
+      whenDue: (workflow, signal, version) => (isDead() ? never<void>() : whenDue(workflow, signal, version)),
     }),
   };
 }
@@ -144,11 +146,12 @@ type Perform = <T>(operation: Operation, apply: () => Promise<T>) => Promise<T>;
 export function optionalCalls(
   storage: Storage,
   perform: Perform,
-): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim"> {
+): Pick<Storage, "readChapter" | "dropChapters" | "note" | "claim" | "finds" | "schedules"> {
   const readChapter = storage.readChapter?.bind(storage);
   const dropChapters = storage.dropChapters?.bind(storage);
   const note = storage.note?.bind(storage);
   const claim = storage.claim?.bind(storage);
+  const { schedules } = storage;
   return {
     ...(readChapter && { readChapter: (locator) => perform("read", () => readChapter(locator)) }),
     ...(dropChapters && {
@@ -156,6 +159,15 @@ export function optionalCalls(
     }),
     ...(note && { note: (locator, text) => perform("note", () => note(locator, text)) }),
     ...(claim && { claim: (request) => perform("claim", () => claim(request)) }),
+    ...(storage.finds && { finds: true }),
+    ...(schedules && {
+      schedules: {
+        get: (name) => perform("schedule", () => schedules.get(name)),
+        list: (query) => perform("schedule", () => schedules.list(query)),
+        put: (schedule, version) => perform("schedule", () => schedules.put(schedule, version)),
+        delete: (name, version) => perform("schedule", () => schedules.delete(name, version)),
+      },
+    }),
   };
 }
 

@@ -31,4 +31,4 @@ export type { Tree as WorkflowTree, Violation } from "./sim/index.ts";
 export { seeded } from "./random.ts";
 export type { Random } from "./random.ts";
 export { virtualWorld } from "./virtual-world.ts";
-export type { VirtualWorld, VirtualWorldOptions } from "./virtual-world.ts";
+export type { LogLine, VirtualWorld, VirtualWorldOptions } from "./virtual-world.ts";

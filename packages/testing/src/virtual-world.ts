@@ -4,7 +4,7 @@
  * number of timers that fire in it.
  */
 
-import { fingerprint, systemWorld, type World } from "@durable/core";
+import { fingerprint, systemWorld, type LogFields, type Logger, type World } from "@durable/core";
 import { loadParts } from "@durable/core/tools";
 import { seeded } from "./random.ts";
 
@@ -16,6 +16,15 @@ export interface VirtualWorld extends World {
   advance(ms: number): Promise<void>;
   /** Warnings so far. */
   readonly warnings: readonly string[];
+  /** Lines of `ctx.log` so far, unless there is a `logger`. */
+  readonly lines: readonly LogLine[];
+}
+
+/** A line of `ctx.log`. */
+export interface LogLine {
+  readonly level: keyof Logger;
+  readonly message: string;
+  readonly fields: LogFields;
 }
 
 interface Timer {
@@ -133,8 +142,10 @@ export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
   const random = seeded(seed);
   const clock = new Clock(start, hold);
   const warnings: string[] = [];
+  const lines: LogLine[] = [];
   return {
     warnings,
+    lines,
     now: () => clock.now,
     id: () =>
       Array.from({ length: 26 }, () => "abcdefghijklmnopqrstuvwxyz234567"[random.between(0, 31)]).join(""),
@@ -151,6 +162,7 @@ export function virtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
       return systemWorld.turn();
     },
     warn: (message) => void warnings.push(message),
+    log: (level, message, fields) => void lines.push({ level, message, fields }),
     onTerminate: () => () => {},
     run: (work) => clock.run(typeof work === "function" ? work() : work),
     advance: async (ms) => {

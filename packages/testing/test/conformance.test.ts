@@ -8,6 +8,7 @@ import { journalFaults, type Fault } from "./support/conformance-journal-faults.
 import { fleetFaults } from "./support/conformance-fleet-faults.ts";
 import { lifeFaults } from "./support/conformance-life-faults.ts";
 import { noteFaults } from "./support/conformance-note-faults.ts";
+import { scheduleFaults } from "./support/conformance-schedule-faults.ts";
 
 /** The good storage, with the methods that the fault replaces. */
 function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
@@ -24,6 +25,7 @@ function faulty(good: MemoryStorage, fault: Partial<Storage>): Storage {
     changed: (locator, length, signal) => good.changed(locator, length, signal),
     claim: (request) => good.claim(request),
     whenDue: (workflow, signal) => good.whenDue?.(workflow, signal) ?? Promise.resolve(),
+    schedules: good.schedules,
     ...fault,
   };
 }
@@ -61,6 +63,7 @@ const faults = [
   ...noteFaults,
   ...chapterFaults,
   ...blobFaults,
+  ...scheduleFaults,
 ];
 
 describe("the suite finds planted faults", () => {

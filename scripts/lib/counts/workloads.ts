@@ -9,6 +9,7 @@ import {
   MemoryStorage,
   RemoteStorage,
   systemWorld,
+  type Hooks,
   type Storage,
   type Workflow,
 } from "@durable/core";
@@ -27,7 +28,22 @@ interface Subject {
   readonly counters: readonly (() => Counts)[];
 }
 
-function subjectOn(storage: Storage, plant: Plant | undefined, more: () => Counts = () => ({})): Subject {
+/** Hooks of every kind that do nothing. */
+const idle: Hooks = {
+  onRun: () => () => {},
+  onStep: () => {},
+  onAttempt: () => (work) => work(),
+  onWait: () => {},
+  onEnd: () => {},
+  onBlocked: () => {},
+};
+
+function subjectOn(
+  storage: Storage,
+  plant: Plant | undefined,
+  more: () => Counts = () => ({}),
+  hooks?: Hooks,
+): Subject {
   const counted = countingStorage(storage);
   const { world, counts } = new MeteredWorld(systemWorld, plant);
   const flow = durable(
@@ -41,13 +57,13 @@ function subjectOn(storage: Storage, plant: Plant | undefined, more: () => Count
       if (shape.wait === true) await ctx.suspend("answer");
       await ctx.step("last", async () => "done");
     },
-    { storage: plantedStorage(counted, plant), secret, world },
+    { storage: plantedStorage(counted, plant), secret, world, hooks },
   );
   return { flow, counters: [() => storageCounts(counted), () => ({ ...counts }), more] };
 }
 
-async function tokenOf({ flow }: Subject, id: string): Promise<string> {
-  const outcome = await flow.run({ steps, wait: true }, { id });
+async function tokenOf({ flow }: Subject, id: string, count = steps): Promise<string> {
+  const outcome = await flow.run({ steps: count, wait: true }, { id });
   const token = outcome.status === "suspended" ? outcome.waiting[0]?.token : undefined;
   if (token === undefined) throw new Error(`Run ${id} is ${outcome.status}, and not suspended.`);
   return token;
@@ -61,7 +77,8 @@ async function counted(subject: Subject, work: (id: string) => Promise<unknown>)
   return metered(async () => void (await work("counted")), subject.counters);
 }
 
-const onMemory = (plant: Plant | undefined): Subject => subjectOn(new MemoryStorage(), plant);
+const onMemory = (plant: Plant | undefined, hooks?: Hooks): Subject =>
+  subjectOn(new MemoryStorage(), plant, undefined, hooks);
 
 function onSqlite(plant: Plant | undefined): Subject {
   const folder = mkdtempSync(join(tmpdir(), "durable-counts-"));
@@ -76,6 +93,20 @@ function onBucket(plant: Plant | undefined): Subject {
     const { gets, puts, lists, deletes } = bucket.counts;
     return { bucketGets: gets, bucketPuts: puts, bucketLists: lists, bucketDeletes: deletes };
   });
+}
+
+/** Allocations are counted in pages, so small differences show only in long runs. */
+const manySteps = 2_000;
+
+function many(plant: Plant | undefined, hooks?: Hooks): Promise<Counts> {
+  const subject = onMemory(plant, hooks);
+  return counted(subject, (id) => subject.flow.run({ steps: manySteps }, { id }));
+}
+
+async function resumed(plant: Plant | undefined, hooks?: Hooks): Promise<Counts> {
+  const subject = onMemory(plant, hooks);
+  const token = await tokenOf(subject, "waiting", manySteps);
+  return counted(subject, () => subject.flow.resume(token, true));
 }
 
 export const countedWork: Readonly<Record<string, Counted>> = {
@@ -97,6 +128,10 @@ export const countedWork: Readonly<Record<string, Counted>> = {
     await subject.flow.run({ steps }, { id: "parent" });
     return counted(subject, async () => (await subject.flow.fork("parent", { from: "last" })).result());
   },
+  "2,000 steps": (plant) => many(plant),
+  "2,000 steps, hooks": (plant) => many(plant, idle),
+  "resume after 2,000 steps": (plant) => resumed(plant),
+  "resume after 2,000 steps, hooks": (plant) => resumed(plant, idle),
   "50 runs of 5 steps at once, SQLite": (plant) => {
     const subject = onSqlite(plant);
     return counted(subject, (id) =>

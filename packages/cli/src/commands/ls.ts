@@ -12,7 +12,7 @@ import { table } from "../text/table.ts";
 import { styled, type Terminal } from "../terminal.ts";
 
 export const ls: Command = {
-  usage: "[--status failed] [--workflow name] [--since 1d] [--limit 20]",
+  usage: "[--status failed] [--workflow name] [--tag name=value] [--since 1d] [--q text] [--limit 20]",
   summary: "Lists runs, newest first",
   arguments: [0, 0],
   options: {
@@ -76,6 +76,7 @@ function empty({ answer, term, json }: CommandContext, filter: Filter, label: st
 /** The head of a run for machines. */
 export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
   const { runId, workflow, status, createdAt, updatedAt, wakeAt, steps, label, parent, blocked } = head;
+  const { tags, version } = head;
   return {
     runId,
     workflow,
@@ -86,6 +87,8 @@ export function headJson(head: RunHead): Readonly<Record<string, unknown>> {
     steps,
     label,
     parent,
+    ...(tags === undefined ? {} : { tags }),
+    ...(version === undefined ? {} : { version }),
     ...(blocked === undefined
       ? {}
       : { blocked: { code: blocked.code, message: blocked.message, since: blocked.since } }),
@@ -123,11 +126,16 @@ function tookOf({ status, createdAt, updatedAt }: RunHead, now: number): string 
   return duration((ended ? updatedAt : Math.max(now, updatedAt)) - createdAt);
 }
 
-function noteOf({ status, wakeAt, blocked, label, parent }: RunHead, term: Terminal, now: number): string {
+function noteOf(
+  { status, wakeAt, blocked, label, parent, tags = {} }: RunHead,
+  term: Terminal,
+  now: number,
+): string {
   const parts = [
     ...(blocked === undefined ? [] : [styled("red", blocked.code)]),
     ...(status === "suspended" && wakeAt !== null ? [`until ${when(wakeAt, now)}`] : []),
     ...(label === null ? [] : [label]),
+    ...Object.entries(tags).map(([name, value]) => `${name}=${value}`),
     ...(parent === null ? [] : [styled("dim", `${term.glyph("⑂", "<")} ${shortId(parent)}`)]),
   ];
   return parts.join(" ");

@@ -157,6 +157,10 @@ function statusLine(view: RunView, term: Terminal, now: number): string {
     const text = `sleeping, ${wakeAt > now ? "until" : "due since"} ${when(wakeAt, now)}`;
     return statusText(term, "sleeping", text);
   }
+  if (view.paused !== null) {
+    const why = view.paused.reason === null ? "" : `: ${inline(view.paused.reason)}`;
+    return statusText(term, "paused", `paused since ${when(view.paused.since, now)}${why}`);
+  }
   const waits = view.waits.map(({ key }) => key);
   const at =
     view.status === "suspended" && waits.length > 0 ? `suspended at ${waits.join(", ")}` : view.status;

@@ -14,7 +14,7 @@ import { forkOptions, forkSchema, runOf, runSchema, schemaOf, text, textLength, 
 import type { Tool } from "./protocol.ts";
 
 const mostRows = 300;
-const statuses = ["running", "suspended", "blocked", "completed", "failed", "cancelled"];
+const statuses = ["running", "suspended", "paused", "blocked", "completed", "failed", "cancelled"];
 
 export function readers(session: Session, now: () => number): Tool[] {
   const reader = (

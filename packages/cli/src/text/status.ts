@@ -10,6 +10,7 @@ const looks: Record<RunStatus | "sleeping", readonly [string, string, Style]> = 
   cancelled: ["⊘", "-", "dim"],
   running: ["◐", "*", "blue"],
   suspended: ["⏸", "||", "yellow"],
+  paused: ["⏹", "[]", "yellow"],
   sleeping: ["⏾", "zz", "magenta"],
 };
 

@@ -9,7 +9,8 @@
  */
 
 import type { DurableError } from "../values/errors.ts";
-import { DueWatch } from "../ports/due-watch.ts";
+import { DueWatch, type DueRuns } from "../ports/due-watch.ts";
+import type { ScheduleStore } from "../ports/schedules.ts";
 import type {
   AppendRequest,
   BlockedNote,
@@ -23,10 +24,12 @@ import type {
   SlotLimits,
   Storage,
   StorageLimits,
+  WorkflowPause,
 } from "../ports/storage.ts";
 import {
   conflict,
   droppedConflict,
+  isFound,
   noChapter,
   noted,
   readsFrom,
@@ -36,11 +39,13 @@ import {
   workflowsOf,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
+import { MemorySchedules } from "./memory/schedules.ts";
 import { dueFrom, giveBack, lengthOf, page, wakeAt, type Kept, type KeptBlob } from "./memory/kept.ts";
 import { claimable, isFull, memoryLimits } from "./memory/slots.ts";
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
+  readonly schedules: ScheduleStore = new MemorySchedules();
   readonly #runs = new Map<string, Kept>();
   /** Forks, by the run that they read. */
   readonly #readers = new Map<string, Set<string>>();
@@ -52,7 +57,9 @@ export class MemoryStorage implements Storage {
    * Missing with a clock of your own and no `timer`, because a timer of the system does not know when the
    * time of that clock has come.
    */
-  readonly whenDue?: (workflow: readonly string[], signal: AbortSignal) => Promise<void>;
+  readonly whenDue?: NonNullable<Storage["whenDue"]>;
+  readonly finds = true;
+  readonly #paused = new Map<string, WorkflowPause>();
   /** Slots of runs, and texts under names. */
   readonly limits: StorageLimits;
   /** What slots.ts needs to know. */
@@ -74,10 +81,10 @@ export class MemoryStorage implements Storage {
     const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
     this.limits = memoryLimits(this.#slotted);
-    const due = new DueWatch({ now: this.#now, timer, nextDue: (workflow) => this.#nextDue(workflow) });
+    const due = new DueWatch({ now: this.#now, timer, nextDue: (of) => this.#nextDue(of) });
     this.#due = due;
     if (now === undefined || options.timer !== undefined)
-      this.whenDue = (workflow, signal) => due.whenDue(workflow, signal);
+      this.whenDue = (workflow, signal, version) => due.whenDue({ workflow, version }, signal);
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -223,6 +230,16 @@ export class MemoryStorage implements Storage {
     return Promise.resolve();
   }
 
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    if (pause === null) this.#paused.delete(workflow);
+    else this.#paused.set(workflow, pause);
+    return Promise.resolve();
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return Promise.resolve([...this.#paused.values()]);
+  }
+
   async list(query: ListQuery = {}): Promise<ListPage> {
     const { status, parent, dueAt } = query;
     const workflows = workflowsOf(query);
@@ -230,7 +247,7 @@ export class MemoryStorage implements Storage {
     const found = [...this.#runs.values()]
       .filter(({ head, deleted }) => !deleted && workflows?.includes(head.workflow) !== false)
       .filter(({ head, note }) => status === undefined || noted(head, note).status === status)
-      .filter(({ head }) => parent === undefined || head.parent === parent)
+      .filter(({ head }) => (parent === undefined || head.parent === parent) && isFound(head, query))
       .filter((run) => !due || this.#isDue(run, dueAt))
       .toSorted((a, b) => (due ? wakeAt(a) - wakeAt(b) || a.order - b.order : b.order - a.order));
     return page(found, query);
@@ -248,10 +265,11 @@ export class MemoryStorage implements Storage {
     return Promise.resolve(taken.map(({ head, note }) => noted(head, note)));
   }
 
-  #nextDue(workflow: readonly string[]): number | null {
+  #nextDue({ workflow, version }: DueRuns): number | null {
     let next: number | null = null;
     for (const run of this.#runs.values()) {
-      const at = run.deleted || !workflow.includes(run.head.workflow) ? null : dueFrom(run);
+      const isOne = !run.deleted && workflow.includes(run.head.workflow) && isFound(run.head, { version });
+      const at = isOne ? dueFrom(run) : null;
       if (at !== null && (next === null || at < next)) next = at;
     }
     return next;
@@ -259,7 +277,7 @@ export class MemoryStorage implements Storage {
 
   #notifyDue(run: Kept): void {
     const at = this.#due.size === 0 ? null : dueFrom(run);
-    if (at !== null) this.#due.notify(run.head.workflow, at);
+    if (at !== null) this.#due.notify(run.head, at);
   }
 
   lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {

@@ -2,7 +2,7 @@
 
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "./definition.ts";
-import type { ChildOf, Fact } from "../journal/entry.ts";
+import type { ChildOf, Fact, SpawnedBy } from "../journal/entry.ts";
 import type { RunHead } from "../ports/storage.ts";
 import type { Outcome } from "../journal/outcome.ts";
 
@@ -15,8 +15,24 @@ export interface ChildRun {
   readonly plain: boolean;
 }
 
-export interface UnneededChild extends Pick<ChildRun, "runId" | "childOf" | "plain"> {
+/** A run that is cancelled because of the run above it. */
+export interface UnneededChild extends Pick<ChildRun, "runId" | "plain"> {
   readonly workflow: string;
+  /** How it is linked to that run. */
+  readonly link: { readonly childOf: ChildOf } | { readonly spawnedBy: SpawnedBy };
+}
+
+/** A run to spawn, and the call that asks for it. */
+export interface SpawnRequest extends Pick<ChildRun, "definition" | "input"> {
+  readonly by: string;
+  readonly key: string;
+  readonly after: number;
+  readonly where: string;
+  /** What the call declares as its input. */
+  readonly declared: string;
+  readonly options: { readonly id?: string | undefined; readonly onParentEnd?: string | undefined };
+  /** The call is recorded. */
+  readonly opened: boolean;
 }
 
 /** Implemented by the driver of the parent run. */
@@ -30,6 +46,8 @@ export interface Children {
   headOf(runId: string): Promise<RunHead | undefined>;
   /** Ends a child and its own children. A child that does not exist yet can then never begin. */
   cancel(child: UnneededChild): Promise<void>;
+  /** The next entry of a spawn: that it is asked for; then, once the run is recorded, that it is; or why it cannot be. */
+  spawn(request: SpawnRequest): Promise<Fact<Json>>;
 }
 
 /** The entry in a parent's journal that records the end of a child. */

@@ -8,6 +8,9 @@ import type { StepOptions as AnyStepOptions } from "./calls/step.ts";
 import type { Chunks } from "./calls/chunks.ts";
 import type { StreamOptions } from "./calls/stream.ts";
 import type { SuspendOptions as AnySuspendOptions, SuspendPromise } from "./calls/suspend.ts";
+import type { SpawnOptions, SpawnedRun } from "./calls/spawn.ts";
+import type { TagChanges } from "../values/run-tags.ts";
+import type { Logger } from "../ports/world.ts";
 import type { SchemaOutput, StandardSchema } from "../values/schema.ts";
 
 /** Options of `ctx.step`. A `schema` is given in the same object and decides the type of the result. */
@@ -27,8 +30,17 @@ export interface GroupOptions {
   readonly name?: string | undefined;
 }
 
+/** Options of `ctx.race` and `ctx.child`, which `ctx.parallel` and `ctx.map` have as well. */
+export interface DeadlineOptions extends GroupOptions {
+  /**
+   * How long the call may take, from its start. When it passes, the call rejects with code `deadline`, its
+   * branches are given up, and the child is cancelled.
+   */
+  readonly deadline?: Duration | undefined;
+}
+
 /** Options of `ctx.parallel`. */
-export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends GroupOptions {
+export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"> extends DeadlineOptions {
   /** How many branches run at the same time; all by default. */
   readonly concurrency?: number | undefined;
   /** `all` rejects with the first failure; `settled` gives the outcome of every branch. */
@@ -36,7 +48,7 @@ export interface ParallelOptions<M extends "all" | "settled" = "all" | "settled"
 }
 
 /** Options of `ctx.map`. */
-export interface MapOptions<T> extends GroupOptions {
+export interface MapOptions<T> extends DeadlineOptions {
   /** Names an item by any text, so that its recorded work still belongs to it after the items change places. */
   readonly key?: ((item: T, index: number) => string) | undefined;
   /** How many items are processed at the same time; all by default. */
@@ -106,7 +118,7 @@ export interface Context {
   /** The first branch to settle wins; the others are aborted. */
   race<const B extends Readonly<Record<string, Branch>>>(
     branches: B,
-    options?: GroupOptions,
+    options?: DeadlineOptions,
   ): Promise<RaceResult<B>>;
   /**
    * Records what a producer yields, chunk by chunk; `run.stream(name)` reads along. Resolves with all chunks
@@ -123,8 +135,18 @@ export interface Context {
    */
   child<Input, Output>(
     workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
-    ...args: Arguments<Input, GroupOptions>
+    ...args: Arguments<Input, DeadlineOptions>
   ): Promise<Output>;
+  /**
+   * Starts another workflow as a run of its own, and does not wait for it. Resolves when that run is recorded;
+   * it is driven like any other run, also after this one has ended.
+   */
+  spawn<Input, Output>(
+    workflow: { readonly name: string; readonly definition: Definition<Input, Output> },
+    ...args: Arguments<Input, SpawnOptions>
+  ): Promise<SpawnedRun>;
+  /** Changes tags of the run; `null` removes one. Recorded with the next entry of the run. */
+  tag(changes: TagChanges): void;
   /** Runs a function over items concurrently, each in a branch named by its key or by its index. */
   map<T, R>(
     items: readonly T[],
@@ -142,6 +164,8 @@ export interface Context {
    * Fails the run with this error, from code whose throws would be caught. The promise never settles. Elsewhere, throw.
    */
   fail(error: unknown): Promise<never>;
+  /** Writes lines to the `logger`, with run, workflow and branch. Silent while recorded work is replayed. */
+  readonly log: Logger;
   /** The clock of the run, in milliseconds: the time of the latest entry it has seen. Equal on replay. */
   now(): number;
   /** A random number in [0, 1), equal on replay. */

@@ -3,13 +3,24 @@
 import { joinParts, sha256 } from "../values/hash.ts";
 import { encode } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
-import type { Branch, Branches, Context, GroupOptions, MapOptions, ParallelOptions } from "./context.ts";
+import type {
+  Branch,
+  Branches,
+  Context,
+  DeadlineOptions,
+  GroupOptions,
+  MapOptions,
+  ParallelOptions,
+} from "./context.ts";
 import type { Definition } from "./definition.ts";
 import type { Duration } from "../values/duration.ts";
 import { child } from "./calls/child.ts";
+import { spawn, type SpawnOptions } from "./calls/spawn.ts";
+import { tag } from "./calls/tag.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { parallel, race, type Group } from "./calls/group.ts";
 import type { Scope } from "./scope.ts";
+import { logOf, repeats } from "./log.ts";
 import { sleep } from "./calls/sleep.ts";
 import type { StepInfo } from "./calls/attempts.ts";
 import { step, type StepOptions as AnyStepOptions } from "./calls/step.ts";
@@ -18,6 +29,7 @@ import { stream, type StreamOptions } from "./calls/stream.ts";
 import { suspend, type SuspendOptions as AnySuspendOptions } from "./calls/suspend.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { branchName } from "../values/branch-name.ts";
+import type { TagChanges } from "../values/run-tags.ts";
 import { assertOptions } from "../values/options.ts";
 import { ownerNow, runAs, tellsOwner, type Owner } from "../ports/async-context.ts";
 
@@ -28,6 +40,8 @@ export interface ContextParts {
   /** Ends the chapter. */
   readonly continueAs: (input: unknown) => Promise<never>;
   readonly fail: (error: unknown) => Promise<never>;
+  /** Names of the tags that the code has set so far. */
+  readonly tagNames: Set<string>;
 }
 
 /** The context of a scope. Code that it starts is marked with the run and the scope that it belongs to. */
@@ -55,26 +69,28 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     parallel: (branches: Branches, options: ParallelOptions = {}) => {
-      assertOptions(options, "name concurrency mode", "ctx.parallel");
+      assertOptions(options, "name concurrency mode deadline", "ctx.parallel");
       const group = groupOf("parallel", branches, options, branch);
       const { names } = group;
       const shape = (results: readonly unknown[]): unknown =>
         names === null ? results : Object.fromEntries(names.map((name, i) => [name, results[i]]));
       return parallel(engine, scope, { ...group, shape });
     },
-    race: (branches: Readonly<Record<string, Branch>>, options: GroupOptions = {}) => {
-      assertOptions(options, "name", "ctx.race");
+    race: (branches: Readonly<Record<string, Branch>>, options: DeadlineOptions = {}) => {
+      assertOptions(options, "name deadline", "ctx.race");
       return race(engine, scope, groupOf("race", branches, options, branch));
     },
-    child: (workflow: AnyChild, input?: unknown, options: GroupOptions = {}) => {
-      assertOptions(options, "name", "ctx.child");
-      const { definition, name } = checkedChild(workflow);
-      const where = `input of child "${name}" of run ${engine.journal.runId}`;
-      const given = { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
-      return child(engine, { scope, name: options.name ?? name }, given);
+    child: (workflow: AnyChild, input?: unknown, options: DeadlineOptions = {}) => {
+      assertOptions(options, "name deadline", "ctx.child");
+      const given = givenTo(engine, "child", workflow, input);
+      const { name = given.definition.name, deadline } = options;
+      return child(engine, { scope, name }, { ...given, deadline });
     },
+    spawn: (workflow: AnyChild, input?: unknown, options: SpawnOptions = {}) =>
+      spawn(engine, scope, givenTo(engine, "spawn", workflow, input), options),
+    tag: (changes: TagChanges) => tag(engine, scope, parts.tagNames, changes),
     map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
-      assertOptions(options, "name key concurrency", "ctx.map");
+      assertOptions(options, "name key concurrency deadline", "ctx.map");
       return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
     },
     sleep: (until: Duration | Date, options: GroupOptions = {}) => {
@@ -83,6 +99,9 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     },
     continueAs: parts.continueAs,
     fail: parts.fail,
+    get log() {
+      return logOf(engine, scope.path, () => repeats(engine));
+    },
     now: () => engine.replay.clock,
     random: (name?: string) => Number.parseInt(hex(sha256(draw("random", name))).slice(0, 13), 16) / 2 ** 52,
     uuid: (name?: string) => uuidFrom(hex(sha256(draw("uuid", name)))),
@@ -104,18 +123,23 @@ export function currentContext(): Context | undefined {
   return step === null ? (context as Context) : undefined;
 }
 
+type Given = Parameters<typeof child>[2];
 type AnyChild = { readonly name: string; readonly definition: Definition };
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
 
-function checkedChild(workflow: AnyChild): AnyChild {
-  if (typeof workflow?.definition?.body === "function") return workflow;
-  throw new DurableError("invalid-options", "ctx.child needs a workflow from durable().");
+/** What a child or a spawned run gets. */
+function givenTo({ journal }: CallEngine, kind: string, workflow: AnyChild, input: unknown): Given {
+  const { definition } = workflow ?? {};
+  if (typeof definition?.body !== "function")
+    throw new DurableError("invalid-options", `ctx.${kind} needs a workflow from durable().`);
+  const where = `input of ${kind} "${definition.name}" of run ${journal.runId}`;
+  return { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
 }
 
 function mapOf(
   { journal }: CallEngine,
   { items, fn }: { readonly items: readonly unknown[]; readonly fn: MapFunction },
-  { key, name = "map", concurrency }: MapOptions<unknown>,
+  { key, name = "map", concurrency, deadline }: MapOptions<unknown>,
   branch: (fn: Branch) => (scope: Scope) => unknown,
 ): Group {
   const branches = items.map(
@@ -123,7 +147,7 @@ function mapOf(
       (ctx) =>
         fn(ctx, item, index),
   );
-  const group = groupOf("parallel", branches, { name, concurrency }, branch);
+  const group = groupOf("parallel", branches, { name, concurrency, deadline }, branch);
   if (key === undefined) return group;
   const keys = items.map((item, index) => key(item, index));
   const seen = new Set<string>();
@@ -144,12 +168,13 @@ function groupOf(
   options: ParallelOptions,
   branch: (fn: Branch) => (scope: Scope) => unknown,
 ): Group {
-  const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all" } = options;
+  const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all", deadline } = options;
   if (!(concurrency >= 1)) {
     throw new DurableError("invalid-options", `The concurrency of ${kind} "${name}" must be at least 1.`);
   }
   const names = Array.isArray(branches) ? null : Object.keys(branches);
-  return { kind, name, names, branches: Object.values(branches).map(branch), concurrency, mode };
+  const functions = Object.values(branches).map(branch);
+  return { kind, name, names, branches: functions, concurrency, mode, deadline };
 }
 
 function checkedWork<W>(work: W, kind: "step" | "stream", name: string): W {

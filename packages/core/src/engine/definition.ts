@@ -1,7 +1,25 @@
 /** A workflow as the engine sees it: a name and a function. */
 
 import type { Duration } from "../values/duration.ts";
+import type { Tags } from "../values/run-tags.ts";
 import type { StandardSchema } from "../values/schema.ts";
+import type { RetryOptions } from "./calls/retry.ts";
+import type { OnUncertain } from "./calls/uncertain.ts";
+
+/** What the runs and steps of a workflow have where they do not say otherwise. */
+export interface Defaults {
+  /** When a failed attempt of a step or stream is repeated; `false` means one attempt. */
+  readonly retry?: RetryOptions | false | undefined;
+  /** For each attempt of a step or stream. */
+  readonly timeout?: Duration | undefined;
+  /** What to do with a step that began and whose end was not recorded. */
+  readonly onUncertain?: OnUncertain | undefined;
+  /**
+   * How long a run may take, from its start to its end, waits included. When it passes, the run fails with code
+   * `deadline`.
+   */
+  readonly deadline?: Duration | undefined;
+}
 
 /** What runs have in common that share a limit: a text, or a function of the input. */
 export type LimitKey<Input> = string | ((input: Input) => string);
@@ -26,6 +44,9 @@ export interface Definition<Input = unknown, Output = unknown> {
   readonly version: string | null;
   /** Missing for a workflow without limits. */
   readonly flow?: FlowOptions;
+  readonly defaults: Defaults;
+  /** Tags of every run, or a function that makes them from its input. */
+  readonly tags?: Tags | ((input: never) => Tags) | undefined;
   /**
    * For types only: the input and the output. A method, so that `Workflow<never, unknown>` accepts any
    * workflow.

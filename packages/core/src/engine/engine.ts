@@ -17,6 +17,7 @@ import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
+import { missedBy } from "./deadline.ts";
 import { Changes } from "./changes.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
@@ -24,6 +25,7 @@ import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts
 import {
   abortReason,
   endOf,
+  failure,
   isParked,
   parkOf,
   type Driving,
@@ -96,6 +98,7 @@ export class Engine implements ReplayEnd, CallEngine {
         failed: (error) => this.#fail(error),
       },
     );
+    this.timers.deadline = this.journal.state.endsBy;
     this.replay.clock = this.journal.clock;
     for (const entry of this.journal.entries) this.replay.learn(entry);
     this.#learned = this.journal.entries.length;
@@ -148,6 +151,8 @@ export class Engine implements ReplayEnd, CallEngine {
   /** The workflow function has settled. */
   finish(finish: Finish): void {
     this.#finish ??= finish;
+    // The code has ended in time. A deadline that passes now must not wake the loop again and again.
+    this.timers.deadline = null;
     this.#moving = true;
     this.wake();
   }
@@ -183,7 +188,12 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** Nothing more begins in this drive. */
   get ceasing(): boolean {
-    return this.#stop !== null || this.#blocked !== null || this.#leaving || this.journal.state.end !== null;
+    const { end } = this.journal.state;
+    return this.#stop !== null || this.#blocked !== null || this.#leaving || this.#isPaused || end !== null;
+  }
+
+  get #isPaused(): boolean {
+    return this.journal.state.paused !== null;
   }
 
   /**
@@ -197,6 +207,7 @@ export class Engine implements ReplayEnd, CallEngine {
     for (const entry of fresh) {
       this.replay.learn(entry);
       this.calls.notify(entry);
+      this.options.watch.observer?.learned(entry);
     }
     this.wake();
   }
@@ -283,15 +294,40 @@ export class Engine implements ReplayEnd, CallEngine {
     if (!lease.valid) return void (await lease.renew());
     // The function may have ended with calls that it does not await: the next driver begins them.
     const open = this.#finish === null || this.#fresh.length > 0;
-    if (this.#leaving && open) return this.#settleWork({ kind: "left" });
+    if (this.#isPaused || (this.#leaving && open)) return this.#settleWork({ kind: "left" });
+    const { deadline } = this.timers;
+    if (deadline !== null && this.#finish === null && deadline <= this.world.now())
+      return this.#expire(deadline);
     const judged = this.#changes.judge(this.#fresh);
     if (judged === null) return this.#pause();
     this.#begin(judged);
     this.verdicts.flush();
     this.timers.fire();
     if (this.#idleWork && !this.#outbox.appending) return this.#rest();
-    if (this.#finish !== null) this.#linger();
+    if (this.#finish !== null && !this.#isLate) this.#linger();
     await this.#pause();
+  }
+
+  /** The deadline of the run has passed: nothing more begins, and the run fails once what came before is recorded. */
+  #expire(deadline: number): Promise<void> {
+    // An answer to an open wait was recorded before. Its verdict may still let the code end.
+    this.#begin(this.#fresh.filter(({ kind, key }) => kind === "suspend" && this.replay.record(key)?.opened));
+    this.verdicts.flush();
+    if (this.verdicts.pending || this.#outbox.appending || this.#outbox.size > 0) return this.#pause();
+    const { runId } = this.journal;
+    const error = missedBy(runId, deadline);
+    const abandoned = this.calls.unfinished("step", "stream", "child");
+    this.#abandoned = true;
+    this.finish({ ...failure(error, runId), abandoned });
+    // Children are cancelled, and the end waits for that.
+    this.root.close("abandoned");
+    this.root.abort(error);
+    return Promise.resolve();
+  }
+
+  /** The deadline has ended the run. */
+  get #isLate(): boolean {
+    return this.#finish?.abandoned !== undefined;
   }
 
   /** Writes what is queued, and waits for something to happen. */
@@ -302,7 +338,7 @@ export class Engine implements ReplayEnd, CallEngine {
 
   /** No work is under way that the run waits for. */
   get #idleWork(): boolean {
-    return this.#abandoned || this.inFlight.idle;
+    return (this.#abandoned && !this.#isLate) || this.inFlight.idle;
   }
 
   /** The function has settled: what still runs gets a bounded time, then its signal aborts and its result is dropped. */

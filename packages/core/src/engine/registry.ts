@@ -145,7 +145,7 @@ export class CallRegistry {
     const waits = this.unfinished("suspend");
     return (
       foreign === true ||
-      this.unfinished("step", "stream", "child", "sleep").length > 0 ||
+      this.unfinished("step", "stream", "child", "spawn", "sleep").length > 0 ||
       waits.length === 0 ||
       (this.#replay.orphans().length > 0 && waits.every((key) => this.#replay.record(key)?.opened === true))
     );
@@ -167,6 +167,7 @@ export class CallRegistry {
       case "step.started":
         return this.#byKey.get(entry.key)?.begin();
       case "stream.chunks":
+      case "spawn.opened":
       case "child.opened":
       case "child.completed":
       case "child.failed":

@@ -11,7 +11,9 @@ import { encodeThrown } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
+import type { Defaults } from "./definition.ts";
 import type { Children } from "./child-runs.ts";
+import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
 import type { Permits } from "./permits.ts";
 import type { CallRegistry } from "./registry.ts";
@@ -26,6 +28,8 @@ export type Stop =
 /** The end of the workflow function, encoded. */
 export interface Finish {
   fact(leftovers: Leftovers): EndFact;
+  /** Set when the deadline of the run ended it: the calls that were under way. */
+  readonly abandoned?: readonly string[];
   readonly thrown?: { readonly value: unknown };
 }
 
@@ -53,12 +57,15 @@ export interface EngineOptions {
   /** The lease, kept alive while driving. */
   readonly lease: DriverLease;
   readonly children: Children;
+  /** Options of the workflow for its steps. */
+  readonly defaults: Defaults;
   /** Reports the end of the run to its parent, if it has one, before the end is appended. */
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
   readonly permits: Permits;
   readonly owner: Owner;
+  readonly watch: Watch;
   /** Called when a parked workflow makes another call, so that the run is driven again. */
   readonly revive: () => void;
 }
@@ -98,6 +105,13 @@ export interface AdvanceOptions {
    * reported as `poison`, but not noted as such. True by default.
    */
   readonly alone?: boolean | undefined;
+  /**
+   * Only a run whose current chapter began with one of these versions of the code is driven. Any other is left
+   * as it is, with the error `other-version`. All by default.
+   */
+  readonly versions?: readonly string[] | undefined;
+  /** Hooks of this drive, beside those of the app. */
+  readonly hooks?: HooksOption | undefined;
 }
 
 interface Answerable {
@@ -143,6 +157,8 @@ export function failure(thrown: unknown, runId: string): Finish {
 /** The end of the run as a fact, or `diverged` if the code did not reach an open wait. */
 export function endOf(finish: Finish, run: Answerable & { readonly world: World }): EndFact | DurableError {
   const { runId } = run.journal;
+  const { abandoned: late } = finish;
+  if (late !== undefined) return finish.fact(late.length === 0 ? {} : { abandoned: late });
   const unreached = (key: string): boolean => isUnreached(run, key);
   const vanished = run.journal.state
     .openWaits({ answered: true })
@@ -152,7 +168,7 @@ export function endOf(finish: Finish, run: Answerable & { readonly world: World 
   if (orphans.length > 0) run.world.warn(orphanWarning(runId, orphans));
   const unawaited = run.calls.unawaited();
   if (unawaited.length > 0) run.world.warn(unawaitedWarning(runId, unawaited));
-  const abandoned = run.calls.unfinished("step", "stream", "child");
+  const abandoned = run.calls.unfinished("step", "stream", "child", "spawn");
   if (abandoned.length > 0) run.world.warn(abandonedWarning(runId, abandoned));
   const leftovers = { orphans, abandoned, unawaited };
   return finish.fact(Object.fromEntries(Object.entries(leftovers).filter(([, keys]) => keys.length > 0)));

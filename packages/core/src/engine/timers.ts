@@ -27,6 +27,8 @@ export class Timers {
   readonly #ends = new Heap<Wait>();
   readonly #deadlines = new Heap<Wait>();
   readonly #rechecks = new Heap<Wait>();
+  /** When the run itself fails. It wakes the run, and is not one of its waits. */
+  deadline: number | null = null;
   #order = 0;
   #alarm: { readonly at: number; readonly cancel: () => void } | null = null;
 
@@ -57,7 +59,7 @@ export class Timers {
   /** The earliest deadline and the earliest check of all waits. */
   stops(): { readonly wakeAt: number | null; readonly recheckAt: number | null } {
     return {
-      wakeAt: earlier(this.#next(this.#ends), this.#next(this.#deadlines)),
+      wakeAt: earlier(earlier(this.#next(this.#ends), this.#next(this.#deadlines)), this.deadline),
       recheckAt: this.#next(this.#rechecks),
     };
   }
@@ -73,7 +75,7 @@ export class Timers {
    * wait that begins meanwhile is left for the next time, even if it is due at once.
    */
   fire(): void {
-    if (this.#waits.size === 0) return;
+    if (this.#waits.size === 0 && this.deadline === null) return;
     const now = this.#world.now();
     const due = new Set<Wait>();
     for (const heap of [this.#ends, this.#deadlines, this.#rechecks])

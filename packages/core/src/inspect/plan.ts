@@ -38,7 +38,7 @@ export interface ForkPlan {
 /** One call of a planned fork. */
 export interface PlannedCall {
   readonly key: string;
-  readonly kind: "step" | "stream" | "child" | "sleep" | "suspend";
+  readonly kind: "step" | "stream" | "child" | "spawn" | "sleep" | "suspend";
   /**
    * `reused` and `edited` come from the journal; `runs` is work; `waits` is a sleep, or a suspend point with
    * a new token.
@@ -100,7 +100,8 @@ function recordedCalls(entries: readonly Entry[]): Map<string, Kind> {
   for (const entry of entries) {
     if (!("key" in entry) || stepAsked(entry.key) !== null) continue;
     const kind = callKind(entry);
-    if (kind !== "parallel" && kind !== "race" && !kinds.has(entry.key)) kinds.set(entry.key, kind);
+    const isCall = kind !== "parallel" && kind !== "race" && kind !== "tag";
+    if (isCall && !kinds.has(entry.key)) kinds.set(entry.key, kind);
   }
   return kinds;
 }

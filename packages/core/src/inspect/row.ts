@@ -1,5 +1,6 @@
 /** One line of the picture of a run: what a row holds, and how the entries of one call become one. */
 
+import type { CallKind } from "../journal/entry.ts";
 import { callKind, isSettlement } from "../journal/kinds.ts";
 import { nameOf, stepAsked } from "../journal/keys.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
@@ -19,7 +20,7 @@ export interface AttemptView {
 }
 
 /** What a row stands for. A branch is one strand of a `parallel` or a `race`. */
-export type RowKind = "step" | "stream" | "sleep" | "suspend" | "child" | "parallel" | "race" | "branch";
+export type RowKind = Exclude<CallKind, "tag"> | "branch";
 
 /**
  * Where the call of a row is. `open` is a wait, a child or work that has begun; `retrying` is between two
@@ -84,9 +85,14 @@ type CallEntry = Extract<RunEntry, { key: string }>;
 export function draftOf(entry: CallEntry): Draft {
   const asked = stepAsked(entry.key);
   return {
-    ...emptyDraft(entry.key, callKind(entry), startOf(entry)),
+    ...emptyDraft(entry.key, rowKind(entry), startOf(entry)),
     name: asked === null ? nameOf(entry.key) : entry.key.slice(asked.length + 1),
   };
+}
+
+/** Changes of tags have no row. */
+function rowKind(entry: CallEntry): RowKind {
+  return callKind(entry) as RowKind;
 }
 
 /** A row for a group or a branch that has no entry of its own, or none yet. */
@@ -152,6 +158,7 @@ function learnWait(row: Draft, entry: CallEntry): void {
       // A wait that was closed with its race is open again when the code reaches it again.
       if (row.status === "closed") Object.assign(row, { status: "open", endedAt: null });
       return;
+    case "spawn.opened":
     case "child.opened":
       row.child = entry.child;
       row.workflow = entry.workflow;
@@ -162,7 +169,7 @@ function learnWait(row: Draft, entry: CallEntry): void {
       return;
     case "parallel.opened":
     case "race.opened":
-      row.kind = callKind(entry);
+      row.kind = rowKind(entry);
       row.branches = entry.branches;
       return;
     default:

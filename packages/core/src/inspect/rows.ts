@@ -1,5 +1,6 @@
 /** The rows of a run: its calls as a tree of groups and branches, in the order in which they began. */
 
+import { isDeadline } from "../journal/keys.ts";
 import { materialize } from "../journal/lineage.ts";
 import { sumUsage } from "../journal/usage.ts";
 import type { RunEntry } from "../journal/run-entry.ts";
@@ -26,7 +27,7 @@ interface Node {
 export function rowsOf(entries: readonly RunEntry[], options: RowOptions): RowView[] {
   const tree = new Tree(options.flat);
   for (const entry of materialize(entries)) {
-    if (!("key" in entry)) continue;
+    if (!("key" in entry) || entry.kind === "tag.set" || isDeadline(entry.key)) continue;
     const { row } = tree.nodeOf(entry.key, () => draftOf(entry));
     learn(row, entry);
   }

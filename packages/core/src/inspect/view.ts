@@ -74,6 +74,10 @@ export interface RunView {
   readonly updatedAt: number;
   /** The next deadline of a parked run; `null` when it waits without one, or is not parked. */
   readonly wakeAt: number | null;
+  /** When the run fails, unless it has ended before. */
+  readonly deadline: number | null;
+  /** Since when the run is paused, and why. */
+  readonly paused: { readonly since: number; readonly reason: unknown } | null;
   /** Missing for a fork that keeps the input of its parent. */
   readonly input?: unknown;
   /** The output of a completed run. */
@@ -136,6 +140,8 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     endedAt: end?.at ?? null,
     updatedAt: summary.updatedAt,
     wakeAt: summary.status === "suspended" ? state.deadline : null,
+    deadline: state.endsBy,
+    paused: end === null && state.paused !== null ? pausedOf(state.paused) : null,
     ...(first?.input === undefined ? {} : { input: first.input }),
     ...endOf(end),
     blocked,
@@ -146,6 +152,10 @@ export function viewRun(entries: readonly RunEntry[], options: ViewOptions = {})
     totals: totalsOf(rows, options),
     ...leftovers(end),
   };
+}
+
+function pausedOf({ at, reason }: { readonly at: number; readonly reason: unknown }): RunView["paused"] {
+  return { since: at, reason };
 }
 
 function waitsOf(state: RunState): WaitView[] {

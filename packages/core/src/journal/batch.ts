@@ -18,9 +18,10 @@ const types = new Map<string, (field: unknown) => boolean>();
 const isText = (field: unknown): boolean => typeof field === "string";
 for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
-  ["key wait runId workflow parent child nonce first kept", isText],
+  ["key wait runId workflow parent child nonce first kept failed", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited", Array.isArray],
   ["flow", isFlow],
+  ["tags", areTags],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
 
@@ -44,10 +45,20 @@ function fits(raw: Raw): boolean {
     at !== undefined &&
     (call === "parallel" || call === "race") === (Number.isFinite(branches) || Array.isArray(branches)) &&
     (kind === "sleep.opened") === (until !== undefined) &&
-    (kind === "child.opened") === (raw["child"] !== undefined) &&
+    (kind === "child.opened" || kind === "spawn.opened" || kind === "spawn.started") ===
+      (raw["child"] !== undefined) &&
+    (kind !== "tag.set" || raw["tags"] !== undefined) &&
     (kind === "stream.chunks") === areChunks(raw["chunks"]) &&
     (raw["childOf"] === undefined || isChildOf(raw["childOf"])) &&
-    Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? 0)
+    (raw["spawnedBy"] === undefined || isChildOf({ after: 0, ...(raw["spawnedBy"] as Raw | null) })) &&
+    Number.isFinite(raw["wakeAt"] ?? raw["expiresAt"] ?? raw["deadline"] ?? 0)
+  );
+}
+
+/** Texts by name; `null` removes one. */
+function areTags(tags: unknown): boolean {
+  return (
+    Object(tags) === tags && Object.values(tags as Raw).every((value) => value === null || isText(value))
   );
 }
 
@@ -74,11 +85,11 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces, chapters and limits.
+ * Format 3 added nonces, chapters, limits, deadlines, and runs that are paused and retried.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if ("nonce" in fact || "flow" in fact) return 3;
+  if ("nonce" in fact || "deadline" in fact || "flow" in fact) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||
@@ -122,7 +133,7 @@ function readFact(raw: Raw, where: string): { fact: Fact<Json>; at: number } {
   const at = raw["at"] as number;
   const fact = raw as unknown as Fact<Json>;
   const { paid, call } = traitsOf(fact);
-  if (paid && call !== "child") {
+  if (paid && call !== "child" && call !== "spawn") {
     raw["attempt"] = typeof attempt === "number" ? attempt : 1;
     if (fact.kind !== "stream.chunks") raw["startedAt"] = at - (typeof took === "number" ? took : 0);
   }

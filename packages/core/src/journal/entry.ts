@@ -73,6 +73,14 @@ export interface ChildOf {
   readonly after: number;
 }
 
+/** The run that spawned this one, and the call there. Nothing is reported to it. */
+export interface SpawnedBy {
+  readonly runId: string;
+  readonly key: string;
+  /** This run is cancelled when that run ends. */
+  readonly onParentEnd?: "cancel";
+}
+
 /** What an entry records. `V` is the type of values: encoded inside the engine, decoded for users. */
 export type Fact<V> =
   | {
@@ -83,9 +91,13 @@ export type Fact<V> =
       readonly version: string | null;
       readonly input: V;
       readonly childOf?: ChildOf;
+      readonly spawnedBy?: SpawnedBy;
+      readonly tags?: Readonly<Record<string, string>>;
       /** Names this incarnation of the run id. */
       readonly nonce?: string;
       readonly flow?: RunFlow;
+      /** When the run fails, unless it has ended before. */
+      readonly deadline?: number;
     }
   /**
    * When the run begins has changed: it got a turn, or was debounced from outside, with another input. With `begun`, its
@@ -100,6 +112,9 @@ export type Fact<V> =
       readonly version: string | null;
       readonly input: V;
       readonly childOf?: ChildOf;
+      readonly spawnedBy?: SpawnedBy;
+      /** An earlier chapter has spawned runs that are cancelled when this run ends. */
+      readonly endsSpawned?: true;
       readonly nonce: string;
       /** The number of the chapter that begins; 2 for the second. */
       readonly chapter: number;
@@ -107,6 +122,8 @@ export type Fact<V> =
       readonly base: number;
       /** Fingerprint of the input with which the run was started. */
       readonly first: string;
+      /** The deadline of the run, which a new chapter does not change. */
+      readonly deadline?: number;
       /** The head of the run so far. */
       readonly head: {
         readonly createdAt: number;
@@ -115,6 +132,7 @@ export type Fact<V> =
         readonly parent: string | null;
         readonly ancestors: readonly string[];
         readonly readsFrom?: readonly number[];
+        readonly tags?: Readonly<Record<string, string>>;
       };
       readonly flow?: RunFlow;
     } & Leftovers)
@@ -126,6 +144,8 @@ export type Fact<V> =
       readonly version: string | null;
       readonly parent: string;
       readonly label: string | null;
+      /** The tags that the parent had at that time. */
+      readonly tags?: Readonly<Record<string, string>>;
       readonly ancestry: readonly Ancestor[];
       /** The entries of the fork are numbered from here on. */
       readonly base: number;
@@ -135,6 +155,8 @@ export type Fact<V> =
       /** Missing when the parent's input is kept. */
       readonly input?: V;
       readonly flow?: RunFlow;
+      /** The fork has a deadline of its own. */
+      readonly deadline?: number;
     }
   /** Written before the work begins, and only for steps with `onUncertain`. */
   | ({ readonly kind: "step.started"; readonly attempt: number; readonly input?: string } & Called)
@@ -172,6 +194,19 @@ export type Fact<V> =
   | ({ readonly kind: "child.completed"; readonly value: V } & Called)
   | ({ readonly kind: "child.failed"; readonly error: V } & Called)
   | ({ readonly kind: "child.closed" } & Called)
+  /** Written before the spawned run exists. */
+  | ({
+      readonly kind: "spawn.opened";
+      readonly child: string;
+      readonly workflow: string;
+      readonly input: string;
+      readonly onParentEnd?: "cancel";
+    } & Called)
+  /** The spawned run is recorded. */
+  | ({ readonly kind: "spawn.started"; readonly child: string } & Called)
+  | ({ readonly kind: "spawn.failed"; readonly error: V } & Called)
+  /** Changes tags of the run; `null` removes one. */
+  | ({ readonly kind: "tag.set"; readonly tags: Readonly<Record<string, string | null>> } & Called)
   | ({ readonly kind: "sleep.opened"; readonly until: number; readonly input: string } & Called)
   | ({ readonly kind: "sleep.fired" } & Called)
   | ({
@@ -213,7 +248,18 @@ export type Fact<V> =
   | { readonly kind: "run.suspended"; readonly wakeAt: number | null; readonly look?: number }
   | ({ readonly kind: "run.completed"; readonly output: V } & Leftovers)
   | ({ readonly kind: "run.failed"; readonly error: V } & Leftovers)
-  | { readonly kind: "run.cancelled"; readonly reason: V | null };
+  | { readonly kind: "run.cancelled"; readonly reason: V | null }
+  /** Until it is unpaused, the run is not driven. */
+  | { readonly kind: "run.paused"; readonly reason: V | null }
+  | { readonly kind: "run.unpaused" }
+  /** Takes back the failure of the run, and of the call that caused it. */
+  | {
+      readonly kind: "run.retried";
+      /** The call whose failure is taken back; missing when the code itself failed. */
+      readonly failed?: string;
+      /** The new deadline of the run; `null` removes it, and without the field it stays. */
+      readonly deadline?: number | null;
+    };
 
 /** What was left when the workflow function had settled: keys of calls. */
 export interface Leftovers {
@@ -229,7 +275,16 @@ export interface Leftovers {
 export type FactKind = Fact<unknown>["kind"];
 
 /** The kinds of calls that a workflow makes. */
-export type CallKind = "step" | "sleep" | "suspend" | "parallel" | "race" | "stream" | "child";
+export type CallKind =
+  | "step"
+  | "sleep"
+  | "suspend"
+  | "parallel"
+  | "race"
+  | "stream"
+  | "child"
+  | "spawn"
+  | "tag";
 
 /** A fact with its position and time in a journal. */
 export type Entry<V = Json> = Fact<V> & {

@@ -2,8 +2,9 @@
  * The state of a run, computed from its journal (law 2): pure folds over entries, for engine, resume and lists.
  *
  * fold.1. `summarize` alone decides a run's status and head.
- * fold.2. An end is final: entries after it change nothing.
+ * fold.2. An end is final: entries after it change nothing. The one exception is `run.retried` after `run.failed`.
  * fold.3. The first valid answer settles a suspend point; later answers are duplicates.
+ * fold.4. A paused run stays paused, and is never due, until it is unpaused or ends.
  */
 
 import type { Entry, Fact } from "./entry.ts";
@@ -21,14 +22,18 @@ function emptySummary(): Summary {
 
 /** Adds one fact of the batch at `position` to a summary, in place, because a long replay folds many. */
 export function summarize(summary: Summary, fact: Fact<Json>, at: number, position: number): void {
-  if (summary.status !== "running" && summary.status !== "suspended") return;
+  const { status } = summary;
+  if (status === "completed" || status === "cancelled") return;
+  if (status === "failed" && fact.kind !== "run.retried") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
   const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
   if (flow !== undefined) summary.flow = flow;
   const waits = flow?.startAt !== undefined && !begun && fact.kind !== "run.continued";
   // A journal without a workflow is never due.
-  summary.wakeAt = summary.workflow === "" && fact.kind !== "run.forked" ? null : dueFrom(summary);
-  summary.status = waits ? "suspended" : "running";
+  const isPaused = fact.kind === "run.paused" || (status === "paused" && fact.kind !== "run.unpaused");
+  const isNever = isPaused || (summary.workflow === "" && fact.kind !== "run.forked");
+  summary.wakeAt = isNever ? null : dueFrom(summary);
+  summary.status = isPaused ? "paused" : waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
     case "run.started":
@@ -37,6 +42,10 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
     case "run.continued":
       summary.runId = fact.runId;
       Object.assign(summary, fact.head, { chapter: position });
+      keepVersion(summary, fact);
+      return;
+    case "tag.set":
+      summary.tags = withTags(summary.tags, fact.tags);
       return;
     case "step.completed":
     case "step.failed":
@@ -45,6 +54,7 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
       summary.steps += 1;
       return;
     case "run.suspended":
+      if (isPaused) return;
       summary.status = "suspended";
       summary.wakeAt = fact.look === undefined ? fact.wakeAt : Math.min(fact.look, fact.wakeAt ?? fact.look);
       return;
@@ -72,8 +82,10 @@ function begin(
   summary.runId = fact.runId;
   summary.workflow = fact.workflow;
   summary.createdAt = at;
+  keepVersion(summary, fact);
+  if (fact.tags !== undefined) summary.tags = fact.tags;
   if (fact.kind === "run.started") {
-    summary.parent = fact.childOf?.runId ?? null;
+    summary.parent = (fact.childOf ?? fact.spawnedBy)?.runId ?? null;
     return;
   }
   summary.parent = fact.parent;
@@ -81,6 +93,20 @@ function begin(
   summary.ancestors = fact.ancestry.map((ancestor) => locatorOf(ancestor.runId));
   if (fact.ancestry.some(({ from }) => from !== undefined))
     summary.readsFrom = fact.ancestry.map(({ from = 0 }) => from);
+}
+
+function keepVersion(summary: Summary, { version }: { readonly version: string | null }): void {
+  if (version === null) delete summary.version;
+  else summary.version = version;
+}
+
+/** The tags after a change; `null` removes one. */
+export function withTags(
+  tags: RunHead["tags"],
+  changes: Readonly<Record<string, string | null>>,
+): Readonly<Record<string, string>> {
+  const all = Object.entries({ ...tags, ...changes });
+  return Object.fromEntries(all.filter((tag): tag is [string, string] => tag[1] !== null));
 }
 
 /** The recorded state of one suspend point. */
@@ -111,20 +137,43 @@ export class RunState {
   /** Waits that have an answer and are not open yet. */
   readonly #early = new Set<WaitState>();
   readonly children = new Map<string, ChildState>();
+  /** The run has spawned some that are cancelled when it ends, in this chapter or an earlier one. */
+  endsSpawned = false;
   /** The deadline that the run was parked for, without the checks of its children. */
   deadline: number | null = null;
+  /** The deadline of the run itself. */
+  endsBy: number | null = null;
+  paused: (Entry & { kind: "run.paused" }) | null = null;
   /** The terminal entry, once there is one. */
   end: Entry | null = null;
 
   learn(entry: Entry, position: number): void {
-    if (this.end !== null) return;
+    if (this.end !== null && (this.end.kind !== "run.failed" || entry.kind !== "run.retried")) return;
     summarize(this.summary, entry, entry.at, position);
+    this.#fold(entry);
+  }
+
+  /** The same state without the entries that a retry takes back: `kept` are all others. */
+  retaken(kept: readonly Entry[]): RunState {
+    const state = new RunState();
+    for (const entry of kept) state.#fold(entry);
+    Object.assign(state.summary, this.summary);
+    return state;
+  }
+
+  #fold(entry: Entry): void {
     const { call, ends } = traitsOf(entry);
     if (ends) this.end = entry;
+    if ("deadline" in entry) this.endsBy = entry.deadline ?? null;
+    if (entry.kind === "run.paused") this.paused ??= entry;
+    if (entry.kind === "run.unpaused") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
     else if (this.summary.status === "suspended") this.deadline = this.summary.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (call === "child" && "key" in entry) this.#learnChild(entry);
+    // What a fork has inherited was spawned by another run.
+    if (entry.kind === "run.forked") this.endsSpawned = false;
+    if ("onParentEnd" in entry || "endsSpawned" in entry) this.endsSpawned = true;
   }
 
   #learnChild(entry: Entry & { key: string }): void {

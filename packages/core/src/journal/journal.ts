@@ -15,7 +15,7 @@ import { corrupt, readBatch, writeBatch, type ReadBatch } from "./batch.ts";
 import type { WrittenFact } from "./fact-text.ts";
 import type { Chain, Cipher } from "../ports/cipher.ts";
 import type { Json } from "../values/codec/tags.ts";
-import type { ChildOf, Entry, Fact } from "./entry.ts";
+import type { ChildOf, Entry, Fact, SpawnedBy } from "./entry.ts";
 import { Envelope } from "./envelope.ts";
 import { DurableError } from "../values/errors.ts";
 import { RunState, summarize } from "./fold.ts";
@@ -23,6 +23,7 @@ import { incomplete, isFinal, isGone, misplaced, regressed, unsettled } from "./
 import { locatorOf } from "./keys.ts";
 import { fingerprintOf } from "../values/codec/fingerprint.ts";
 import { readLine } from "./ancestors.ts";
+import { withoutFailure } from "./taken-back.ts";
 import { inherit, isBeginning, type Beginning, type Inherited } from "./lineage.ts";
 import { Turns } from "../values/turns.ts";
 import type { AppendRequest, BlockedNote, ReadReply, Storage } from "../ports/storage.ts";
@@ -153,6 +154,11 @@ export class RunJournal {
     return this.#first?.kind === "run.forked" ? undefined : this.#first?.childOf;
   }
 
+  /** The run that spawned this one. */
+  get spawnedBy(): SpawnedBy | undefined {
+    return this.#first?.kind === "run.forked" ? undefined : this.#first?.spawnedBy;
+  }
+
   /** The position of the latest entry. */
   get seq(): number {
     return this.#seq;
@@ -226,6 +232,8 @@ export class RunJournal {
       position,
       batch: this.#chain === undefined ? text : await this.#chain.sign(text, spot),
       head: { locator, ...summary },
+      // Folding makes a new object for every change.
+      ...(position > 0 && summary.tags !== this.state.summary.tags ? { newTags: true } : {}),
       ...(wrapped.blobs.length === 0 ? {} : { blobs: wrapped.blobs }),
       ...(options.lease === undefined ? {} : { lease: options.lease }),
     };
@@ -344,7 +352,10 @@ export class RunJournal {
       const { facts, outside } = readBatch(text, `Batch ${from + i} of run ${head.runId}`);
       for (const { fact, at } of facts) {
         const entry: Entry = { ...fact, at, seq: 0, outside };
-        if (i === 0 && isBeginning(entry)) this.#begin(entry);
+        if (i === 0 && isBeginning(entry)) {
+          this.#begin(entry);
+          this.state.endsBy = entry.deadline ?? null;
+        }
         if ("wait" in entry && entry.wait === wait) this.state.learnWait(entry);
       }
     }
@@ -362,6 +373,10 @@ export class RunJournal {
     this.position += 1;
     for (const { fact, at } of batch.facts) {
       if (fact.kind === "run.continued") this.#turnPage(fact.base);
+      if (fact.kind === "run.retried" && this.state.end?.kind === "run.failed") {
+        this.entries = withoutFailure(this.entries, fact);
+        this.state = this.state.retaken(this.entries);
+      }
       // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#begin(entry);

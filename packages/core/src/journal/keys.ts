@@ -95,3 +95,10 @@ export function stepAsked(key: string): string | null {
 export function nameOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1).replace(/#\d+$/, "");
 }
+
+/** True for the sleep that is the deadline of a group or child. The key of the call comes before it. */
+export function isDeadline(key: string): boolean {
+  return key.endsWith(deadlinePart);
+}
+
+export const deadlinePart = "[]/deadline";

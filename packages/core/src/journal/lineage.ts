@@ -9,6 +9,7 @@
 import type { Json } from "../values/codec/tags.ts";
 import type { Ancestor, Cut, Edit, Entry, Fact } from "./entry.ts";
 import { isSettlement, traitsOf } from "./kinds.ts";
+import { afterRetries, withoutFailure } from "./taken-back.ts";
 import { areSiblings, isWithin, stepAsked, waitOf } from "./keys.ts";
 
 export interface Inherited {
@@ -57,7 +58,9 @@ export function inherit(
       view = applyEdits(view, first, ancestor.cuts);
       if (isEdited(first)) loose = first.base;
     }
-    view = view.concat(materialize(own).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
+    const counted = afterRetries(own);
+    for (const entry of counted) if (entry.kind === "run.retried") view = withoutFailure(view, entry);
+    view = view.concat(materialize(counted).filter((entry) => "key" in entry && isKept(entry, ancestor.cuts)));
     // The next run in the line started unsettled calls again, under the same keys.
     view = whatSettled(view);
     const { runId, base } = ancestor;

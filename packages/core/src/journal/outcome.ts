@@ -26,7 +26,7 @@ export interface SuspendPoint {
 
 /**
  * Where a run is: ended (`completed`, `failed`, `cancelled`), parked (`suspended`), driven elsewhere or due
- * (`running`), or unable to continue (`blocked`).
+ * (`running`), stopped by an operator (`paused`), or unable to continue (`blocked`).
  */
 export type Outcome<T> = {
   readonly runId: string;
@@ -42,6 +42,15 @@ export type Outcome<T> = {
     }
   | { readonly status: "cancelled" }
   | { readonly status: "running" }
+  | {
+      /** Not driven until it is unpaused. */
+      readonly status: "paused";
+      readonly reason: string | null;
+      /** When it was paused, in milliseconds since the epoch. */
+      readonly since: number;
+      /** Its open waits: they still take answers. */
+      readonly waiting: readonly SuspendPoint[];
+    }
   | {
       readonly status: "blocked";
       readonly error: DurableError;
@@ -79,11 +88,16 @@ export function outcomeOf(
       return { ...about, status: "cancelled" };
     default:
   }
+  const waiting = (): SuspendPoint[] =>
+    keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
+  if (state.paused !== null) {
+    const { reason, at: since } = state.paused;
+    return { ...about, status: "paused", reason: reason as string | null, since, waiting: waiting() };
+  }
   if (journal.blocked !== null) {
     const { code, message, since } = journal.blocked;
     const error = new DurableError(code as ErrorCode, message);
-    const waiting = keyring instanceof DurableError ? [] : suspendPoints(journal, keyring);
-    return { ...about, status: "blocked", error, since, waiting };
+    return { ...about, status: "blocked", error, since, waiting: waiting() };
   }
   if (state.summary.status !== "suspended") return { ...about, status: "running" };
   return {

@@ -21,6 +21,7 @@ export interface Owner {
 interface Local<T> {
   run<R>(store: T, fn: () => R): R;
   getStore(): T | undefined;
+  enterWith(store: T | undefined): void;
 }
 
 interface AsyncHooks {
@@ -59,3 +60,6 @@ export const runAs = <R>(owner: Owner, fn: () => R): R => (local === null ? fn()
 
 /** The owner of the code that is running now; `undefined` outside of runs, and where the runtime cannot tell. */
 export const ownerNow = (): Owner | undefined => local?.getStore();
+
+/** What runs from here on belongs to no run, up to the end of the surrounding context. */
+export const leave = (): void => local?.enterWith(undefined);

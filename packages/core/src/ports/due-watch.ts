@@ -7,15 +7,23 @@
  * due-watch.2. A timer that fires too early is armed again: what it waits for may have moved.
  */
 
+import type { RunHead } from "./storage.ts";
+
 export interface DueSource {
   now(): number;
   timer(ms: number, fire: () => void): () => void;
-  /** When a run of these workflows is due next: not after `now` when one is due; `null` when none has a time. */
-  nextDue(workflow: readonly string[]): number | null;
+  /** When one of these runs is due next: not after `now` when one is due; `null` when none has a time. */
+  nextDue(of: DueRuns): number | null;
 }
 
-interface Waiter {
+/** Which runs a worker waits for. */
+export interface DueRuns {
   readonly workflow: readonly string[];
+  /** Of any version when it is missing. */
+  readonly version?: readonly string[] | undefined;
+}
+
+interface Waiter extends DueRuns {
   readonly done: () => void;
   /** For when the timer is armed; `Infinity` without one. */
   at: number;
@@ -38,7 +46,7 @@ export class DueWatch {
     return this.#waiters.size;
   }
 
-  whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  whenDue({ workflow, version }: DueRuns, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();
       const done = (): void => {
@@ -47,7 +55,7 @@ export class DueWatch {
         signal.removeEventListener("abort", done);
         resolve();
       };
-      const waiter: Waiter = { workflow, done, at: Infinity, cancel: () => {} };
+      const waiter: Waiter = { workflow, version, done, at: Infinity, cancel: () => {} };
       this.#waiters.add(waiter);
       signal.addEventListener("abort", done, { once: true });
       // Asked after the worker is registered, so that no write is missed between the two.
@@ -55,10 +63,10 @@ export class DueWatch {
     });
   }
 
-  /** A run of this workflow may be due at this time. */
-  notify(workflow: string, at: number): void {
+  /** A run may be due at this time. */
+  notify({ workflow, version }: Pick<RunHead, "workflow" | "version">, at: number): void {
     for (const waiter of this.#waiters)
-      if (waiter.workflow.includes(workflow)) {
+      if (waiter.workflow.includes(workflow) && waiter.version?.includes(version as string) !== false) {
         if (at <= this.#source.now()) waiter.done();
         else this.#arm(waiter, at);
       }
@@ -77,7 +85,7 @@ export class DueWatch {
   #recheck(waiter: Waiter): void {
     let next: number | null;
     try {
-      next = this.#source.nextDue(waiter.workflow);
+      next = this.#source.nextDue(waiter);
     } catch {
       // Release the worker: its next claim or list reports the error.
       return waiter.done();

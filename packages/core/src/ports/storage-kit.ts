@@ -2,6 +2,7 @@
 
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
+import type { StoredSchedule, StoredScheduleQuery } from "./schedules.ts";
 import type { BlockedNote, ListQuery, NamedBlob, RunHead } from "./storage.ts";
 
 /** Runs per page: what was asked for, within the limit; 100 by default. */
@@ -14,6 +15,34 @@ export function workflowsOf({ workflow }: ListQuery): readonly string[] | null {
   return workflow === undefined ? null : [...new Set([workflow].flat())];
 }
 
+/** The versions that a query asks for, each once; `null` for all. */
+export function versionsOf({ version }: Pick<ListQuery, "version">): readonly string[] | null {
+  return version === undefined ? null : [...new Set([version].flat())];
+}
+
+/** The tags that a query asks for, by name. */
+export function tagsOf({ tags = {} }: ListQuery): readonly (readonly [name: string, value: string])[] {
+  return Object.entries(tags);
+}
+
+/** True when a head fits the filters by tags, version, time of creation and text. */
+export function isFound(head: RunHead, query: ListQuery): boolean {
+  const { createdAfter = -Infinity, createdBefore = Infinity, q } = query;
+  const { runId, label, tags = {}, version, createdAt } = head;
+  return (
+    createdAt >= createdAfter &&
+    createdAt < createdBefore &&
+    (versionsOf(query)?.includes(version as string) ?? true) &&
+    tagsOf(query).every(([name, value]) => Object.hasOwn(tags, name) && tags[name] === value) &&
+    (q === undefined || [runId, label ?? "", ...Object.values(tags)].some((text) => text.startsWith(q)))
+  );
+}
+
+/** The first text, in the order of UTF-8, after all texts that begin with a prefix: for searches in an index. */
+export function afterPrefix(prefix: string): string {
+  return `${prefix}\u{10ffff}`;
+}
+
 /** At most `limit` items, one of each list in turn. The first turn is that of list `first`, then of the one after it. */
 export function inTurns<T>(lists: readonly (readonly T[])[], limit: number, first: number): T[] {
   const longest = Math.max(0, ...lists.map(({ length }) => length));
@@ -24,6 +53,21 @@ export function inTurns<T>(lists: readonly (readonly T[])[], limit: number, firs
       if (item !== undefined && taken.length < limit) taken.push(item);
     }
   return taken;
+}
+
+/** The page of schedules that a query asks for, for storages that have all of them at hand. */
+export function scheduleListing(
+  schedules: readonly StoredSchedule[],
+  { workflow, dueAt, after, limit }: StoredScheduleQuery,
+): StoredSchedule[] {
+  return schedules
+    .filter((each) => workflow?.includes(each.workflow) !== false)
+    .filter((each) => dueAt === undefined || (each.dueAt !== null && each.dueAt <= dueAt))
+    .filter((each) => dueAt !== undefined || after === undefined || each.name > after)
+    .toSorted(
+      (a, b) => (dueAt === undefined ? 0 : (a.dueAt ?? 0) - (b.dueAt ?? 0)) || (a.name < b.name ? -1 : 1),
+    )
+    .slice(0, pageSize(limit));
 }
 
 /** The head of a run as lists show it: a note replaces the recorded status. */

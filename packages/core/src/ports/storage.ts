@@ -4,8 +4,10 @@
  * Adapters store texts and heads; encoding happens once, in core. Runs are named by their locator.
  */
 
+import type { ScheduleStore } from "./schedules.ts";
+
 /** The status of a run in lists. `blocked` is not recorded in the journal: it comes from a note beside the head. */
-export type RunStatus = "running" | "suspended" | "blocked" | "completed" | "failed" | "cancelled";
+export type RunStatus = "running" | "suspended" | "paused" | "blocked" | "completed" | "failed" | "cancelled";
 
 /** Why a run cannot continue now, and since when. Kept beside its head, never in its journal. */
 export interface BlockedNote {
@@ -43,7 +45,7 @@ export interface RunHead {
   readonly status: RunStatus;
   /**
    * When the run wants a driver: at once while running (0, or less for a run with a higher priority), its next
-   * deadline while suspended, `null` after its end.
+   * deadline while suspended, `null` while paused and after its end.
    */
   readonly wakeAt: number | null;
   readonly createdAt: number;
@@ -61,6 +63,10 @@ export interface RunHead {
   readonly chapter?: number;
   /** Missing for a run that begins at once, without limits. Appends change it only where it has a `startAt`. */
   readonly flow?: RunFlow;
+  /** The tags of the run, by name. Missing when it never had one. */
+  readonly tags?: Readonly<Record<string, string>>;
+  /** The version of the code that began the current chapter; missing when it had none. */
+  readonly version?: string;
   /** In lists only: the note of a run whose status is `blocked`. */
   readonly blocked?: BlockedNote;
 }
@@ -88,6 +94,11 @@ export interface AppendRequest {
   readonly blobs?: readonly NamedBlob[];
   /** The summary of the run after this batch. */
   readonly head: RunHead;
+  /**
+   * True when the tags of the head differ from those of the head before. A first batch, or one that begins a chapter, does
+   * not say so: their tags and versions are always new.
+   */
+  readonly newTags?: true;
   /** Extends the lease of the driver; `null` releases it; if missing, the lease is not changed. */
   readonly lease?: { readonly owner: string; readonly ttlMs: number } | null;
 }
@@ -112,8 +123,18 @@ export interface ListQuery {
   /** Only runs of this workflow, or of one of these. */
   readonly workflow?: string | readonly string[] | undefined;
   readonly status?: RunStatus | undefined;
-  /** Only forks and children of this run. */
+  /** Only forks and children of this run, and runs that it has spawned. */
   readonly parent?: string | undefined;
+  /** Only runs with all of these tags. Needs a storage that `finds`, like the filters below. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
+  /** Only runs whose current chapter began with this version of the code, or with one of these. */
+  readonly version?: string | readonly string[] | undefined;
+  /** Only runs that were created at this time or later, in milliseconds since the epoch. */
+  readonly createdAfter?: number | undefined;
+  /** Only runs that were created before this time. */
+  readonly createdBefore?: number | undefined;
+  /** Only runs whose id, label or value of a tag begins with this text. */
+  readonly q?: string | undefined;
   /** Only runs that want a driver at this time and have no live one. */
   readonly dueAt?: number | undefined;
   /** Runs per page. */
@@ -136,6 +157,8 @@ export interface ClaimRequest {
    * others waiting.
    */
   readonly workflow: readonly string[];
+  /** Only runs of these versions; of any version when it is missing. Only a storage that `finds` is asked for it. */
+  readonly version?: readonly string[] | undefined;
   /** Runs that want a driver at this time and have no live one. */
   readonly dueAt: number;
   /** At most this many runs. */
@@ -172,6 +195,14 @@ export interface StorageLimits {
   swap(name: string, before: string | null, after: string, keepMs: number): Promise<boolean>;
   /** All texts whose name begins with this. */
   texts(prefix: string): Promise<readonly { readonly name: string; readonly value: string }[]>;
+}
+
+/** A workflow whose runs are not driven. */
+export interface WorkflowPause {
+  readonly workflow: string;
+  readonly reason: string | null;
+  /** When it was paused, in milliseconds since the epoch. */
+  readonly since: number;
 }
 
 /** Batches of a journal. */
@@ -241,6 +272,13 @@ export interface Storage {
    * recorded status.
    */
   note?(locator: string, note: BlockedNote): Promise<void>;
+  /**
+   * Keeps a workflow as paused, or with `null` no longer. It changes no run and no due list: workers leave out
+   * the workflows that `paused` names. Without it, only single runs can be paused.
+   */
+  pause?(workflow: string, pause: WorkflowPause | null): Promise<void>;
+  /** The workflows that are paused, in any order. */
+  paused?(): Promise<readonly WorkflowPause[]>;
   /** Resolves when the journal has more than `length` batches, or on abort. Without it, drivers poll. */
   changed?(locator: string, length: number, signal: AbortSignal): Promise<void>;
   /**
@@ -252,9 +290,18 @@ export interface Storage {
   claim?(request: ClaimRequest): Promise<readonly RunHead[]>;
   /**
    * Resolves when a run of one of these workflows is due, or may be; or on abort. It may resolve too early,
-   * never much too late. Without it, workers poll.
+   * never much too late. Without it, workers poll. With `version`, runs of other versions do not count; only a
+   * storage that `finds` is asked for it.
    */
-  whenDue?(workflow: readonly string[], signal: AbortSignal): Promise<void>;
+  whenDue?(workflow: readonly string[], signal: AbortSignal, version?: readonly string[]): Promise<void>;
+  /**
+   * True when it keeps the tags and versions of heads, when lists know `tags`, `version`, `createdAfter`,
+   * `createdBefore` and `q`, and claims and `whenDue` know versions. Without it, these filters are refused, and
+   * workers of certain versions list all due runs of their workflows.
+   */
+  readonly finds?: true;
+  /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
+  readonly schedules?: ScheduleStore;
   /** Without it, `concurrency`, `rate`, `limits`, `singleton` and `debounce` are refused. */
   readonly limits?: StorageLimits;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */

@@ -27,8 +27,21 @@ export interface World {
   turn(): Promise<void>;
   /** Prints a warning. */
   warn(message: string): void;
+  /** Prints a line of `ctx.log`; to the console by default. */
+  readonly log?: ((level: keyof Logger, message: string, fields: LogFields) => void) | undefined;
   /** Calls `stop` once when the process is asked to end; returns a function that cancels it. */
   onTerminate(stop: () => void): () => void;
+}
+
+/** What a log line carries beside its message. */
+export type LogFields = Readonly<Record<string, unknown>>;
+
+/** Where lines are written: `console`, or a logger with the same methods. */
+export interface Logger {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  error(message: string, fields?: LogFields): void;
 }
 
 /** `setTimeout` fires at once for more than 2^31 - 1 ms (24.8 days), so longer waits use several timers. */
@@ -92,6 +105,22 @@ export const systemWorld: World = {
     return () => host.process?.off?.("SIGTERM", stop);
   },
 };
+
+type Log = NonNullable<World["log"]>;
+
+/** An error of a logger must not affect a run, whether it is thrown or rejected. */
+const logTo =
+  (logger: Logger): Log =>
+  (level, message, fields) =>
+    void (async () => logger[level](scrub(message), fields))().catch(() => {});
+
+export const toConsole: Log = /* @__PURE__ */ logTo(console);
+
+/** A world whose warnings and lines go to a logger. */
+export function withLogger(world: World, logger: Logger): World {
+  const log = logTo(logger);
+  return { ...world, log, warn: (message) => log("warn", `durable: ${message}`, {}) };
+}
 
 /** Resolves after a time, or on abort. Removes its timer and its listener in both cases. */
 export function pause(world: World, ms: number, signal?: AbortSignal): Promise<void> {

@@ -16,6 +16,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { headsBelow, newNonce, openJournal } from "./lookup.ts";
+import { lazy } from "../values/lazy.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import { scrub } from "../values/scrub.ts";
 import { reportToParent } from "./parent.ts";
@@ -36,38 +37,38 @@ export async function cancel(host: Host, journal: RunJournal, reason = ""): Prom
   return outcomeWithChildren(host, journal, before !== null);
 }
 
-async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
+export async function end(host: Host, journal: RunJournal, reason: string): Promise<void> {
+  // The hooks of a run that is driven are called by its driver.
+  const isParked = journal.state.summary.status === "suspended";
   while (journal.state.end === null) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
-      const childOf = { runId: journal.runId, key, after };
-      await cancelChild(host, { runId: child, workflow, childOf, plain: journal.nonce === null });
+      const link = { childOf: { runId: journal.runId, key, after } };
+      await cancelChild(host, { runId: child, workflow, link, plain: journal.nonce === null });
     }
+    await endSpawned(host, journal);
     const fact = writeFact({ kind: "run.cancelled", reason: scrub(reason) || null }, host.world.now());
     await journal.append([fact], { outside: true, lease: null });
   }
+  if (isParked) void host.observing().then((observe) => observe?.(journal).ended());
 }
 
-/** Removes a run and all runs below it. Children are ended first, so that none goes on if this stops half-way. */
-export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
-  const children = await childrenOf(host, runId);
-  for (const child of children) await end(host, child, `Run ${runId} was deleted.`);
-  await (await host.storage()).delete(locator);
-  for (const child of children) await deleteRun(host, child);
-}
+const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
 
-/** All children of a run, also those of earlier chapters. Its forks have the same parent, and are none of them. */
-async function childrenOf(host: Host, runId: string): Promise<RunJournal[]> {
-  const heads = [...(await headsBelow(host, runId)).values()];
-  const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
-  return journals.filter((journal) => journal !== null).filter(({ childOf }) => childOf?.runId === runId);
+/** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
+export async function endSpawned(host: Host, journal: RunJournal): Promise<void> {
+  const verbs = { cancelChild, end, headsBelow, openJournal };
+  if (journal.state.endsSpawned) await (await spawnPart()).endSpawned(host, journal, verbs);
 }
 
 /** Cancels a child without a report to its parent, which is ending too or no longer needs the child. */
 export async function cancelChild(host: Host, child: UnneededChild): Promise<void> {
-  const { runId, workflow, childOf, plain } = child;
-  const reason = `Run ${childOf.runId} does not need it any more.`;
+  const { runId, workflow, link, plain } = child;
+  const above = "childOf" in link ? link.childOf : link.spawnedBy;
+  const reason = `Run ${above.runId} does not need it any more.`;
   const journal = await openJournal(host, locatorOf(runId));
+  // Another run may have the id that was given to a spawned one.
+  if (journal !== null && "spawnedBy" in link && journal.spawnedBy?.runId !== above.runId) return;
   if (journal !== null) return end(host, journal, reason);
   const unborn = new RunJournal(locatorOf(runId), await host.journals());
   const facts: Fact<Json>[] = [
@@ -77,7 +78,7 @@ export async function cancelChild(host: Host, child: UnneededChild): Promise<voi
       workflow,
       version: null,
       input: null,
-      childOf,
+      ...link,
       ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     },
     { kind: "run.cancelled", reason },

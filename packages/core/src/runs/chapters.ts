@@ -21,7 +21,7 @@ export function nextChapter(engine: Engine, definition: Definition, input: unkno
   const { journal } = engine;
   const { runId } = journal;
   engine.placement.assertOutsideSteps("ctx.continueAs()");
-  const [child] = engine.calls.unfinished("child");
+  const [child] = engine.calls.unfinished("child", "spawn");
   if (child !== undefined) {
     throw new DurableError(
       "open-child",
@@ -46,10 +46,11 @@ function beginning(
   { name: workflow, version }: Definition,
   given: { readonly input: Json; readonly nonce: string },
 ): Finish {
-  const { runId, childOf } = journal;
+  const { runId, childOf, spawnedBy } = journal;
   return {
     fact: (leftovers) => {
-      const { createdAt, steps, label, parent, ancestors, readsFrom, flow } = journal.state.summary;
+      const { endsBy, summary } = journal.state;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags, flow } = summary;
       return {
         kind: "run.continued",
         runId,
@@ -57,9 +58,12 @@ function beginning(
         version,
         ...given,
         ...(childOf === undefined ? {} : { childOf }),
+        ...(spawnedBy === undefined ? {} : { spawnedBy }),
+        ...(journal.state.endsSpawned ? { endsSpawned: true } : {}),
         chapter: journal.chapter + 1,
         base: journal.seq,
         first: journal.firstInput,
+        ...(endsBy === null ? {} : { deadline: endsBy }),
         head: {
           createdAt,
           steps,
@@ -67,6 +71,7 @@ function beginning(
           parent,
           ancestors,
           ...(readsFrom === undefined ? {} : { readsFrom }),
+          ...(tags === undefined ? {} : { tags }),
         },
         ...(flow === undefined ? {} : { flow }),
         ...leftovers,

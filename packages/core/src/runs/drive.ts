@@ -13,20 +13,35 @@ import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
-import type { ChildOf } from "../journal/entry.ts";
-import { DurableError } from "../values/errors.ts";
+import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
+import type { Duration } from "../values/duration.ts";
+import { DurableError, show } from "../values/errors.ts";
 import type { FlowStart } from "./flow.ts";
 import { flowPart } from "./flow-part.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
-import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { definitionOf, encodeInput, newNonce, notFound, openJournal, openRun } from "./lookup.ts";
+import {
+  deadlineAt,
+  definitionOf,
+  encodeInput,
+  newNonce,
+  notFound,
+  openJournal,
+  openRun,
+} from "./lookup.ts";
+import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
+import type { Tags } from "../values/run-tags.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import type { WorkflowPause } from "../ports/storage.ts";
 import { pending } from "../engine/promise.ts";
-import { outcomeWithChildren } from "./status.ts";
+import { asPaused, outcomeWithChildren } from "./status.ts";
+
+const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
+const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
 
 /** An open run, and whether this process may drive it. */
 export interface LeasedRun {
@@ -45,8 +60,12 @@ export interface LeasedRun {
 export interface NewRun {
   readonly id?: string | undefined;
   readonly childOf?: ChildOf;
+  readonly spawnedBy?: SpawnedBy;
+  readonly tags?: Tags | undefined;
   /** Refuses a fork, a child and a run of another workflow under this id as `run-exists`. */
   readonly isNew?: boolean;
+  /** How long the run may take; the default of its workflow when it is missing. */
+  readonly deadline?: Duration | undefined;
   /** A run without a nonce, which builds that do not know nonces can read. */
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
@@ -64,8 +83,10 @@ export async function create(
   input: unknown,
   given: NewRun,
 ): Promise<LeasedRun> {
-  const { id, childOf, plain = false, takeLease, start } = given;
+  const { id, childOf, spawnedBy, plain = false, takeLease, start } = given;
   const encoded = await encodeInput(definition, input);
+  const tags =
+    (definition.tags ?? given.tags) && (await tagPart()).firstTags(definition, encoded, given.tags);
   const runId = id ?? host.world.id();
   assertRunId(runId);
   const journal = new RunJournal(locatorOf(runId), await host.journals());
@@ -82,6 +103,9 @@ export async function create(
     ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     ...(childOf === undefined ? {} : { childOf }),
     ...(flow === undefined ? {} : { flow }),
+    ...(spawnedBy === undefined ? {} : { spawnedBy }),
+    ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
+    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
   } as const;
   const append = async (leases: boolean): Promise<boolean> => {
     const fact = writeFact(started, host.world.now());
@@ -106,7 +130,7 @@ function assertSame(
 ): void {
   const { runId, workflow, parent } = journal.state.summary;
   if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork or child";
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
     throw new DurableError(
       isNew ? "run-exists" : "workflow-mismatch",
       `Run ${runId} already exists as a ${role}. Choose another id.`,
@@ -189,7 +213,16 @@ async function driven(
       await lease.release();
       return () => outcomeWithChildren(host, journal, true);
     }
+    if (journal.state.paused !== null) {
+      await lease.release();
+      return () => outcomeWithChildren(host, journal, false);
+    }
     if (!owned) return async () => ({ runId, recorded: false, status: "running" });
+    const pause = await pauseOf(host, definition, lease);
+    if (pause !== null) {
+      await lease.release();
+      return async () => asPaused(await outcomeWithChildren(host, journal, false), pause);
+    }
     if (journal.lost) {
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
@@ -197,7 +230,7 @@ async function driven(
       return await driven(host, definition, await openRun(host, runId), given);
     }
     if (isPoison(leased, options)) {
-      const outcome = await poisoned(leased, runId, options);
+      const outcome = await poisoned(host, leased, runId, options);
       return async () => outcome;
     }
     const stop = await toNextStop(host, definition, leased, { options });
@@ -209,29 +242,64 @@ async function driven(
   }
 }
 
+/** Why the workflow of a leased run is not driven now. */
+async function pauseOf(
+  { pauses }: Host,
+  { name }: Definition,
+  lease: DriverLease,
+): Promise<WorkflowPause | null> {
+  try {
+    return (await pauses?.of(name)) ?? null;
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+}
+
 /** Advances the run with this id. */
 export async function advanceRun(
   host: Host,
   runId: string,
   options: AdvanceOptions = {},
 ): Promise<Outcome<unknown>> {
-  assertOptions(options, "patience signal maxStarts alone", "app.advance");
+  assertOptions(options, "patience signal maxStarts alone versions hooks", "app.advance");
   assertRunId(runId);
   const parked = await host.parked.checkOut(locatorOf(runId));
-  if (parked !== null) return advance(host, definitionOf(host, parked), parked, options);
+  if (parked !== null) {
+    const user = host.parked.user(parked);
+    try {
+      assertVersion(parked, options);
+    } catch (error) {
+      host.parked.checkIn(parked, user);
+      throw error;
+    }
+    return advance(host, definitionOf(host, parked), parked, options);
+  }
   // The lease comes first: a journal that kills the process that reads it counts as started, too.
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const leased = await acquire(host, journal, options.maxStarts);
   const { lease } = leased;
-  if (isPoison(leased, options)) return poisoned(leased, runId, options);
+  if (isPoison(leased, options)) return poisoned(host, leased, runId, options);
   try {
     if (!journal.exists) throw notFound(runId);
+    if (leased.owned) assertVersion(journal, options);
     return await advance(host, definitionOf(host, journal), leased, options);
   } catch (error) {
-    // A run of a workflow that is not known here was not started.
-    if (lease.owned) await (DurableError.is(error, "unknown-workflow") ? lease.giveBack() : lease.release());
+    // A run that is not driven here was not started.
+    const isOther = DurableError.is(error, "unknown-workflow") || DurableError.is(error, "other-version");
+    if (lease.owned) await (isOther ? lease.giveBack() : lease.release());
     throw error;
   }
+}
+
+/** A driver that is kept to some versions leaves a run of another one as it is. */
+function assertVersion({ runId, first: { version } }: RunJournal, { versions }: AdvanceOptions): void {
+  if (versions === undefined || (version !== null && versions.includes(version))) return;
+  throw new DurableError(
+    "other-version",
+    `Run ${runId} has version ${show(version)}, and is left to a driver of that version. This one drives: ${versions.join(", ")}.`,
+    { details: { version } },
+  );
 }
 
 /** Runs the function over its journal to the next stop: in the execution that is still in memory, or a new one. */
@@ -242,13 +310,18 @@ export async function toNextStop(
   { onReplayEnd, options = {} }: { onReplayEnd?: OnReplayEnd; options?: AdvanceOptions } = {},
 ): Promise<Stop> {
   const { journal, owned } = leased;
+  const observe = owned ? await host.observing(options.hooks) : undefined;
   const parked = host.parked.take(journal);
   const anew = (): Promise<Execution> =>
-    Execution.begin(host, definition, leased, (child, given) => advanceChild(host, child, given));
+    Execution.begin(host, definition, leased, {
+      drive: (child, given) => advanceChild(host, child, given),
+      spawn: async (request, given) =>
+        (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
+    });
   const execution = parked?.definition === definition && owned ? parked : await anew();
-  let stop = await execution.drive({ onReplayEnd, options });
+  let stop = await execution.drive({ onReplayEnd, options, observe });
   // The next chapter is driven under the same lease.
-  while (stop.kind === "continued") stop = await (await anew()).drive({ options });
+  while (stop.kind === "continued") stop = await (await anew()).drive({ options, observe });
   return stop;
 }
 
@@ -300,9 +373,10 @@ function isPoison({ starts }: LeasedRun, { maxStarts = Infinity }: AdvanceOption
 
 /** Gives the lease of a run back that was started too often without progress. */
 async function poisoned(
-  { lease, starts, length }: LeasedRun,
+  host: Host,
+  { journal, lease, starts, length }: LeasedRun,
   runId: string,
-  { alone = true }: AdvanceOptions,
+  { alone = true, hooks }: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   const error = new DurableError(
     "poison",
@@ -311,6 +385,7 @@ async function poisoned(
   );
   const since = alone ? await lease.note(error, length) : 0;
   await lease.giveBack();
+  if (alone) void host.observing(hooks).then((observe) => observe?.(journal).blocked(error, runId));
   return { runId, recorded: false, status: "blocked", error, since, waiting: [] };
 }
 
@@ -325,7 +400,8 @@ export async function replay(
 ): Promise<Stop> {
   const lease = await host.newLease();
   // Without a lease no child begins.
-  const execution = await Execution.begin(host, definition, { journal, lease }, pending);
+  const below = { drive: pending<never>, spawn: pending<never> };
+  const execution = await Execution.begin(host, definition, { journal, lease }, below);
   const onReplayEnd: OnReplayEnd = async (replayEnd) => {
     await inspect(replayEnd);
     return "leave";

@@ -1,6 +1,6 @@
 /** One execution of a workflow function over one journal: from its call until it ends or is dropped. */
 
-import { cancelChild } from "./cancel.ts";
+import { cancelChild, endSpawned } from "./cancel.ts";
 import { reportToParent } from "./parent.ts";
 import { decode } from "../values/codec/decode.ts";
 import { encode } from "../values/codec/encode.ts";
@@ -9,7 +9,7 @@ import { createContext } from "../engine/create-context.ts";
 import type { Definition } from "../engine/definition.ts";
 import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun, ChildEnd } from "../engine/child-runs.ts";
+import type { ChildRun, ChildEnd, SpawnRequest } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { DriverLease } from "../engine/lease.ts";
 import { failure, type AdvanceOptions, type OnReplayEnd, type Finish, type Stop } from "../engine/stop.ts";
@@ -21,11 +21,18 @@ import type { RunHead } from "../ports/storage.ts";
 import { flowPart } from "./flow-part.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
+import type { Fact } from "../journal/entry.ts";
+import type { Observe } from "./observer.ts";
 import type { RunJournal } from "../journal/journal.ts";
+import type { Json } from "../values/codec/tags.ts";
 import type { Outcome } from "../journal/outcome.ts";
 import type { Parked } from "./parked.ts";
 
-type DriveChild = (child: ChildRun, options: AdvanceOptions) => Promise<Outcome<unknown>>;
+/** Runs below this one: how children are driven, and how others are spawned. */
+interface Below {
+  drive(child: ChildRun, options: AdvanceOptions): Promise<Outcome<unknown>>;
+  spawn(request: SpawnRequest, options: AdvanceOptions): Promise<Fact<Json>>;
+}
 
 /** Blocked runs are left out of due lists for this long; an advance by id tries them at once. */
 const quietMs = 60_000;
@@ -40,6 +47,7 @@ export class Execution implements Parked {
   readonly #host: Host;
   readonly #engine: Engine;
   #options: AdvanceOptions = {};
+  #observe: Observe | undefined;
   #stopped: Promise<unknown> = Promise.resolve();
   #heads: Promise<ReadonlyMap<string, RunHead>> | null = null;
 
@@ -56,7 +64,7 @@ export class Execution implements Parked {
     host: Host,
     definition: Definition,
     { journal, lease }: { readonly journal: RunJournal; readonly lease: DriverLease },
-    driveChild: DriveChild,
+    below: Below,
   ): Promise<Execution> {
     const { runId } = journal;
     const keyring = await host.keyring();
@@ -71,20 +79,29 @@ export class Execution implements Parked {
       },
     };
     const input = decode(journal.input, `input of run ${journal.runId}`);
+    // Up to where a driver has seen the journal.
+    const recorded = journal.entries.findLast(({ outside }) => !outside)?.seq ?? 0;
     const engine = new Engine({
       journal,
       world: host.world,
       keyring,
       lease,
       children: {
-        drive: (child) => driveChild(child, execution.#options),
+        drive: (child) => below.drive(child, execution.#options),
+        spawn: (request) => below.spawn(request, execution.#options),
         headOf: (child) => execution.#headOf(child),
         cancel: (child) => cancelChild(host, child),
       },
-      reportEnd: (end) => reportToParent(host, journal, end),
+      reportEnd: async (end) => {
+        await endSpawned(host, journal);
+        await reportToParent(host, journal, end);
+      },
+      defaults: definition.defaults,
       lingerMs: host.lingerMs,
       permits: async (...given) => (await flowPart()).permitOf(host, ...given),
       owner,
+      // What only looks at a run logs nothing.
+      watch: { observer: undefined, recorded, reached: lease.owned ? undefined : Infinity },
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
     });
     const execution = new Execution(host, definition, engine, lease);
@@ -99,8 +116,11 @@ export class Execution implements Parked {
       engine.finish(failure(error, runId));
       return pending();
     };
-    const { version } = journal.first;
-    const context = createContext({ engine, version, owner, continueAs, fail }, engine.root);
+    const { first } = journal;
+    const { version } = first;
+    const { tags = {} } = first.kind === "run.continued" ? first.head : first;
+    const tagNames = new Set(Object.keys(tags));
+    const context = createContext({ engine, version, owner, continueAs, fail, tagNames }, engine.root);
     void runAs({ ...owner, context }, () => run(definition, context, input)).then((finish) => {
       if (!continues) engine.finish(finish);
     });
@@ -111,20 +131,29 @@ export class Execution implements Parked {
     return this.#engine.parked;
   }
 
+  leave(): void {
+    this.#engine.leave();
+  }
+
   /** Drives to the next stop. A parked execution stays in memory. */
   async drive({
     onReplayEnd,
     options,
+    observe,
   }: {
     onReplayEnd?: OnReplayEnd | undefined;
     options: AdvanceOptions;
+    observe?: Observe | undefined;
   }): Promise<Stop> {
     const { runId } = this.journal;
     const { signal, patience } = options;
     this.#options = options;
     this.#heads = null;
-    const leave = (): void => this.#engine.leave();
+    const leave = (): void => this.leave();
     const patienceMs = patience === undefined ? this.#host.patienceMs : toMs(patience, "patience");
+    this.#observe = observe;
+    const { watch } = this.#engine.options;
+    const observer = (watch.observer = observe?.(this.journal, watch.recorded));
     const driving = this.#engine.drive({ onReplayEnd, patienceMs });
     signal?.addEventListener("abort", leave, { once: true });
     if (signal?.aborted === true) leave();
@@ -133,13 +162,15 @@ export class Execution implements Parked {
     if (!executions.has(runId)) executions.set(runId, this);
     this.#stopped = driving;
     const leaveGuard = guard(() => this.lease.release());
+    let stop: Stop | undefined;
     try {
-      const stop = await this.#settled(driving);
+      stop = await this.#settled(driving);
       // If an entry came in with the reply to the park, this execution has missed it: a new one replays it.
       const asleep = this.journal.state.summary.status === "suspended" && !this.journal.lost;
       if (stop.kind === "suspended" && asleep) this.#host.parked.keep(this);
       return stop;
     } finally {
+      observer?.stopped(stop);
       if (executions.get(runId) === this) executions.delete(runId);
       signal?.removeEventListener("abort", leave);
       leaveGuard();
@@ -191,7 +222,7 @@ export class Execution implements Parked {
       if (granted === null) return;
       // After entries of another driver, or at the end of a chapter, a new execution goes on: the run is due.
       if (granted.length === this.journal.position) {
-        const stop = await this.drive({ options: this.#options });
+        const stop = await this.drive({ options: this.#options, observe: this.#observe });
         if (stop.kind !== "continued") return;
       }
       await this.lease.release();

@@ -38,7 +38,7 @@ export class Keys {
 
   constructor(parent: RunJournal) {
     this.#parent = parent;
-    this.#recorded = parent.entries.filter((entry) => "key" in entry);
+    this.#recorded = parent.entries.filter((entry) => "key" in entry && entry.kind !== "tag.set");
     for (const entry of this.#recorded) {
       this.#paths.add(entry.key);
       for (let end = entry.key.length; (end = entry.key.lastIndexOf("/", end - 1)) > 0;)
@@ -135,9 +135,9 @@ export class Keys {
   }
 }
 
-/** Time and groups give nothing that could be edited. */
+/** Time, groups and spawned runs give nothing that could be edited. */
 function hasOutput(kind: CallKind): boolean {
-  return kind !== "sleep" && kind !== "parallel" && kind !== "race";
+  return kind !== "sleep" && kind !== "parallel" && kind !== "race" && kind !== "spawn";
 }
 
 const lower = (a: number, b: number): number => Math.min(a, b);

@@ -15,7 +15,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
 import { limits } from "../values/limits.ts";
-import { encodeInput, newNonce } from "./lookup.ts";
+import { deadlineAt, encodeInput, newNonce } from "./lookup.ts";
 import { isKept } from "../journal/lineage.ts";
 import { assertOptions } from "../values/options.ts";
 import { scrub } from "../values/scrub.ts";
@@ -72,6 +72,7 @@ export async function forkOf(
   const runId = options.id ?? host.world.id();
   assertRunId(runId);
   const label = checkedLabel(options.label);
+  const { tags } = parent.state.summary;
   const known = new Keys(parent);
   const edits = Object.entries(options.edit ?? {}).map(([name, value]) => known.edit(name, value));
   const cuts = [...known.cuts(options), ...edits.flatMap(({ cut }) => cut)];
@@ -94,12 +95,14 @@ export async function forkOf(
     version: definition.version,
     parent: parentId,
     label,
+    ...(tags === undefined ? {} : { tags }),
     base: parent.seq,
     ancestry: ancestryOf(parent, cuts),
     edits: known.edits(edits, cuts),
     ...(cuts.length === 0 ? {} : { cuts }),
     ...input,
     ...(flow === undefined ? {} : { flow }),
+    ...deadlineAt(host, definition.defaults.deadline),
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);
 }

@@ -12,8 +12,15 @@ import type { SlotLimits, Storage } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
+import type { Pauses } from "./pauses.ts";
 import { ParkedRuns, type Parked } from "./parked.ts";
-import { pause, systemWorld, type World } from "../ports/world.ts";
+import { pause, systemWorld, withLogger, type Logger, type World } from "../ports/world.ts";
+import type { HooksOption } from "../engine/hooks.ts";
+import { lazy } from "../values/lazy.ts";
+import { assertOptions } from "../values/options.ts";
+import type { Observe } from "./observer.ts";
+import { leave, ownerNow, runAs } from "../ports/async-context.ts";
+import { decode } from "../values/codec/decode.ts";
 
 /** Reports errors that nothing caught to the runs that caused them, where the platform has such errors. */
 export { guard } from "#default-storage";
@@ -50,12 +57,28 @@ export interface HostOptions {
    * all processes on the storage.
    */
   readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
+  /**
+   * Functions that learn what runs do: `onRun`, `onStep`, `onAttempt`, `onWait`, `onEnd`, `onBlocked`. They cannot
+   * affect a run.
+   */
+  readonly hooks?: HooksOption | undefined;
+  /** Where warnings and lines of `ctx.log` go; `console` by default. */
+  readonly logger?: Logger | undefined;
   /** Clock, random source and timers: for tests and simulation. */
   readonly world?: World | undefined;
 }
 
 /** The names of the options that workflows and apps share. */
-export const hostOptions = "storage secret encryption patience linger lease waitUntil warm limits world";
+export const hostOptions =
+  "storage secret encryption patience linger lease waitUntil warm limits hooks logger world";
+
+const loadObserver = /* @__PURE__ */ lazy(() => import("./observer.ts"));
+
+/** A misspelt hook would never be called. */
+export function assertHooks(hooks: HooksOption = []): void {
+  for (const one of [hooks].flat())
+    assertOptions(one, "onRun onStep onAttempt onWait onEnd onBlocked", "hooks");
+}
 
 /** How often a storage without `changed` is polled. */
 const pollMs = 1_000;
@@ -77,6 +100,8 @@ export class Host {
   readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
   readonly driving = new Map<string, Parked>();
+  /** The workflows that are paused; only apps know of them. */
+  pauses: Pauses | null = null;
 
   constructor(options: HostOptions, find: Find, definitions: Iterable<Definition> = []) {
     this.#options = options;
@@ -84,7 +109,9 @@ export class Host {
     for (const definition of definitions) this.slots = this.#slotsOf(definition);
     if (options.limits !== undefined) checkLimits(options);
     this.parked = new ParkedRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
-    this.world = options.world ?? systemWorld;
+    const { hooks, logger, world = systemWorld } = options;
+    this.world = logger === undefined ? world : withLogger(world, logger);
+    assertHooks(hooks);
     this.patienceMs = toMs(options.patience ?? 60_000, "patience");
     this.lingerMs = toMs(options.linger ?? 5_000, "linger");
     this.leaseMs = toMs(options.lease ?? 30_000, "lease");
@@ -108,6 +135,19 @@ export class Host {
       world: this.world,
       cipher: this.#options.encryption ?? null,
     };
+  }
+
+  /** What calls the hooks of a drive; `undefined` when there are none. */
+  async observing(more: HooksOption = []): Promise<Observe | undefined> {
+    const { world, driving } = this;
+    const hooks = [this.#options.hooks ?? [], more].flat();
+    if (hooks.length > 0)
+      try {
+        return (await loadObserver()).observing({ world, driving, decode, runAs, ownerNow, leave }, hooks);
+      } catch (error) {
+        world.warn(`no hook is called: ${describeError(error)}`);
+      }
+    return undefined;
   }
 
   /** A lease that is not taken yet, of a run of any workflow, or of one that only its parent's code knows. */

@@ -3,10 +3,12 @@
 import { encode } from "../values/codec/encode.ts";
 import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
+import { endOfTime, toMs, type Duration } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { lazy } from "../values/lazy.ts";
 import { limits } from "../values/limits.ts";
 import type { ListPage, ListQuery, RunHead } from "../ports/storage.ts";
 import { assertOptions } from "../values/options.ts";
@@ -34,6 +36,15 @@ export function newNonce(world: World, runId: string): string {
   return world.nonce?.(runId) ?? world.id().slice(0, 16);
 }
 
+/** The deadline of a run that begins now, as its first entry has it. */
+export function deadlineAt(
+  { world }: Pick<Host, "world">,
+  deadline: Duration | undefined,
+): { readonly deadline?: number } {
+  if (deadline === undefined) return {};
+  return { deadline: Math.min(world.now() + toMs(deadline, "The deadline of the run"), endOfTime) };
+}
+
 export function notFound(runId: string): DurableError {
   return new DurableError(
     "not-found",
@@ -41,11 +52,17 @@ export function notFound(runId: string): DurableError {
   );
 }
 
-const queryOptions = "workflow status parent dueAt limit cursor";
+/** Filters that only some storages know. */
+const filters = "tags version createdAfter createdBefore q";
+const queryOptions = `workflow status parent dueAt limit cursor ${filters}`;
+const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 
 export async function listRuns(host: Host, query: ListQuery): Promise<ListPage> {
   assertOptions(query, queryOptions, "list()");
-  return (await host.storage()).list(query);
+  const storage = await host.storage();
+  if (filters.split(" ").some((name) => query[name as keyof ListQuery] !== undefined))
+    (await tagPart()).assertFindable(storage, query);
+  return storage.list(query);
 }
 
 /** The heads of all children and forks of a run, by id. */

@@ -8,6 +8,7 @@
  * parked.3. An execution that missed entries of another driver is dropped, and the journal is read and replayed.
  */
 
+import type { Observe } from "./observer.ts";
 import type { Definition } from "../engine/definition.ts";
 import type { ChildEnd } from "../engine/child-runs.ts";
 import type { DriverLease } from "../engine/lease.ts";
@@ -21,11 +22,17 @@ export interface Parked {
   readonly lease: DriverLease;
   /** False when the code continued by itself after it was parked. */
   readonly parked: boolean;
+  /** Hands the run over at its next step boundary. */
+  leave(): void;
   /** Drives the run on in the background. */
   revive(): void;
   /** Records the end of the child with this id; false when this execution has no such child. */
   reportEnd(childEnd: ChildEnd, child: string): Promise<boolean>;
-  drive(given: { onReplayEnd?: OnReplayEnd | undefined; options: AdvanceOptions }): Promise<Stop>;
+  drive(given: {
+    onReplayEnd?: OnReplayEnd | undefined;
+    options: AdvanceOptions;
+    observe?: Observe | undefined;
+  }): Promise<Stop>;
 }
 
 /** One check-out: another one of the same execution is another object. */

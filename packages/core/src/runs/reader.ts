@@ -60,10 +60,12 @@ export async function* readStream(
   for (;;) {
     // A stream that is not complete when its chapter ends stays so. One that has not begun may be in the next.
     if (journal.chapter !== chapter && key !== null) throw endedWithout(journal, name, true);
-    if (journal.chapter !== chapter) [chapter, seen] = [journal.chapter, 0];
+    ({ chapter } = journal);
     key ??= keyOf(journal, name);
-    const fresh = key === null ? [] : journal.entries.slice(seen);
-    seen += fresh.length;
+    // By position, because a retry removes entries that were seen.
+    const known = journal.entries.findLastIndex(({ seq }) => seq <= seen) + 1;
+    const fresh = key === null ? [] : journal.entries.slice(known);
+    seen = fresh.at(-1)?.seq ?? seen;
     for (const entry of fresh) {
       if (key === null || !isOf(entry, key)) continue;
       yield* eventsOf(entry, place, runId);

@@ -68,6 +68,7 @@ function refusalOf(journal: RunJournal, { wait, answerId }: Answer, now: number)
   if (answer !== null || settled === "resolved")
     return answerId !== null && answerId === known ? "accepted" : "duplicate";
   if (settled !== null || journal.state.end !== null) return "expired";
+  if ((journal.state.endsBy ?? Infinity) <= now) return "expired";
   return opened !== null && opened.expiresAt !== null && opened.expiresAt <= now ? "expired" : null;
 }
 
@@ -124,10 +125,12 @@ async function resumeFound(
       : await outcomeWithChildren(host, journal, true);
     return { status: refused, outcome };
   }
+  // The answer is recorded, and the run is left as it is.
+  const isPaused = ((await host.pauses?.of(definition.name)) ?? null) !== null;
   const leased = await acquire(host, journal);
   const placed: { result: Placed | null } = { result: null };
   // A journal that has seen another driver writes nothing more, so the run is opened anew.
-  const drives = (): boolean => leased.owned && !journal.lost;
+  const drives = (): boolean => leased.owned && !journal.lost && !isPaused;
   const onReplayEnd: OnReplayEnd = async (engine) => {
     const result = await place(engine, answer, host);
     if (result === "again") return result;

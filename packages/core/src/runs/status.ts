@@ -4,6 +4,7 @@ import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { locatorOf } from "../journal/keys.ts";
 import { outcomeOf, type Outcome } from "../journal/outcome.ts";
+import type { WorkflowPause } from "../ports/storage.ts";
 
 /** The present outcome of a run. Waits of open children count as waits of the run. */
 export async function outcomeWithChildren(
@@ -24,4 +25,15 @@ export async function outcomeWithChildren(
     return inner.waiting.map((point) => ({ ...point, key: `${key}/${point.key}` }));
   });
   return { ...outcome, waiting: [...outcome.waiting, ...(await Promise.all(below)).flat()] };
+}
+
+/** The outcome of a run whose workflow is paused; an end and a pause of the run itself say more. */
+export function asPaused(
+  outcome: Outcome<unknown>,
+  { reason, since }: WorkflowPause,
+): Outcome<unknown> {
+  if (outcome.status !== "running" && outcome.status !== "suspended") return outcome;
+  const { runId, recorded } = outcome;
+  const waiting = outcome.status === "suspended" ? outcome.waiting : [];
+  return { runId, recorded, status: "paused", reason, since, waiting };
 }

@@ -13,6 +13,7 @@ import { encode, encodeThrown } from "../values/codec/encode.ts";
 import { fingerprint } from "../values/codec/fingerprint.ts";
 import type { Json } from "../values/codec/tags.ts";
 import { follows, isPart, Recording, type RecordedStream } from "./stream.ts";
+import { logOf } from "../engine/log.ts";
 import type { StepInfo } from "../engine/calls/attempts.ts";
 import type { Chunks } from "../engine/calls/chunks.ts";
 import { deferred, type Deferred } from "../engine/promise.ts";
@@ -226,7 +227,9 @@ export class Journal {
     { signal = new AbortController().signal }: RecordOptions,
   ): StepInfo {
     const idempotencyKey = idempotencyKeyOf(this.id, key, null);
-    return { key, attempt, idempotencyKey, signal, meter: (usage) => meter.add(usage) };
+    const { world } = this.#host;
+    const log = logOf({ world, journal: { state: { summary: { runId: this.id, workflow: "" } } } }, key);
+    return { key, attempt, idempotencyKey, signal, log, meter: (usage) => meter.add(usage) };
   }
 
   /** Resolves when the fact is durable, or another process has settled the key. Facts of one turn share one write. */

@@ -36,4 +36,10 @@ export const limits = {
   listPage: 1_000,
   /** Characters of the label of a fork. */
   labelLength: 256,
+  /** Tags of one run. */
+  tags: 16,
+  /** Characters of the name of a tag. */
+  tagName: 64,
+  /** Characters of the value of a tag. */
+  tagValue: 256,
 } as const;

@@ -120,6 +120,20 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "child.completed": [{ kind: "child.completed", ...called, value }],
   "child.failed": [{ kind: "child.failed", ...called, error: value }],
   "child.closed": [{ kind: "child.closed", ...called }],
+  "spawn.opened": [
+    { kind: "spawn.opened", ...called, child: "c-2", workflow: "loan", input: "fingerprint" },
+    {
+      kind: "spawn.opened",
+      ...called,
+      child: "c-2",
+      workflow: "loan",
+      input: "fingerprint",
+      onParentEnd: "cancel",
+    },
+  ],
+  "spawn.started": [{ kind: "spawn.started", ...called, child: "c-2" }],
+  "spawn.failed": [{ kind: "spawn.failed", ...called, error: value }],
+  "tag.set": [{ kind: "tag.set", ...called, key: "#tag", tags: { customer: "42", old: null } }],
   "sleep.opened": [{ kind: "sleep.opened", ...called, until: at + 5, input: "5" }],
   "sleep.fired": [{ kind: "sleep.fired", ...called }],
   "suspend.opened": [
@@ -158,6 +172,16 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
   "run.cancelled": [
     { kind: "run.cancelled", reason: null },
     { kind: "run.cancelled", reason: "no longer needed" },
+  ],
+  "run.paused": [
+    { kind: "run.paused", reason: null },
+    { kind: "run.paused", reason: "maintenance" },
+  ],
+  "run.unpaused": [{ kind: "run.unpaused" }],
+  "run.retried": [
+    { kind: "run.retried" },
+    { kind: "run.retried", failed: "map[a]/draft#2", deadline: 1_900_000_000_000 },
+    { kind: "run.retried", failed: "draft", deadline: null },
   ],
 };
 const facts: readonly Fact<Json>[] = Object.values(samples).flat();
@@ -219,12 +243,14 @@ describe("a batch", () => {
     expect(batchOf(samples["step.completed"][0]!)).toContain("\\ud800");
   });
 
-  it("paid: what an attempt of a step or a stream gave, or a child, and nothing else", () => {
+  it("paid: what an attempt of a step or a stream gave, a child or a spawned run, and nothing else", () => {
     const attempts = facts.filter((fact) => traitsOf(fact).paid).map(({ kind }) => kind);
     expect([...new Set(attempts)].toSorted()).toEqual([
       "attempt.failed",
       "child.completed",
       "child.failed",
+      "spawn.failed",
+      "spawn.started",
       "step.completed",
       "step.failed",
       "stream.chunks",
@@ -258,8 +284,21 @@ describe("H54 the format of a batch", () => {
       ...samples["child.closed"],
       samples["run.suspended"][2],
     ]);
-    const third = [samples["run.started"][4], ...samples["run.queued"], ...samples["run.continued"]];
-    expect(facts.filter((fact) => formatOf(fact) === 3)).toEqual(third);
+    const third = facts.filter((fact) => formatOf(fact) === 3);
+    const added: readonly unknown[] = [
+      samples["run.started"].find((fact) => fact.flow !== undefined),
+      ...samples["run.queued"],
+      ...samples["run.continued"],
+      ...samples["spawn.opened"],
+      ...samples["spawn.started"],
+      ...samples["spawn.failed"],
+      ...samples["tag.set"],
+      ...samples["run.paused"],
+      ...samples["run.unpaused"],
+      ...samples["run.retried"],
+    ];
+    expect(third).toEqual(facts.filter((fact) => added.includes(fact)));
+    expect(third).toHaveLength(added.length);
     expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
       facts.length - second.length - third.length,
     );

@@ -9,8 +9,10 @@ import { formatVersion } from "../../src/journal/batch.ts";
 import type { Tag } from "../../src/values/codec/tags.ts";
 import { goldenFlows as first } from "./support/golden-flows-format-1.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
+import { goldenFlowsFind } from "./support/golden-flows-find.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
 import { goldenLimits } from "./support/golden-limits.ts";
+import { goldenSteered } from "./support/golden-steer.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
 import { sumOf } from "./support/golden-sums.ts";
 
@@ -20,7 +22,14 @@ const journalOf = (file: string): GoldenJournal => JSON.parse(readFileSync(file,
 const all = new Map(files.map((file) => [basename(file, ".json"), journalOf(file)]));
 /** One has no workflow that could replay it. */
 const journals = new Map([...all].filter(([, { workflow }]) => workflow !== ""));
-const goldenFlows = [...first, ...goldenFlows2, ...goldenFlows3, ...goldenLimits];
+const goldenFlows = [
+  ...first,
+  ...goldenFlows2,
+  ...goldenFlows3,
+  ...goldenFlowsFind,
+  ...goldenSteered,
+  ...goldenLimits,
+];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
   against: goldenFlows,
@@ -44,6 +53,10 @@ const kinds: Record<FactKind, true> = {
   "child.completed": true,
   "child.failed": true,
   "child.closed": true,
+  "spawn.opened": true,
+  "spawn.started": true,
+  "spawn.failed": true,
+  "tag.set": true,
   "sleep.opened": true,
   "sleep.fired": true,
   "suspend.opened": true,
@@ -58,6 +71,9 @@ const kinds: Record<FactKind, true> = {
   "run.completed": true,
   "run.failed": true,
   "run.cancelled": true,
+  "run.paused": true,
+  "run.unpaused": true,
+  "run.retried": true,
 };
 const tags: Record<Tag, true> = {
   undefined: true,

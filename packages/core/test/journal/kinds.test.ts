@@ -37,7 +37,7 @@ test("every field that is checked belongs to some kind", () => {
 
 test("a kind is a string of the table, and nothing that turns into one", () => {
   for (const kind of kinds) expect(isKind(kind), kind).toBe(true);
-  for (const other of ["run.paused", "toString", "", 1, null, ["run.started"], undefined])
+  for (const other of ["run.dreamt", "toString", "", 1, null, ["run.started"], undefined])
     expect(isKind(other), String(other)).toBe(false);
 });
 

@@ -66,6 +66,7 @@ const statusNames: Readonly<Record<RunStatus, string>> = {
   blocked: "Blocked",
   failed: "Failed",
   suspended: "Waiting",
+  paused: "Paused",
   running: "Running",
   completed: "Completed",
   cancelled: "Cancelled",

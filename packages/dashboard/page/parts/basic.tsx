@@ -10,6 +10,7 @@ const statusClass: Readonly<Record<RunStatus, string>> = {
   blocked: "blocked",
   failed: "fail",
   suspended: "waits",
+  paused: "waits",
   running: "runs",
   completed: "done",
   cancelled: "gone",

@@ -53,15 +53,19 @@ const statuses: readonly (readonly [RunStatus, string])[] = [
   ["blocked", "blocked"],
   ["failed", "fail"],
   ["suspended", "waits"],
+  ["paused", "waits"],
   ["running", "runs"],
   ["completed", "done"],
   ["cancelled", "gone"],
 ];
 
+/** Shown only when there are some. */
+const rare: readonly RunStatus[] = ["paused", "cancelled"];
+
 function Chips({ counts, order }: { counts: Counts | null; order: string }): JSX.Element {
   const { status } = filters.value;
   const shown = statuses.filter(
-    ([name]) => name === status || name !== "cancelled" || (counts?.cancelled.count ?? 0) > 0,
+    ([name]) => name === status || !rare.includes(name) || (counts?.[name].count ?? 0) > 0,
   );
   return (
     <div class="chips" role="group" aria-label="Filter by status">

@@ -15,11 +15,12 @@ const statuses: readonly RunStatus[] = [
   "blocked",
   "failed",
   "suspended",
+  "paused",
   "running",
   "completed",
   "cancelled",
 ];
-const urgent: readonly RunStatus[] = statuses.slice(0, 4);
+const urgent: readonly RunStatus[] = statuses.slice(0, 5);
 
 /** How many heads one request looks at, when it searches. */
 const mostScanned = 5_000;

@@ -111,7 +111,7 @@ export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }
           WHEN ${ttl} >= 0 AND r.held_until BETWEEN ${now} + ${ttl} * 0.75 AND ${now} + ${ttl} THEN r.held_until
           WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END`;
 
-const grow = (schema: string): string => `
+export const grow = (schema: string): string => `
     UPDATE ${schema}.runs AS r SET${grown({
       status: "at_status",
       wake: "at_wake",
@@ -146,7 +146,7 @@ export const goesOn = (schema: string): string => `WITH grown AS (
   INSERT INTO ${schema}.batches (run, position, body) SELECT id, $2::int, $3::text FROM grown`;
 
 /** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
-const common = (isShort: boolean): string => {
+export const common = (isShort: boolean): string => {
   const usual = (value: string): string => (isShort ? ` DEFAULT ${value}` : "");
   return `at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
   ttl float8, by_process text, at_status text${usual("'running'")}, at_wake float8${usual("0")},
@@ -169,19 +169,19 @@ BEGIN${grow(schema)}
 END $$;
 `;
 
-const create = (schema: string): string => `
+export const create = (schema: string, more = { columns: "", values: "" }): string => `
     INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,
-        wake_at, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until)
+        wake_at, updated_at, steps, chapter, length, owner, process, lease_until, held, held_until${more.columns})
       VALUES (at_locator, of_run, of_workflow, of_label, of_parent, line, reads, at_created, at_status,
         at_wake, at_updated, at_steps, at_chapter, 1,
         CASE WHEN ttl >= 0 THEN by_owner END, CASE WHEN ttl >= 0 THEN by_process END,
         at_time + CASE WHEN ttl >= 0 THEN ttl END, coalesce(ttl >= 0, false),
-        at_time + CASE WHEN ttl >= 0 THEN ttl END)
+        at_time + CASE WHEN ttl >= 0 THEN ttl END${more.values})
       ON CONFLICT (locator) DO NOTHING
       RETURNING id INTO run_number;`;
 
 /** What comes with a batch: the beginning of a chapter, names of blobs, the ancestors that a fork reads. */
-const rest = (schema: string): string => `
+export const rest = (schema: string): string => `
   IF at_chapter = at_position AND at_position > 0 THEN
     INSERT INTO ${schema}.chapters (run, position) VALUES (run_number, at_position);
   END IF;
@@ -202,17 +202,39 @@ const rest = (schema: string): string => `
       JOIN ${schema}.runs r ON r.locator = a.locator;
   END IF;`;
 
+/** The parts in which the versions of the function differ. */
+interface WholeParts {
+  readonly name: string;
+  readonly args: string;
+  readonly more: string;
+  readonly declare: string;
+  readonly create: string;
+  readonly grow: string;
+  readonly rest: string;
+}
+
+const appendWhole = (schema: string): string =>
+  whole(schema, {
+    name: "append_whole_1",
+    args: common(false),
+    more: "",
+    declare: "",
+    create: create(schema),
+    grow: grow(schema),
+    rest: rest(schema),
+  });
+
 /** Adds the first batch of a run, or one with blobs, or one in a chapter. It is checked before anything is written. */
-const appendWhole = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_whole_1(${common(false)}, at_chapter int, of_run text, of_workflow text,
-  of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[]
+export const whole = (schema: string, parts: WholeParts): string => `
+CREATE FUNCTION ${schema}.${parts.name}(${parts.args}, at_chapter int, of_run text, of_workflow text,
+  of_label text, of_parent text, reads text, impossible boolean${parts.more}, names text[], bodies text[]
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
   run_number bigint;
   reason text;
-  missing text[];
+  missing text[];${parts.declare}
 BEGIN
   IF impossible OR cardinality(names) > 0 OR (at_position = 0 AND line <> '[]') THEN
     PERFORM FROM ${schema}.runs WHERE locator = at_locator FOR UPDATE;
@@ -227,13 +249,13 @@ BEGIN
     END IF;
     IF reason IS NOT NULL THEN RETURN reason; END IF;
   END IF;
-  IF at_position = 0 THEN${create(schema)}
-  ELSE${grow(schema)}
+  IF at_position = 0 THEN${parts.create}
+  ELSE${parts.grow}
   END IF;
   IF run_number IS NULL THEN
     RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
   END IF;
-  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);${rest(schema)}
+  INSERT INTO ${schema}.batches (run, position, body) VALUES (run_number, at_position, batch);${parts.rest}
   RETURN NULL;
 END $$;
 `;

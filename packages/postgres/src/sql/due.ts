@@ -7,7 +7,7 @@ import { clock, planned } from "./append.ts";
 
 /** The columns of a row that lists and claims return. */
 export const columns =
-  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at updated_at steps chapter blocked flow"
+  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at updated_at steps chapter blocked tags version flow"
     .split(" ")
     .map((name) => `r.${name}`)
     .join(", ");
@@ -60,25 +60,28 @@ export const driversText = (schema: string): string =>
   );
 
 /**
- * When a run of the workflows $1 is due next, and what the time is now ($2 or that of the server). For a run that is
- * driven it may be too early, and then it is asked again.
+ * When a run of the workflows $1, and of the versions $3 if there are some, is due next, and what the time is now ($2 or
+ * that of the server). For a run that is driven it may be too early, and then it is asked again.
  */
-export const nextDueText = (schema: string): string => `
+export const nextDueText = (schema: string, versions: boolean): string => {
+  const isOne = `r.workflow = w.name${versions ? " AND r.version = v.version" : ""}`;
+  return `
   SELECT ${clock("$2::float8")} AS now, min(d.at) AS at
-  FROM unnest($1::text[]) AS w (name) CROSS JOIN LATERAL (
+  FROM unnest($1::text[]) AS w (name)${versions ? " CROSS JOIN unnest($3::text[]) AS v (version)" : ""} CROSS JOIN LATERAL (
     (SELECT r.wake_at AS at FROM ${schema}.runs r
-      WHERE r.workflow = w.name AND r.wake_at IS NOT NULL AND NOT r.held AND NOT r.deleted
+      WHERE ${isOne} AND r.wake_at IS NOT NULL AND NOT r.held AND NOT r.deleted
       ORDER BY r.wake_at LIMIT 1)
     UNION ALL
     (SELECT min(greatest(r.wake_at, r.lease_until, r.quiet_until)) AS at FROM ${schema}.runs r
-      WHERE r.workflow = w.name AND r.wake_at IS NOT NULL AND r.held AND NOT r.deleted
+      WHERE ${isOne} AND r.wake_at IS NOT NULL AND r.held AND NOT r.deleted
         AND r.held_until <= ${clock("$2::float8")})
     UNION ALL
     (SELECT r.held_until AS at FROM ${schema}.runs r
-      WHERE r.workflow = w.name AND r.wake_at IS NOT NULL AND r.held AND NOT r.deleted
+      WHERE ${isOne} AND r.wake_at IS NOT NULL AND r.held AND NOT r.deleted
         AND r.held_until > ${clock("$2::float8")}
       ORDER BY r.held_until LIMIT 1)
   ) AS d`;
+};
 
 /** Whether a dead process of $1 has a due run of one of the workflows $2. */
 export const orphansText = (schema: string): string => `
@@ -92,9 +95,12 @@ const stillDue = `r.wake_at <= due_at AND NOT r.deleted
  * Candidates are found without locks, more than are asked for, and the first that no other claim has locked are taken.
  * A claim needs no wait for the disk: without it, the runs are claimed again.
  */
-export const claimFunctions = (schema: string): string => `
-CREATE FUNCTION ${schema}.claim_1(
-  workflows text[], due_at float8, most int, quiet_ms float8, by_process text, dead text[], given_time float8
+export const claimFunctions = (schema: string): string => claimFunction(schema, { versions: false });
+
+/** With versions, each version of each workflow is searched on its own. */
+export const claimFunction = (schema: string, { versions }: { readonly versions: boolean }): string => `
+CREATE FUNCTION ${schema}.claim_${versions ? 2 : 1}(
+  workflows text[], due_at float8, most int, quiet_ms float8, by_process text, dead text[], given_time float8${versions ? ", versions text[]" : ""}
 ) RETURNS SETOF ${schema}.runs
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -109,7 +115,7 @@ BEGIN
     candidates := ARRAY(
       SELECT c.id FROM (
         SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
-        FROM unnest(workflows) WITH ORDINALITY AS w (name, n) CROSS JOIN LATERAL (
+        FROM unnest(workflows) WITH ORDINALITY AS w (name, n)${versions ? " CROSS JOIN unnest(versions) AS v (version)" : ""} CROSS JOIN LATERAL (
           ${dueRuns(schema, {
             columns: "r.id, r.wake_at",
             workflow: "w.name",
@@ -117,6 +123,7 @@ BEGIN
             now: "at_time",
             dead: "dead",
             most: "wide",
+            ...(versions && { and: "AND r.version = v.version" }),
           })}
         ) AS d
       ) AS c ORDER BY c.round, c.n LIMIT wide);

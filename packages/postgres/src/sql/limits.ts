@@ -1,5 +1,5 @@
 /**
- * Schema 2: limits of runs, and the texts of `storage.limits`.
+ * Limits of runs, and the texts of `storage.limits`.
  *
  * limits-sql.1. A run has its slot exactly as long as its lease is live. Slots are counted and taken under a lock of the
  *     slot, which is held until the commit. Locks of one statement are taken in one order.
@@ -36,8 +36,8 @@ const append = (schema: string): string => `
 CREATE FUNCTION ${schema}.append_flow_1(
   at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
   ttl float8, by_process text, at_status text, at_wake float8, line text, given_time float8, at_chapter int, of_run text,
-  of_workflow text, of_label text, of_parent text, reads text, impossible boolean, names text[], bodies text[],
-  of_flow text, of_slot text, of_singleton text
+  of_workflow text, of_label text, of_parent text, reads text, impossible boolean, of_version text, of_tags text, new_tags boolean,
+  names text[], bodies text[], of_flow text, of_slot text, of_singleton text
 ) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -51,9 +51,9 @@ BEGIN
       IF FOUND THEN RETURN 'singleton' || reason; END IF;
     END IF;
   END IF;
-  reason := ${schema}.append_whole_1(at_locator, at_position, batch, at_created, at_updated, at_steps, by_owner, ttl,
+  reason := ${schema}.append_whole_2(at_locator, at_position, batch, at_created, at_updated, at_steps, by_owner, ttl,
     by_process, at_status, at_wake, line, given_time, at_chapter, of_run, of_workflow, of_label, of_parent, reads,
-    impossible, names, bodies);
+    impossible, of_version, of_tags, new_tags, names, bodies);
   IF reason IS NULL THEN
     UPDATE ${schema}.runs r SET flow = of_flow, slot = of_slot, singleton = of_singleton WHERE r.locator = at_locator;
   END IF;
@@ -117,7 +117,7 @@ const until = "greatest(r.lease_until, r.quiet_until)";
 const claim = (schema: string): string => `
 CREATE FUNCTION ${schema}.claim_slots_1(
   limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
-  given_time float8, look_for_all boolean
+  given_time float8, look_for_all boolean, versions text[]
 ) RETURNS SETOF ${schema}.runs
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
@@ -143,6 +143,7 @@ BEGIN
         SELECT r.id, r.wake_at FROM free CROSS JOIN LATERAL (
           SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot = free.slot
             AND r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND r.wake_at <= due_at AND NOT r.deleted
+            AND (versions IS NULL OR r.version = ANY (versions))
             AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))
           ORDER BY r.wake_at, r.id LIMIT least(free.places, most)
         ) AS r WHERE free.places > 0
@@ -150,11 +151,13 @@ BEGIN
         (SELECT p.id, p.wake_at FROM (
           SELECT r.id, r.wake_at, r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
             AND r.wake_at <= due_at AND NOT r.held AND NOT r.deleted
+            AND (versions IS NULL OR r.version = ANY (versions))
           ORDER BY r.wake_at, r.id LIMIT CASE WHEN look_for_all THEN NULL ELSE most + 200 END
         ) AS p WHERE p.slot IS NULL LIMIT most)
         UNION ALL
         (SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
           AND r.wake_at <= due_at AND r.held AND NOT r.deleted AND r.slot IS NULL
+          AND (versions IS NULL OR r.version = ANY (versions))
           AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
           ORDER BY r.wake_at, r.id LIMIT most)
       ) AS d

@@ -1,6 +1,6 @@
 /** The text of a list. Values are bound, never written into the text (H65). */
 
-import { readCursor, workflowsOf } from "@durable/core/storage-kit";
+import { afterPrefix, readCursor, tagsOf, versionsOf, workflowsOf } from "@durable/core/storage-kit";
 import type { ListQuery } from "@durable/core";
 import { put } from "../text.ts";
 import { clock } from "./append.ts";
@@ -23,7 +23,7 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
   const values: unknown[] = [];
   const bind = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
   const cursor = readCursor(query.cursor);
-  const and = filters(query, bind);
+  const and = filters(schema, query, bind);
   const workflows = workflowsOf(query);
   const limit = bind(most, "int");
   if (query.dueAt !== undefined) {
@@ -47,17 +47,61 @@ export function listText(schema: string, query: ListQuery, most: number, due: Du
     return { text, values };
   }
   if (cursor?.[1] !== undefined) and.push(`r.id < ${bind(cursor[1], "bigint")}`);
+  const { from, order } = sourceOf(schema, query, bind);
   const newest = (more: readonly string[]): string =>
-    `(SELECT r.* FROM ${schema}.runs r WHERE ${["NOT r.deleted", ...and, ...more].join(" AND ")}
-    ORDER BY r.id DESC LIMIT ${limit})`;
+    `(SELECT r.* FROM ${from} WHERE ${["NOT r.deleted", ...and, ...more].join(" AND ")}
+    ORDER BY ${order} DESC LIMIT ${limit})`;
   // Each workflow has its own part, so that Postgres sees its name, and knows whether it has few runs or many.
   const parts = workflows?.map((name) => newest([`r.workflow = ${bind(put(name), "text")}`])) ?? [newest([])];
   const source = parts.length === 0 ? newest(["false"]) : parts.join(" UNION ALL ");
   return { text: `SELECT ${columns} FROM (${source}) AS r ORDER BY r.id DESC LIMIT ${limit}`, values };
 }
 
-function filters({ status, parent }: ListQuery, bind: (value: unknown, type: string) => string): string[] {
+type Bind = (value: unknown, type: string) => string;
+
+const hasTag = (schema: string, [name, value]: readonly [string, string], bind: Bind): string =>
+  `EXISTS (SELECT FROM ${schema}.tags t WHERE t.name = ${bind(put(name), "text")} AND t.value = ${bind(put(value), "text")} AND t.run = r.id)`;
+
+/**
+ * Where a search begins, and its order. Runs of a tag are read in the order of the list. Those of a time or a text are
+ * found first and then sorted: in the order of their numbers, all runs would be read until enough of them fit.
+ */
+function sourceOf(
+  schema: string,
+  query: ListQuery,
+  bind: Bind,
+): { readonly from: string; readonly order: string } {
+  const { createdAfter, createdBefore, q, parent, status } = query;
+  const [first] = tagsOf(query);
+  if (first !== undefined) {
+    const [name, value] = first.map((text) => bind(put(text), "text"));
+    const from = `${schema}.tags f JOIN ${schema}.runs r ON r.id = f.run AND f.name = ${name} AND f.value = ${value}`;
+    return { from, order: "f.run" };
+  }
+  const from = `${schema}.runs r`;
+  const isTimed = createdAfter !== undefined || createdBefore !== undefined;
+  const isNarrow = parent !== undefined || status === "blocked";
+  return { from, order: q !== undefined || (isTimed && !isNarrow) ? "r.id + 0" : "r.id" };
+}
+
+function filters(schema: string, query: ListQuery, bind: Bind): string[] {
+  const { status, parent, createdAfter, createdBefore, q } = query;
   const and: string[] = [];
+  // The first tag is where a list begins, unless it is a list of due runs.
+  for (const tag of tagsOf(query).slice(query.dueAt === undefined ? 1 : 0))
+    and.push(hasTag(schema, tag, bind));
+  const versions = versionsOf(query);
+  if (versions !== null) and.push(`r.version = ANY (${bind(versions.map(put), "text[]")})`);
+  if (createdAfter !== undefined) and.push(`r.created_at >= ${bind(createdAfter, "float8")}`);
+  if (createdBefore !== undefined) and.push(`r.created_at < ${bind(createdBefore, "float8")}`);
+  if (q !== undefined) {
+    const [from, to] = [put(q), afterPrefix(put(q))].map((text) => bind(text, "text"));
+    const within = (column: string): string => `${column} >= ${from} AND ${column} < ${to}`;
+    and.push(`r.id = ANY (ARRAY(
+      SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND ${within("b.run_id")}
+      UNION ALL SELECT b.id FROM ${schema}.runs b WHERE NOT b.deleted AND b.label IS NOT NULL AND ${within("b.label")}
+      UNION ALL SELECT t.run FROM ${schema}.tags t WHERE ${within("t.value")}))`);
+  }
   if (status === "blocked") and.push("r.blocked IS NOT NULL");
   else if (status !== undefined) and.push("r.blocked IS NULL", `r.status = ${bind(status, "text")}`);
   if (parent !== undefined) and.push(`r.parent = ${bind(put(parent), "text")}`);

@@ -9,13 +9,16 @@ import { chapterChecks } from "./chapters.ts";
 import { deleteChecks } from "./delete.ts";
 import { dropChecks } from "./dropped-chapters.ts";
 import { dueChecks } from "./due.ts";
+import { findingChecks } from "./finding.ts";
 import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
 import { limitChecks } from "./limits.ts";
 import { noteChecks } from "./notes.ts";
+import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
+import { scheduleChecks } from "./schedules.ts";
 import { whenDueChecks } from "./when-due.ts";
 import { Subject, type Check, type ConformanceHandle } from "./subject.ts";
 
@@ -35,9 +38,11 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     headChecks,
     dueChecks,
     claimChecks,
+    findingChecks,
     leaseChecks,
     limitChecks,
     noteChecks,
+    pauseChecks,
     chapterChecks,
     dropChecks,
     deleteChecks,
@@ -45,6 +50,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     blobBodyChecks,
     changedChecks,
     whenDueChecks,
+    scheduleChecks,
     handleChecks,
     hostileChecks,
   ].flatMap((group) => Object.entries(group)),

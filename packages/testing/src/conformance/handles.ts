@@ -38,6 +38,15 @@ export const handleChecks: Checks = {
       storage.dropChapters?.(head.locator, 1),
     ])
       if (late !== undefined) await refused(late, "storage-closed");
+    const { schedules } = storage;
+    const schedule = { name: "daily", workflow: "loan", dueAt: 1, version: "1", text: "" };
+    for (const late of [
+      schedules?.get("daily"),
+      schedules?.list(),
+      schedules?.put(schedule, null),
+      schedules?.delete("daily", "1"),
+    ])
+      if (late !== undefined) await refused(late, "storage-closed");
     const changed = storage.changed?.(head.locator, 1, new AbortController().signal);
     if (changed !== undefined) await refused(changed, "storage-closed");
     const whenDue = storage.whenDue?.(["loan"], new AbortController().signal);

@@ -3,7 +3,15 @@
  * Proven in test/conformance.test.ts.
  */
 
-import type { AppendRequest, ListPage, ListQuery, RunHead, Storage, StorageLimits } from "@durable/core";
+import type {
+  AppendRequest,
+  ListPage,
+  ListQuery,
+  RunHead,
+  ScheduleStore,
+  Storage,
+  StorageLimits,
+} from "@durable/core";
 import { expect } from "vitest";
 
 /** What `open` of an adapter returns to each test. */
@@ -27,6 +35,8 @@ export type Checks = Readonly<Record<string, Check>>;
 /** Members of the port that a storage may lack. */
 type OptionalMember =
   | "note"
+  | "pause"
+  | "paused"
   | "readChapter"
   | "dropChapters"
   | "changed"
@@ -91,6 +101,21 @@ export class Subject {
     const method = this.storage[name];
     if (method === undefined) return this.#skip(`this storage has no ${name}()`);
     return method.bind(this.storage) as NonNullable<Storage[K]>;
+  }
+
+  /** Skips the test if the storage does not find runs by tags, versions, times and text. */
+  needsFinds(): void {
+    if (this.storage.finds !== true) this.#skip("this storage does not find runs by tags");
+  }
+
+  /** The schedules of a storage, of this one by default; skips the test if the adapter keeps none. */
+  schedules(storage: Storage = this.storage): ScheduleStore {
+    return storage.schedules ?? this.#skip("this storage has no schedules");
+  }
+
+  /** Resolves when lists show everything that was written. */
+  async settled(): Promise<void> {
+    await this.#handle.settled?.();
   }
 
   /** Appends the first batch of a new run. The clock advances by one, so that creation has an order. */

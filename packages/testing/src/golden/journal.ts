@@ -203,7 +203,9 @@ export function abandonedBy(batches: readonly GoldenBatch[]): ReadonlySet<string
 
 /** The journal as it was just before the run's end. */
 export function withoutEnd(batches: readonly GoldenBatch[]): readonly GoldenBatch[] {
-  const last = batches.findIndex((batch) => entriesOf([batch]).some(isEnd));
+  const last = batches.findLastIndex((batch) => entriesOf([batch]).some(isEnd));
+  // A retry has taken the last end back.
+  if (entriesOf(batches.slice(last + 1)).some(({ kind }) => kind === "run.retried")) return batches;
   const ending = batches[last];
   if (ending === undefined || typeof ending === "string") return batches;
   const entries = entriesOf([ending]);

@@ -95,7 +95,7 @@ interface Batch {
 }
 
 function settles({ kind }: Entry): boolean {
-  return /^(?:step|stream|child)\.(?:completed|failed)$|^sleep\.fired$|^suspend\.(?:resolved|expired)$/.test(
+  return /^(?:step|stream|child)\.(?:completed|failed)$|^spawn\.(?:started|failed)$|^sleep\.fired$|^suspend\.(?:resolved|expired)$/.test(
     kind,
   );
 }

@@ -94,7 +94,7 @@ function setupOf<Input, Output>(
   subject: CrashSubject<Input, Output>,
   options: CrashOptions<Input, Output>,
 ): Setup<Input, Output> {
-  const { resume = {}, effects = [], reset = [], bodyMs = 1_000, slowSeed } = options;
+  const { resume = {}, effects = [], reset = [], bodyMs = 1_000, slowSeed, hooks } = options;
   const resets: readonly Resettable[] = Array.isArray(reset) ? reset : [reset];
   return {
     open: typeof subject === "function" ? subject : (): Workflow<Input, Output> => subject,
@@ -106,6 +106,7 @@ function setupOf<Input, Output>(
       for (const one of resets) await (typeof one === "function" ? one() : one.reset());
     },
     slowSeed,
+    hooks,
     storage: options.storage ?? (({ now }) => ({ storage: new MemoryStorage({ now }) })),
   };
 }

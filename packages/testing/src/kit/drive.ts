@@ -40,7 +40,8 @@ export async function driveToEnd<Input, Output>(drive: Drive<Input, Output>): Pr
     let outcome: Outcome<Output>;
     try {
       outcome = await next();
-      if (outcome.status !== "suspended" && outcome.status !== "running") return { kind: "ended", outcome };
+      if (outcome.status !== "suspended" && outcome.status !== "running" && outcome.status !== "paused")
+        return { kind: "ended", outcome };
       next = await after(drive, outcome, tries);
     } catch (error) {
       if (allowedErrors-- <= 0) return { kind: "threw", error: asError(error) };
@@ -63,7 +64,7 @@ interface Tries {
 /** The next action for a run that has not ended. */
 async function after<Input, Output>(
   drive: Drive<Input, Output>,
-  outcome: Outcome<Output> & { status: "suspended" | "running" },
+  outcome: Outcome<Output> & { status: "suspended" | "running" | "paused" },
   tries: Tries,
 ): Promise<() => Promise<Outcome<Output>>> {
   const { app, runId, answers, world } = drive;
@@ -72,6 +73,12 @@ async function after<Input, Output>(
     return (await app.advance(runId)) as Outcome<Output>;
   };
   if (outcome.status === "running") return () => advance(recheckMs);
+  // The run has paused itself, and there is no other operator.
+  if (outcome.status === "paused")
+    return async () => {
+      await app.get(runId).unpause({ drive: false });
+      return advance(0);
+    };
   const { waiting } = outcome;
   const point = answers.find(waiting);
   if (point !== undefined) return () => answered(drive, point, tries).then((now) => now ?? advance(0));

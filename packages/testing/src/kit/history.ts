@@ -8,7 +8,14 @@
  * Proven in test/kit-clean.test.ts and test/kit-caught.test.ts.
  */
 
-import { createApp, MemoryStorage, type RunHead, type Storage, type Workflow } from "@durable/core";
+import {
+  createApp,
+  MemoryStorage,
+  type HooksOption,
+  type RunHead,
+  type Storage,
+  type Workflow,
+} from "@durable/core";
 import { faultyStorage, type Fault, type FaultyStorage } from "../faulty-storage.ts";
 import { loadJournal } from "../journal-loader.ts";
 import { seeded, type Random } from "../random.ts";
@@ -37,6 +44,7 @@ export interface Setup<Input, Output> {
   readonly recorders: readonly Recorder[];
   readonly reset: () => Promise<void>;
   readonly slowSeed: number | undefined;
+  readonly hooks: HooksOption | undefined;
   readonly storage: NonNullable<CrashSettings<Output>["storage"]>;
 }
 
@@ -158,7 +166,7 @@ async function live<Input, Output>(
   const { bodies, input, answers } = setup;
   const life = new ObservedLife({ storage, world, secret, bodies, notes });
   const flow = life.bind(await setup.open({ storage, world, secret, number }));
-  const app = createApp({ storage, world, secret, workflows: [flow], patience: 0 });
+  const app = createApp({ storage, world, secret, workflows: [flow], patience: 0, hooks: setup.hooks });
   const driven = driveToEnd({ flow, app, runId, input, answers, world, allowedErrors });
   const dead = died.then((): null => {
     life.end();

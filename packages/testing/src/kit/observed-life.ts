@@ -70,7 +70,7 @@ export class ObservedLife {
 
   /** The same workflow, observed, on this process's storage. */
   bind<Input, Output>(flow: Workflow<Input, Output>): Workflow<Input, Output> {
-    const { name, body, input, version } = flow.definition;
+    const { name, body, input, version, defaults } = flow.definition;
     const { storage, world, secret } = this.#parts;
     const bound: unknown = durable(
       name,
@@ -82,6 +82,7 @@ export class ObservedLife {
         lease: "30s",
         // Every sleep parks, which adds boundaries and avoids polling.
         patience: 0,
+        ...defaults,
         ...(input === null ? {} : { input }),
         ...(version === null ? {} : { version }),
       },

@@ -68,8 +68,10 @@ export function observed(ctx: Context, observer: Observer, path = ""): Context {
 /** The name from the argument or the option; otherwise the method's own, or the child's. */
 function nameOf(method: string, args: readonly unknown[]): string {
   if (method !== "sleep" && typeof args[0] === "string") return args[0];
-  const options = method === "child" ? (args[2] ?? args[0]) : args.at(-1);
-  return isRecord(options) && typeof options["name"] === "string" ? options["name"] : method;
+  if (method === "tag") return "#tag";
+  const options = method === "child" || method === "spawn" ? [args[2], args[0]] : [args.at(-1)];
+  const named = options.find((one) => isRecord(one) && typeof one["name"] === "string");
+  return (named as { readonly name: string } | undefined)?.name ?? method;
 }
 
 /** The names of branches, which also distinguish calls. */

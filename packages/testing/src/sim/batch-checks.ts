@@ -12,6 +12,7 @@
 
 import type { RunHead } from "@durable/core";
 import { judgeFamily } from "./child-checks.ts";
+import { judgeFinding } from "./finding-checks.ts";
 import { judgeAnnounced, noteDecided } from "./effect-checks.ts";
 import { judgeForm } from "./entry-checks.ts";
 import type { History } from "./history.ts";
@@ -23,12 +24,14 @@ import {
   createdAt,
   driverOf,
   isEnd,
+  isRetried,
   isSettlement,
   wakeOf,
   type AppliedBatch,
   type RunLog,
   type WrittenEntry,
 } from "./run-log.ts";
+import { judgeSteered, settledBefore } from "./steer-checks.ts";
 import { noteCoverage } from "./coverage-notes.ts";
 
 export function judgeBatch(
@@ -44,9 +47,13 @@ export function judgeBatch(
   if (run.tainted) return;
   const where = `run ${run.runId}, batch ${run.batches.length}`;
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
-  if (before.some(({ kind }) => isEnd(kind))) history.violate("I8", `${where} follows the end of its run`);
+  const isRetry = batch.entries[0]?.kind === "run.retried";
+  const ended = before.slice(before.findLastIndex(({ kind }) => kind === "run.retried") + 1);
+  if (!isRetry && ended.some(({ kind }) => isEnd(kind)))
+    history.violate("I8", `${where} follows the end of its run`);
   if (batch.entries.length === 0) history.violate("I8", `${where} is empty`);
-  const settled = new Set(before.filter(({ kind }) => isSettlement(kind)).map(({ key }) => key));
+  judgeSteered(history, { run, batch }, slackMs);
+  const settled = settledBefore(before, isSettlement);
   for (const [index, entry] of batch.entries.entries()) {
     if (isEnd(entry.kind) && index !== batch.entries.length - 1)
       history.violate("I8", `${where} goes on after ${entry.kind}`);
@@ -57,9 +64,12 @@ export function judgeBatch(
   }
   for (const entry of batch.entries) judgeTimeout(history, run, { ...entry, appliedAt: batch.at });
   judgeHead(history, run, head, where);
+  // Attempts begin anew, which the other checks do not know.
+  if (isRetried(run)) return;
   judgeForm(history, run, batch);
   judgeBorder(history, run, batch);
   judgeFamily(history, run, batch);
+  judgeFinding(history, { run, batch, head });
   for (const entry of batch.entries) {
     if (entry.kind === "step.started") judgeAnnounced(history, run, entry);
     noteDecided(history, run, entry);
@@ -82,7 +92,7 @@ function judgeHead(history: History, run: RunLog, head: RunHead, where: string):
   const suspended = run.status === "suspended" && last !== undefined ? wakeOf(last) : null;
   // A journal without a workflow has no driver.
   const wakeAt = run.status === "running" && run.workflow !== "" ? 0 : suspended;
-  const above = run.parent ?? run.childOf?.runId ?? null;
+  const above = run.parent ?? (run.childOf ?? run.spawnedBy)?.runId ?? null;
   if (head.parent !== above) history.violate("I8", `${where}: the head names as parent ${head.parent}`);
   if ((head.chapter ?? 0) !== run.offset)
     history.violate("I8", `${where}: the head says that the chapter begins at ${head.chapter}`);

@@ -34,6 +34,7 @@ import type { Environment } from "./environment.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { attempts, childrenOf, type Tree } from "./tree.ts";
 import { rejectUnawaited } from "./stray-checks.ts";
+import { judgingHooks } from "./hook-checks.ts";
 import { inProcess, judgeBodyContext, judgeWorkContext } from "./surroundings.ts";
 import { observeWorkflow } from "./workflow-observer.ts";
 import { limitOf } from "./slot-checks.ts";
@@ -213,6 +214,7 @@ export class Cluster {
       lease: leaseMs,
       patience: patienceMs,
       warm,
+      ...(this.plan.hooks === true ? { hooks: judgingHooks(process) } : {}),
       ...(encrypted ? { encryption: this.#cipher() } : {}),
     };
   }

@@ -4,6 +4,7 @@
  */
 
 import { faultTargets } from "./faults.ts";
+import { findingEvents } from "./finding-checks.ts";
 import { actionKinds } from "./plan.ts";
 
 const entries = [
@@ -35,6 +36,9 @@ const entries = [
   "child.completed",
   "child.failed",
   "child.closed",
+  "spawn.opened",
+  "spawn.started",
+  "tag.set",
 ];
 
 const blobs = [
@@ -147,10 +151,12 @@ export const toBeMet: readonly string[] = [
     (reason) => `work that ran again: ${reason}`,
   ),
   "a warm run went on",
+  "a hook that failed",
   "a record that was sealed before the rotation",
   "a record made without a workflow",
   ...blobs,
   ...families,
+  ...findingEvents,
   ...streams,
   ...chapters,
   ...uncertain,

@@ -172,8 +172,12 @@ export class Disk {
     return runs;
   }
 
-  whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
-    return this.#base.whenDue?.(workflow, signal) ?? lacking("whenDue");
+  get finds(): boolean {
+    return this.#handles.every(({ finds }) => finds === true);
+  }
+
+  whenDue(workflow: readonly string[], signal: AbortSignal, version?: readonly string[]): Promise<void> {
+    return this.#base.whenDue?.(workflow, signal, version) ?? lacking("whenDue");
   }
 
   async lease(process: Process, locator: string, claim: Claim): Promise<Lease | null> {

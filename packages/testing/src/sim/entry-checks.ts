@@ -71,7 +71,7 @@ function wrongRecord(
 }
 
 function wrongSender({ kind }: WrittenEntry, { outside, entries }: AppliedBatch): string | null {
-  if (/^(suspend\.answered|run\.cancelled)$/.test(kind))
+  if (/^(suspend\.answered|run\.(cancelled|paused|unpaused|retried))$/.test(kind))
     return outside ? null : "is not marked as from outside";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";
@@ -93,9 +93,11 @@ function wrongGroup({ key = "" }: WrittenEntry, seq: number, lineage: readonly P
   const cut = key.lastIndexOf("[");
   if (cut === -1) return null;
   const group = key.slice(0, cut);
+  // A child may have a deadline, and no branches.
+  const opens = key.endsWith("[]/deadline") ? /^(parallel|race|child)\.opened$/ : /^(parallel|race)\.opened$/;
   const opened = lineage.some(
     ({ entry, seq: other }) =>
-      other < seq && entry.key === group && /^(parallel|race)\.opened$/.test(entry.kind),
+      other < seq && entry.key === group && opens.test(entry.kind),
   );
   return opened ? null : `is in a group that was never opened`;
 }

@@ -20,7 +20,7 @@ import { decidedOutcomes } from "./effect-checks.ts";
 import { judgeFork } from "./fork-checks.ts";
 import type { AnswerAttempt, History } from "./history.ts";
 import type { ReplayPass } from "./replay-pass.ts";
-import { areOneStart, isEnd, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { areOneStart, isEnd, isRetried, isSettlement, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeSwallowed } from "./rename-checks.ts";
 import { judgeRecords } from "./recorders.ts";
 import { judgeStreams } from "./stream-checks.ts";
@@ -30,7 +30,7 @@ export async function judge(cluster: Cluster): Promise<void> {
   const { history } = cluster;
   await judgeBlobs(cluster);
   for (const run of history.runs) {
-    if (history.lineage(run).some(({ tainted }) => tainted)) continue;
+    if (history.lineage(run).some((log) => log.tainted || isRetried(log))) continue;
     if (run.workflow === "") {
       judgeRecords(cluster, run);
       continue;
@@ -190,7 +190,7 @@ function judgeDraws(history: History, run: RunLog): void {
     let like = theirs;
     for (const [i, { key, what, chance }] of seen.map(parse).entries()) {
       like = like.filter((other) => other[i]?.key === key && other[i].what === what);
-      if (like.length === 0 || own.has(key)) break;
+      if (like.length === 0 || own.has(key) || own.has(`${key}[]/deadline`)) break;
       if (!like.some((other) => other[i]?.chance === chance))
         return history.violate("I7", `run ${run.runId}: at ${key} it draws ${chance}, unlike its parent`);
     }

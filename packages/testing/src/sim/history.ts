@@ -15,6 +15,7 @@ import {
   createdAt,
   isOpen,
   statusAfter,
+  topOf,
   wakeOf,
   type AppliedBatch,
   type RunLog,
@@ -235,6 +236,7 @@ export class History {
     const wasOpen = isOpen(run);
     for (const { kind } of applied.entries) run.status = statusAfter(run.status, kind);
     if (wasOpen && !isOpen(run)) this.#open -= 1;
+    if (!wasOpen && isOpen(run)) this.#open += 1;
     return { run, batch: applied };
   }
 
@@ -260,8 +262,9 @@ export class History {
       parent: earlier?.parent ?? parent,
       parentLog,
       childOf,
+      spawnedBy: first?.spawnedBy ?? null,
       above: childOf === null ? undefined : (earlier?.above ?? this.run(childOf.runId)),
-      family: childOf !== null,
+      family: childOf !== null || first?.spawnedBy !== undefined,
       parts: { names: new Set(), places: earlier?.parts.places ?? new Set() },
       batches: [],
       status: "running",
@@ -368,6 +371,13 @@ export class History {
   sources(run: RunLog): RunLog[] {
     const above = [run.earlier, run.parentLog].filter((log) => log !== undefined);
     return [run, ...above.flatMap((log) => this.sources(log))];
+  }
+
+  /** True for a fork, and for what a fork spawns or has as a child: all are driven where the fork was made. */
+  isOfFork(run: RunLog): boolean {
+    const { parent, spawnedBy } = topOf(run);
+    const by = spawnedBy === null ? undefined : this.run(spawnedBy.runId);
+    return parent !== null || (by !== undefined && this.isOfFork(by));
   }
 
   /** A run and its ancestors, itself first. */

@@ -80,7 +80,19 @@ async function interpret(node: Tree, ctx: Context, frame: Frame): Promise<unknow
         }),
       );
     case "child":
-      return ctx.child(frame.environment.workflow(node.name), node.name);
+      return ctx.child(frame.environment.workflow(node.name), node.name, {
+        name: node.name,
+        deadline: node.deadlineMs,
+      });
+    case "spawn":
+      // The id differs in every history, so it is not part of the output.
+      await ctx.spawn(frame.environment.workflow(node.name), node.name, {
+        onParentEnd: node.ends ? "cancel" : "leave",
+      });
+      return node.name;
+    case "tag":
+      ctx.tag({ [node.name]: node.value });
+      return node.value;
     case "map":
       return overItems(node, ctx, frame);
     case "foreign":
@@ -196,7 +208,7 @@ async function afterForeign(
 }
 
 function overItems(node: Tree & { kind: "map" }, ctx: Context, frame: Frame): Promise<unknown[]> {
-  const { name, keyed, concurrency } = node;
+  const { name, keyed, concurrency, deadlineMs: deadline } = node;
   const items = Array.from({ length: node.items }, (_, i) => i);
   const each = (c: Context, item: number): Promise<unknown> => {
     frame.environment.begins(frame.runId, frame.place);
@@ -204,6 +216,7 @@ function overItems(node: Tree & { kind: "map" }, ctx: Context, frame: Frame): Pr
   };
   const options = {
     name,
+    deadline,
     ...(keyed ? { key: (item: number) => `item ${item}` } : {}),
     ...(concurrency === null ? {} : { concurrency }),
   };
@@ -235,7 +248,7 @@ async function inGroup(
   ctx: Context,
   frame: Frame,
 ): Promise<unknown> {
-  const { name, nodes } = node;
+  const { name, nodes, deadlineMs: deadline } = node;
   const { environment, runId, place } = frame;
   if (node.plain) {
     const strands = nodes.map((child, i) => interpret(child, ctx, childFrame(frame, i)));
@@ -256,10 +269,10 @@ async function inGroup(
   });
   if (node.kind === "race")
     return atPlace(place, () =>
-      ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name }),
+      ctx.race(Object.fromEntries(branches.map((fn, i) => [`b${i}`, fn])), { name, deadline }),
     );
   const { concurrency, settled } = node;
-  const limit = concurrency === null ? {} : { concurrency };
+  const limit = concurrency === null ? { deadline } : { deadline, concurrency };
   if (!settled) return atPlace(place, () => ctx.parallel(branches, { name, ...limit }));
   const all = atPlace(place, () => ctx.parallel(branches, { name, ...limit, mode: "settled" }));
   return (await all).map(settledValue);

@@ -16,5 +16,9 @@ export const invariants: Readonly<Record<string, string>> = {
   I12: "no work starts without a lease or a place, and no effect is repeated without a decision",
   I13: "a reader of a stream gets each attempt in order, and the last one whole",
   I14: "code sees the async context of its drive, and work that of its call",
-  I15: "no more runs of a workflow are driven than it has slots",
+  I15: "hooks report what is recorded, once, and affect nothing",
+  I20: "a paused run is not driven on",
+  I21: "a run fails by its deadline after that time, and not before",
+  I22: "a retry takes back one failure of a failed run",
+  I30: "no more runs of a workflow are driven than it has slots",
 };

@@ -62,6 +62,7 @@ export class Network {
     const line = new Line(process, this);
     const disk = this.#disk;
     const storage: Storage = {
+      ...(disk.finds ? { finds: true } : {}),
       append: (request) => line.append(request, disk),
       read: (locator, from = 0) => line.read(locator, from, disk),
       list: (query) =>
@@ -111,8 +112,8 @@ export class Network {
         });
       };
     if (announces && disk.offers("whenDue"))
-      storage.whenDue = (workflow, signal) =>
-        line.whenDue(disk.whenDue(workflow, process.whileAlive(signal)), signal);
+      storage.whenDue = (workflow, signal, version) =>
+        line.whenDue(disk.whenDue(workflow, process.whileAlive(signal), version), signal);
     return storage;
   }
 

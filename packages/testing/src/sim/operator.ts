@@ -52,7 +52,11 @@ export function performAction(cluster: Cluster, action: Action): void {
   }
 }
 
-async function interfere(cluster: Cluster, life: ProcessLife, { kind, target }: Action): Promise<void> {
+async function interfere(
+  cluster: Cluster,
+  life: ProcessLife,
+  { kind, target, ms }: Action,
+): Promise<void> {
   const { history } = cluster;
   const runs = history.runs.filter((run) => !isStrange(run));
   const run = runs[target % Math.max(1, runs.length)];
@@ -67,6 +71,16 @@ async function interfere(cluster: Cluster, life: ProcessLife, { kind, target }: 
       return reuse(cluster, life, target);
     case "drop-chapters":
       return app.get(run.runId).dropChapters();
+    case "pause-run":
+      await app.get(run.runId).pause("by hand");
+      await life.process.pause(ms);
+      return void (await app.get(run.runId).unpause({ drive: target % 2 === 0 }));
+    case "retry-run": {
+      const failed = runs.filter(({ status, deleted, family }) => status === "failed" && !deleted && !family);
+      const chosen = failed[target % Math.max(1, failed.length)];
+      if (chosen === undefined) return;
+      return void (await app.get(chosen.runId).retry({ drive: target % 2 === 0 }));
+    }
     case "advance":
       return judgeOutcome(cluster, await app.advance(run.runId));
     case "fork":
@@ -110,4 +124,19 @@ function deepestFork(history: History, target: number): string | null {
   const depth = (run: RunLog): number => history.lineage(run).length;
   const forks = history.runs.filter(({ parent, deleted }) => parent !== null && !deleted);
   return forks.toSorted((a, b) => depth(b) - depth(a))[0]?.runId ?? null;
+}
+
+/** Once faults have ended, no run stays paused: its operator may have died. */
+export function unpauseAll(cluster: Cluster): void {
+  const { history, scheduler } = cluster;
+  const look = async (): Promise<void> => {
+    const operator = cluster.lives.at(-1) as ProcessLife;
+    for (const { runId, status, deleted } of history.runs)
+      if (status === "paused" && !deleted && operator.process.alive)
+        await inProcess(operator.process.name, () => operator.app.get(runId).unpause({ drive: false })).catch(
+          (error: unknown) => judgeFailure(cluster, "operator", error),
+        );
+  };
+  // A request that was on its way may still pause a run.
+  for (const ms of [1_000, 60_000, 600_000]) scheduler.after(ms, null, () => void look());
 }

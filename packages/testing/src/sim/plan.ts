@@ -6,7 +6,9 @@
 import { seeded, type Random } from "../random.ts";
 import { randomRates, type Rates } from "./faults.ts";
 import { withChapters } from "./random-chapters.ts";
+import { withFinding } from "./random-finding.ts";
 import { randomTree } from "./random-tree.ts";
+import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
 import { slotsOf } from "./slot-checks.ts";
 
@@ -25,6 +27,8 @@ export interface RunPlan {
   readonly at: number;
   /** How many callers start this run at the same time. */
   readonly starters: number;
+  /** The deadline of the run; none if missing. */
+  readonly deadlineMs?: number;
 }
 
 export const actionKinds = [
@@ -42,6 +46,8 @@ export const actionKinds = [
   "storm",
   "reuse",
   "drop-chapters",
+  "pause-run",
+  "retry-run",
 ] as const;
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -108,6 +114,8 @@ export interface Plan {
   readonly privateChildren?: boolean;
   /** How many runs of a workflow are driven at the same time; no limit if missing. */
   readonly slots?: number;
+  /** True when processes have hooks, some of which fail; none if missing. */
+  readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
   readonly only?: readonly string[];
 }
@@ -116,6 +124,11 @@ const minute = 60_000;
 
 /** Draws a plan from a seed. */
 export function planOf(seed: number): Plan {
+  // A stream of its own: the rest of a plan is drawn as if there were no hooks.
+  return { ...drawnPlan(seed), hooks: seeded(seed * 3_266_489_917 + 5).chance(0.5) };
+}
+
+function drawnPlan(seed: number): Plan {
   const random = seeded(seed * 2_654_435_761);
   const calm = random.chance(0.3);
   const foreign = !calm && random.chance(0.12);
@@ -133,7 +146,8 @@ export function planOf(seed: number): Plan {
   // A stream of its own: plans without chapters are drawn as if there were none.
   const others = seeded(seed * 2_246_822_519 + 1);
   const continues = !foreign && !strays && others.chance(0.35);
-  const flows = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const chaptered = continues ? drawn.map((flow) => withChapters(others, flow, { calm, childName })) : drawn;
+  const flows = found(seed, chaptered);
   const runs: RunPlan[] = Array.from({ length: random.between(1, 4) }, (_, i) => ({
     id: `run-${i}`,
     flow: random.between(0, flows.length - 1),
@@ -147,7 +161,7 @@ export function planOf(seed: number): Plan {
   }
   const workers = random.between(1, 4);
   const skewed = random.chance(0.25);
-  return {
+  const plan: Plan = {
     seed,
     calm,
     foreign,
@@ -177,6 +191,19 @@ export function planOf(seed: number): Plan {
     busy: random.chance(0.15),
     strangers: random.chance(0.06) ? random.pick([3, 130]) : 0,
   };
+  const more = steered(seed, calm || foreign || strays, plan);
+  return { ...plan, ...more, actions: more.actions.toSorted((a, b) => a.at - b.at) };
+}
+
+/** Workflows that are spawned have such a name, and every app has them. */
+export const spawnedPrefix = "spawned-";
+
+/** Tags and spawned runs in some plans, from a stream of their own. */
+function found(seed: number, flows: readonly FlowPlan[]): FlowPlan[] {
+  const random = seeded(seed * 1_640_531_527 + 3);
+  if (!random.chance(0.3)) return [...flows];
+  let spawned = 0;
+  return flows.map((flow) => withFinding(random, flow, () => `${spawnedPrefix}${flow.name}-${++spawned}`));
 }
 
 /** A stream of its own, so that older seeds keep the rest of their plans. */
@@ -195,11 +222,14 @@ const killer: FlowPlan = {
   changed: { kind: "killer", name: "explode" },
 };
 
+/** Kinds that are drawn from streams of their own. */
+const later: ReadonlySet<ActionKind> = new Set<ActionKind>(["drop-chapters", "pause-run", "retry-run"]);
+
 /** Draws the actions. Each kind is used in some plans only, because constant noise hides rare cases. */
 function actions(random: Random): Action[] {
   const most: Partial<Record<ActionKind, number>> = { kill: 6, pause: 4, fork: 5, advance: 8, storm: 4 };
   return actionKinds
-    .filter((kind) => kind !== "drop-chapters" && random.chance(0.35))
+    .filter((kind) => !later.has(kind) && random.chance(0.35))
     .flatMap((kind) =>
       Array.from({ length: random.between(1, most[kind] ?? 1) }, () => ({
         kind,

@@ -76,6 +76,7 @@ export class Process implements Owner {
         this.history.say(this.name, `warns: ${message}`);
         parts.warned(message);
       },
+      log: (level, message) => this.history.say(this.name, `logs ${level}: ${message}`),
       onTerminate: (stop) => {
         this.#terminate = stop;
         return () => {
@@ -137,6 +138,8 @@ export class Process implements Owner {
       for (const { kind, key = "" } of entries) {
         if (isSettlement(kind)) keys.add(key);
         if (kind === "run.cancelled") keys.add("cancelled");
+        if (kind === "run.paused") keys.add("paused");
+        if (kind === "run.unpaused") keys.delete("paused");
         if (kind === "run.continued" && run.earlier !== undefined) this.#keysOf(run.earlier).add("continued");
       }
     }

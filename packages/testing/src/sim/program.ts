@@ -4,7 +4,7 @@
  */
 
 import type { Context, StandardSchema } from "@durable/core";
-import type { FlowPlan } from "./plan.ts";
+import { spawnedPrefix, type FlowPlan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import { childrenOf, isForeign, isMailed, swapsNames, type Tree } from "./tree.ts";
 import { carriedOn } from "./chapter-inputs.ts";
@@ -59,7 +59,7 @@ export function treePrograms(flow: FlowPlan, { calm, privateChildren = false }: 
     if (one === undefined || other === undefined) return [];
     const { compatible = false } = flow;
     const program = treeProgram({ name, tree: one, changed: other, compatible }, calm);
-    return [{ ...program, isPrivate: privateChildren }];
+    return [{ ...program, isPrivate: privateChildren && !name.startsWith(spawnedPrefix) }];
   });
   return [treeProgram(flow, calm), ...children];
 }
@@ -70,7 +70,7 @@ interface TreeSettings {
 }
 
 function collect(tree: Tree, found: (name: string, tree: Tree) => void): void {
-  if (tree.kind === "child") found(tree.name, tree.node);
+  if (tree.kind === "child" || tree.kind === "spawn") found(tree.name, tree.node);
   for (const inner of childrenOf(tree)) collect(inner, found);
 }
 
@@ -124,6 +124,10 @@ function calmOutput(node: Tree, place = "0"): unknown {
       return calmChunks(node, place);
     case "child":
       return calmResult(node.node);
+    case "spawn":
+      return node.name;
+    case "tag":
+      return node.value;
     case "map":
       return Array.from({ length: node.items }, (_, i) => inner(node.node, i));
     case "sleep":

@@ -2,12 +2,14 @@
  * I3: the work of one attempt runs a second time only for a reason.
  *
  * The process of the first execution died, its driver lost the lease or could not write, its attempt is
- * recorded as failed, or the code was changed since.
+ * recorded as failed, the run was retried, or the code was changed since.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { Body, History } from "./history.ts";
+import { isRetried, isSettlement } from "./run-log.ts";
+import { settledBefore } from "./steer-checks.ts";
 
 /** Runs when a body starts. */
 export function judgeRepeat(history: History, body: Body): void {
@@ -32,6 +34,8 @@ function reasonFor(history: History, { run, key, attempt, process, at, leased }:
     (entry) => entry.kind === "attempt.failed" && entry.key === key && (entry.attempt ?? 1) === attempt,
   );
   if (failed) return "it failed";
+  if (run !== undefined && isRetried(run) && !settledBefore(history.entries(run), isSettlement).has(key))
+    return "its run was retried";
   if (history.dead.has(process)) return "its process died";
   // In the changed code, a branch that had lost may run.
   const codes = history.passes.filter((pass) => pass.run === run).map(({ code }) => code);

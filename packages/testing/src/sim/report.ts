@@ -84,6 +84,10 @@ function describeNode(tree: Tree): string {
       return `ctx.continueAs after each${tree.leavesMs === undefined ? "" : `, with work of ${tree.leavesMs} ms left open`}`;
     case "child":
       return `ctx.child "${tree.name}"`;
+    case "spawn":
+      return `ctx.spawn "${tree.name}"${tree.ends ? ", ends with its parent" : ""}`;
+    case "tag":
+      return `ctx.tag ${tree.name}=${tree.value}`;
     case "map":
       return `ctx.map of ${tree.items} items${tree.keyed ? " with keys" : ""}`;
     default:

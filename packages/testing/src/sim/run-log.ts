@@ -29,6 +29,9 @@ export interface WrittenEntry {
   readonly stream?: true;
   readonly child?: string;
   readonly childOf?: ChildOf;
+  readonly spawnedBy?: ChildOf;
+  readonly onParentEnd?: "cancel";
+  readonly tags?: Readonly<Record<string, string | null>>;
   readonly answer?: number;
   readonly base?: number;
   readonly edits?: readonly WrittenEdit[];
@@ -52,6 +55,10 @@ export interface WrittenEntry {
   /** At the end of a run: work that still ran, and was not waited for. */
   readonly abandoned?: readonly string[];
   readonly error?: unknown;
+  /** When the run fails, unless it has ended before. */
+  readonly deadline?: number | null;
+  /** The call whose failure a retry takes back. */
+  readonly failed?: string;
 }
 
 /** A value that a fork replaces; `open` is where the call was made that had not settled. */
@@ -98,6 +105,8 @@ export interface RunLog {
   /** The run that had the parent's id when this fork was made. */
   readonly parentLog: RunLog | undefined;
   readonly childOf: ChildOf | null;
+  /** The run that spawned it. */
+  readonly spawnedBy: ChildOf | null;
   /** The run that had the parent's id when this child was made. */
   readonly above: RunLog | undefined;
   /** It is a child or has had one, so a process may read its journal for another run. */
@@ -106,7 +115,7 @@ export interface RunLog {
   readonly parts: Parts;
   readonly batches: AppliedBatch[];
   /** An earlier chapter has `continued`. */
-  status: "running" | "suspended" | "completed" | "failed" | "cancelled" | "continued";
+  status: "running" | "suspended" | "paused" | "completed" | "failed" | "cancelled" | "continued";
   deleted: boolean;
   /** By the storage's clock. */
   deletedAt: number;
@@ -158,12 +167,19 @@ const settlements = new Set([
   "stream.failed",
   "child.completed",
   "child.failed",
+  "spawn.started",
+  "spawn.failed",
 ]);
 export const isSettlement = (kind: string): boolean => settlements.has(kind);
 
 /** A journal without a workflow has no driver, so it is never open. */
 export function isOpen({ status, deleted, workflow }: RunLog): boolean {
-  return !deleted && workflow !== "" && (status === "running" || status === "suspended");
+  return !deleted && workflow !== "" && /^(running|suspended|paused)$/.test(status);
+}
+
+/** True when it failed once, and went on. */
+export function isRetried({ batches }: RunLog): boolean {
+  return batches.some(({ entries }) => entries.some(({ kind }) => kind === "run.retried"));
 }
 
 /** When its first entry was written, which distinguishes runs of one id, and mostly their chapters. */
@@ -194,9 +210,14 @@ export function namedBy(token: string): string {
   return token.slice(1, 29);
 }
 
-/** Law 2: an end is final, a park is a park, and anything else means that the run needs a driver. */
+/**
+ * Law 2: an end is final unless a failed run is retried, a pause lasts until it is taken back, a park is a park, and
+ * anything else means that the run needs a driver.
+ */
 export function statusAfter(status: RunLog["status"], kind: string): RunLog["status"] {
-  if (status !== "running" && status !== "suspended") return status;
+  if (status === "failed" && kind === "run.retried") return "running";
+  if (status !== "running" && status !== "suspended" && status !== "paused") return status;
+  if (kind === "run.paused" || (status === "paused" && kind !== "run.unpaused" && !isEnd(kind))) return "paused";
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
   return kind === "run.suspended" ? "suspended" : "running";
 }

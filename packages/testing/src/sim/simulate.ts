@@ -7,7 +7,7 @@ import type { Storage } from "@durable/core";
 import { seeded } from "../random.ts";
 import { actorsOf } from "./actors.ts";
 import { Disk } from "./disk.ts";
-import { performAction } from "./operator.ts";
+import { performAction, unpauseAll } from "./operator.ts";
 import { History, type TraceLine, type Violation } from "./history.ts";
 import { isOpen } from "./run-log.ts";
 import { isExempt } from "./exemptions.ts";
@@ -155,6 +155,7 @@ async function heal(cluster: Cluster): Promise<void> {
   network.healed = true;
   disk.full = false;
   cluster.restart();
+  unpauseAll(cluster);
   const how = await toTheEnd(cluster);
   if (history.violations.length > 0) return;
   if (how !== "done") {

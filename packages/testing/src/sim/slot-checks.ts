@@ -1,7 +1,7 @@
 /**
  * Runs of workflows with slots.
  *
- * I15. No body starts under a lease while other runs of its workflow have all slots, by the leases that the storage has
+ * I30. No body starts under a lease while other runs of its workflow have all slots, by the leases that the storage has
  *      granted. A lease that an append extended after it had expired does not count: the driver does not know that it
  *      came late.
  *
@@ -37,7 +37,7 @@ export function judgeSlot(history: History, plan: Plan, { run, process, leased }
   if (others.length > 0) history.meet("a run beside others with slots");
   if (others.length < limit || history.leases.isLate(run.locator)) return;
   history.violate(
-    "I15",
+    "I30",
     `run ${run.runId}: ${process} starts work, and ${others.length} other runs of ${run.workflow} have its ${limit} slots`,
   );
 }

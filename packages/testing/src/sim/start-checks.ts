@@ -10,7 +10,8 @@
  */
 
 import type { Body, History } from "./history.ts";
-import { topOf, type RunLog } from "./run-log.ts";
+import { isRetried, isSettlement, type RunLog } from "./run-log.ts";
+import { settledBefore } from "./steer-checks.ts";
 import type { ReplayPass } from "./replay-pass.ts";
 import type { Process } from "./process.ts";
 import { isOfStream } from "./stream-checks.ts";
@@ -24,7 +25,8 @@ export function judgeStart(history: History, process: Process, pass: ReplayPass,
   }
   if (run.tainted) return;
   const where = `run ${run.runId}: ${process.name} starts ${key}`;
-  if (hasOneJournal(process, run) && process.knows(run, key))
+  const takenBack = isRetried(run) && !settledBefore(history.entries(run), isSettlement).has(key);
+  if (hasOneJournal(process, run) && process.knows(run, key) && !takenBack)
     history.violate("I3", `${where} again after it read the outcome`);
   if (hasOneJournal(process, run) && process.knows(run, "continued"))
     history.violate("I3", `${where} of chapter ${run.chapter} after it read that the next one began`);
@@ -44,8 +46,10 @@ function hasOneJournal({ name }: Process, { family }: RunLog): boolean {
 function judgeEnds(history: History, process: Process, { run, worker }: ReplayPass, where: string): void {
   if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "cancelled"))
     history.violate("I9", `${where} after it read the cancellation`);
+  if (run !== undefined && hasOneJournal(process, run) && process.knows(run, "paused"))
+    history.violate("I20", `${where} after it read that the run is paused`);
   // A fork that a step makes is driven outside of the worker, which does not know of it.
-  if (worker && run !== undefined && topOf(run).parent === null && process.asked)
+  if (worker && run !== undefined && !history.isOfFork(run) && process.asked)
     history.violate("I9", `${where} after it was terminated`);
 }
 

@@ -10,7 +10,7 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { History } from "./history.ts";
-import { topOf, type RunLog } from "./run-log.ts";
+import type { RunLog } from "./run-log.ts";
 
 export interface Surroundings {
   readonly process: string;
@@ -40,11 +40,10 @@ export function judgeBodyContext(
 ): void {
   const seen = surroundings.getStore();
   // A fork is driven where it was made, and a child with its parent.
-  const own = driven && run !== undefined && run.parent === null && run.above === undefined;
+  const own = driven && run !== undefined && run.above === undefined && !history.isOfFork(run);
   // Neither the calls of the parent nor those of the chapter before lead to it, unless a call after a foreign
   // await has woken the parent.
-  const alone =
-    history.foreign || run === undefined || topOf(run).parent !== null || seen?.place === undefined;
+  const alone = history.foreign || run === undefined || history.isOfFork(run) || seen?.place === undefined;
   if (seen?.process === process && alone && (!own || seen.drive === run.runId)) return;
   history.violate("I14", `run ${run?.runId}: its code in ${process} sees ${JSON.stringify(seen)}`);
 }

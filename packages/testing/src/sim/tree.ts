@@ -71,7 +71,11 @@ export type Tree =
   | { readonly kind: "loop"; readonly times: number; readonly node: Tree }
   | { readonly kind: "attempt"; readonly node: Tree }
   /** A workflow named `name`, run as a child. */
-  | { readonly kind: "child"; readonly name: string; readonly node: Tree }
+  | { readonly kind: "child"; readonly name: string; readonly node: Tree; readonly deadlineMs?: number }
+  /** A workflow named `name`, spawned; `ends` cancels it when this run ends. */
+  | { readonly kind: "spawn"; readonly name: string; readonly ends: boolean; readonly node: Tree }
+  /** Sets a tag, or removes it. */
+  | { readonly kind: "tag"; readonly name: string; readonly value: string | null }
   /** One equal branch for each item. */
   | {
       readonly kind: "map";
@@ -80,6 +84,7 @@ export type Tree =
       readonly keyed: boolean;
       readonly concurrency: number | null;
       readonly node: Tree;
+      readonly deadlineMs?: number;
     }
   | {
       readonly kind: "parallel";
@@ -91,6 +96,7 @@ export type Tree =
       /** Branches wait for a step that was called before them. */
       readonly shares: boolean;
       readonly nodes: readonly Tree[];
+      readonly deadlineMs?: number;
     }
   | {
       readonly kind: "race";
@@ -98,6 +104,7 @@ export type Tree =
       readonly name: string;
       readonly plain: boolean;
       readonly nodes: readonly Tree[];
+      readonly deadlineMs?: number;
     };
 
 export type Kind = Tree["kind"];
@@ -171,7 +178,7 @@ export function swapsNames(tree: Tree, differs: (node: Tree) => boolean): boolea
   });
   // What loses a plain race goes on beside all that comes after it.
   if (swaps || (tree.kind === "race" && tree.plain && hasNode(tree, differs))) return true;
-  return tree.kind !== "child" && childrenOf(tree).some((node) => swapsNames(node, differs));
+  return !isOwnRun(tree) && childrenOf(tree).some((node) => swapsNames(node, differs));
 }
 
 /** Awaits something other than `ctx`. */
@@ -185,14 +192,19 @@ export function isMailed(tree: Tree): boolean {
 }
 
 function hasNode(tree: Tree, is: (node: Tree) => boolean): boolean {
-  return is(tree) || (tree.kind !== "child" && childrenOf(tree).some((node) => hasNode(node, is)));
+  return is(tree) || (!isOwnRun(tree) && childrenOf(tree).some((node) => hasNode(node, is)));
+}
+
+/** What is below it is in a run of its own. */
+function isOwnRun({ kind }: Tree): boolean {
+  return kind === "child" || kind === "spawn";
 }
 
 /** The names of its calls in the scope around it. */
 function namesIn(tree: Tree): string[] {
   const plain = "plain" in tree && tree.plain;
-  const own = "name" in tree && !plain ? [tree.name] : [];
-  const hasScope = tree.kind === "child" || tree.kind === "map" || ("plain" in tree && !plain);
+  const own = "name" in tree && !plain && tree.kind !== "tag" ? [tree.name] : [];
+  const hasScope = isOwnRun(tree) || tree.kind === "map" || ("plain" in tree && !plain);
   return hasScope ? own : [...own, ...childrenOf(tree).flatMap(namesIn)];
 }
 

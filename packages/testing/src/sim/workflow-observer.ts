@@ -12,7 +12,7 @@ import { ReplayPass } from "./replay-pass.ts";
 import type { Plan } from "./plan.ts";
 import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
-import { namedBy, topOf, type RunLog, type WrittenEntry } from "./run-log.ts";
+import { namedBy, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRepeat } from "./repeat-checks.ts";
 import { judgeSlot } from "./slot-checks.ts";
 import { judgeStrayed } from "./stray-checks.ts";
@@ -169,7 +169,7 @@ function takePlace(
   places: number,
 ): () => void {
   // A fork that a step makes is driven outside of the worker's places.
-  if (run === undefined || topOf(run).parent !== null) return () => {};
+  if (run === undefined || history.isOfFork(run)) return () => {};
   const count = (by: 1 | -1): void => {
     const left = (busy.get(run) ?? 0) + by;
     if (left === 0) busy.delete(run);

@@ -4,7 +4,7 @@
  * memory-slots.1. A run has its slot exactly as long as its lease is live. For a claim, a run that was claimed has it, too.
  */
 
-import { inTurns, pageSize } from "../../ports/storage-kit.ts";
+import { inTurns, isFound, pageSize } from "../../ports/storage-kit.ts";
 import type { ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
 import { keepFirst, wakeAt, type Kept } from "./kept.ts";
 
@@ -38,7 +38,7 @@ export function isFull(runs: Runs, run: Kept, slots: SlotLimits | undefined): bo
 
 /** The runs that a claim takes: of each workflow in turn, those that are due longest and have a free slot. */
 export function claimable(runs: Runs, request: ClaimRequest, turn: number): Kept[] {
-  const { workflow, dueAt, limit, slots } = request;
+  const { workflow, version, dueAt, limit, slots } = request;
   const most = pageSize(limit);
   const now = runs.now();
   const taken = new Map<string, number>();
@@ -50,7 +50,8 @@ export function claimable(runs: Runs, request: ClaimRequest, turn: number): Kept
   const due = new Map([...new Set(workflow)].map((name) => [name, new Map<string | null, Kept[]>()]));
   for (const run of runs.all()) {
     const lists = due.get(run.head.workflow);
-    if (lists === undefined || run.deleted || !runs.isDue(run, dueAt)) continue;
+    if (lists === undefined || run.deleted || !isFound(run.head, { version })) continue;
+    if (!runs.isDue(run, dueAt)) continue;
     const slot = slotOf(run, slots);
     const free = slot === null ? most : (slots?.[run.head.workflow] ?? 0) - (taken.get(slot) ?? 0);
     const found = lists.get(slot) ?? [];

@@ -1,18 +1,29 @@
 /**
  * Lists of runs, from index objects. The index only says which logs to read; the state of a run always comes from its
- * log. So an index that lags or has extra objects costs time, and never gives a wrong result.
+ * log. So an index that lags or has extra objects costs time, and never gives a wrong result. The keys of index objects
+ * have status, times, workflow and parent. Tags, versions and texts are only in the logs, so a list by them reads the last
+ * record of every run that fits the rest of the query.
  */
 
 import { DurableError, show } from "../../values/errors.ts";
-import { noted, pageSize, workflowsOf } from "../../ports/storage-kit.ts";
+import { isFound, noted, pageSize, workflowsOf } from "../../ports/storage-kit.ts";
 import type { ListPage, ListQuery, RunHead, RunStatus } from "../../ports/storage.ts";
 import type { Bucket } from "../../ports/bucket.ts";
-import { hint, isPresent, readMarker, statusPrefix, timersPrefix, timeText, type Marker } from "./layout.ts";
+import {
+  hint,
+  isPresent,
+  newestFirst,
+  readMarker,
+  statusPrefix,
+  timersPrefix,
+  timeText,
+  type Marker,
+} from "./layout.ts";
 import type { Logs } from "./logs.ts";
 import { indexed, isHeld, noteOf, type State } from "./record.ts";
 
 /** Those that are recorded: a run with a note has an index object of its recorded status, too. */
-const statuses: readonly RunStatus[] = ["running", "suspended", "completed", "failed", "cancelled"];
+const statuses: readonly RunStatus[] = ["running", "suspended", "paused", "completed", "failed", "cancelled"];
 const lookAhead = 6;
 
 export class Listing {
@@ -33,7 +44,7 @@ export class Listing {
     if (workflowsOf(query)?.length === 0) return { runs: [], next: null };
     if (query.dueAt !== undefined) return this.#page(await this.#due(query, query.dueAt), query);
     const sources = (status === undefined ? statuses : [status]).map((each) =>
-      this.#markers(statusPrefix(each), cursor),
+      this.#created(statusPrefix(each), query),
     );
     return this.#page(merged(sources), query);
   }
@@ -83,7 +94,8 @@ export class Listing {
     const fits =
       workflowsOf(query)?.includes(head.workflow) !== false &&
       (parent === undefined || head.parent === parent) &&
-      (status === undefined || head.status === status);
+      (status === undefined || head.status === status) &&
+      isFound(head, query);
     return fits && (dueAt === undefined || this.#isDue(state, dueAt)) ? head : null;
   }
 
@@ -117,9 +129,21 @@ export class Listing {
       .toSorted((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
   }
 
-  async *#markers(prefix: string, cursor = ""): AsyncGenerator<Marker> {
+  /** Markers after the cursor, newest first, of runs that were created at these times. */
+  async *#created(prefix: string, query: ListQuery): AsyncGenerator<Marker> {
+    const { cursor, createdAfter, createdBefore } = query;
     // "/" sorts after ".", so this key comes after every key that continues the cursor with a dot.
-    for await (const key of keysOf(this.#bucket, prefix, cursor === "" ? "" : `${prefix}${cursor}/`)) {
+    const after = cursor ? `${cursor}/` : "";
+    const before = createdBefore === undefined ? "" : newestFirst(createdBefore);
+    const end = createdAfter === undefined ? null : newestFirst(createdAfter);
+    for await (const marker of this.#markers(prefix, after > before ? after : before)) {
+      if (end !== null && marker.order.slice(0, end.length) > end) return;
+      yield marker;
+    }
+  }
+
+  async *#markers(prefix: string, after = ""): AsyncGenerator<Marker> {
+    for await (const key of keysOf(this.#bucket, prefix, after === "" ? "" : `${prefix}${after}`)) {
       const marker = readMarker(key);
       if (marker !== null) yield marker;
     }

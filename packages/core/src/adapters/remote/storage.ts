@@ -9,6 +9,7 @@
 
 import { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { conflict } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -18,6 +19,7 @@ import type {
   ListQuery,
   ReadReply,
   Storage,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
@@ -30,6 +32,7 @@ import { Listing } from "./listing.ts";
 import { Logs, type Found } from "./logs.ts";
 import { mark, unmark } from "./markers.ts";
 import { patient } from "./patience.ts";
+import { keepPause, pausesOf } from "./pauses.ts";
 import { rebuild, type Rebuilt } from "./rebuild.ts";
 import {
   blockedBy,
@@ -48,6 +51,7 @@ import {
   type State,
 } from "./record.ts";
 import type { Chapter, NamedText, RunLog } from "./run-log.ts";
+import { RemoteSchedules } from "./schedules.ts";
 
 /** Options of `RemoteStorage`. */
 export interface RemoteOptions {
@@ -60,6 +64,9 @@ const mostTries = 50;
 
 /** Keeps journals in an object store, through a `Bucket`: for several hosts, and for isolates. */
 export class RemoteStorage implements Storage {
+  /** By tags, versions and texts it reads every run that fits the rest of a query: see listing.ts. */
+  readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #plain: Bucket;
   readonly #bucket: Bucket;
   readonly #world: World;
@@ -87,6 +94,7 @@ export class RemoteStorage implements Storage {
     this.#chapters = new Chapters({ ...parts, family: this.#family });
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
     this.#listing = new Listing(this.#bucket, this.#logs, () => world.now());
+    this.schedules = new RemoteSchedules(this.#bucket, () => this.#assure());
   }
 
   append(request: AppendRequest): Promise<void> {
@@ -214,6 +222,14 @@ export class RemoteStorage implements Storage {
         ? null
         : blockedBy(state, note, { slot, now: this.#world.now() }),
     );
+  }
+
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return keepPause(this.#bucket, workflow, pause);
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return pausesOf(this.#bucket);
   }
 
   async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {

@@ -5,6 +5,7 @@ import type { AppendRequest, RunHead } from "../../ports/storage.ts";
 import type { DurableError } from "../../values/errors.ts";
 import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
+import { keepTags } from "./finding.ts";
 import { thisProcess } from "./process.ts";
 import { keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
@@ -40,6 +41,7 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   if (Number(changes) === 0) throw conflict(head.runId, position, isGone(sql, head, position));
   keepChapter(sql, head, position);
   keepFlow(sql, request);
+  keepTags(sql, request);
   const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
   insertBatch(sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(sql, place, blobs));
   if (position === 0) for (const ancestor of head.ancestors) addReader.run(ancestor, locator);

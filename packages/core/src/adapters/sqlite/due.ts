@@ -7,7 +7,7 @@
  * due.3. The polling timer runs only while a worker waits, and throws nothing.
  */
 
-import { DueWatch } from "../../ports/due-watch.ts";
+import { DueWatch, type DueRuns } from "../../ports/due-watch.ts";
 import { inTurns, pageSize } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest } from "../../ports/storage.ts";
 import { systemWorld } from "../../ports/world.ts";
@@ -55,14 +55,14 @@ export class DuePoll {
 
   /** `version` changes when another connection has written. */
   constructor(sql: Statements, now: () => number, version: () => number) {
-    const nextDue = (workflow: readonly string[]): number | null => nextDueOf(sql, workflow, now());
+    const nextDue = (of: DueRuns): number | null => nextDueOf(sql, of, now());
     this.#watch = new DueWatch({ now, timer: (ms, fire) => systemWorld.timer(ms, fire), nextDue });
     this.#version = version;
   }
 
-  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDue(of: DueRuns, signal: AbortSignal): Promise<void> {
     this.#timer ??= setInterval(() => this.#poll(), pollMs);
-    await this.#watch.whenDue(workflow, signal);
+    await this.#watch.whenDue(of, signal);
     this.#stopIfUnused();
   }
 
@@ -73,7 +73,7 @@ export class DuePoll {
     if (head.flow?.slot !== undefined) return this.#watch.recheck();
     if (head.wakeAt === null) return;
     // Without a word about the lease, the run may have a driver.
-    if (lease === null) this.#watch.notify(head.workflow, head.wakeAt);
+    if (lease === null) this.#watch.notify(head, head.wakeAt);
     else this.#watch.recheck();
   }
 
@@ -106,11 +106,18 @@ export class DuePoll {
   }
 }
 
-/** When a run of these workflows is due next. Costs the same however many runs wait for their time. */
-function nextDueOf(sql: Statements, workflow: readonly string[], now: number): number | null {
-  if (dueRowsOf(sql, workflow, { dueAt: now, now, most: 1 }).some(({ length }) => length > 0)) return now;
-  const times = [sql.nextWake, sql.nextVisible].flatMap((statement) =>
-    workflow.map((name) => (statement.get(name, now) as Row)["at"]),
+/** When one of these runs is due next. Costs the same however many runs wait for their time. */
+function nextDueOf(sql: Statements, of: DueRuns, now: number): number | null {
+  if (dueRowsOf(sql, of, { dueAt: now, now, most: 1 }).some(({ length }) => length > 0)) return now;
+  const { workflow, version } = of;
+  const statements =
+    version === undefined ? [sql.nextWake, sql.nextVisible] : [sql.nextWakeOf, sql.nextVisibleOf];
+  const names =
+    version === undefined
+      ? workflow.map((name) => [name])
+      : workflow.flatMap((name) => version.map((one) => [name, one]));
+  const times = statements.flatMap((statement) =>
+    names.map((each) => (statement.get(...each, now) as Row)["at"]),
   );
   const known = times.filter((at) => typeof at === "number");
   return known.length === 0 ? null : Math.min(...known);

@@ -49,14 +49,16 @@ export function limiting(database: DatabaseSync) {
        ) SELECT slot FROM found WHERE slot IS NOT NULL`,
     ),
     dueOfSlot: database.prepare(
-      `SELECT * FROM ${bySlot} WHERE workflow = ? AND slot = ? AND wake_at <= ? AND ${ofSlot}
-         AND (quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?) OR process IN (SELECT value FROM json_each(?)))
-         ORDER BY wake_at, id LIMIT ?`,
+      `SELECT * FROM ${bySlot} WHERE workflow = ?1 AND slot = ?2 AND wake_at <= ?3 AND ${ofSlot}
+         AND (quiet_until <= ?4 AND (lease_until IS NULL OR lease_until <= ?4) OR process IN (SELECT value FROM json_each(?5)))
+         AND (?6 IS NULL OR version IN (SELECT value FROM json_each(?6)))
+         ORDER BY wake_at, id LIMIT ?7`,
     ),
     dueWithoutSlot: database.prepare(
-      `SELECT * FROM runs INDEXED BY runs_due_by_workflow WHERE workflow = ? AND wake_at <= ? AND wake_at IS NOT NULL
-         AND deleted = 0 AND slot IS NULL AND quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?)
-         ORDER BY wake_at, id LIMIT ?`,
+      `SELECT * FROM runs INDEXED BY runs_due_by_workflow WHERE workflow = ?1 AND wake_at <= ?2 AND wake_at IS NOT NULL
+         AND deleted = 0 AND slot IS NULL AND quiet_until <= ?3 AND (lease_until IS NULL OR lease_until <= ?3)
+         AND (?4 IS NULL OR version IN (SELECT value FROM json_each(?4)))
+         ORDER BY wake_at, id LIMIT ?5`,
     ),
     workflowsWithSlots: database.prepare(
       `WITH RECURSIVE found (workflow) AS (

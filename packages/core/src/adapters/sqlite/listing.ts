@@ -3,24 +3,32 @@
  * so that a list of some workflows costs nothing for the runs of others.
  */
 
-import { pageSize, readCursor, workflowsOf } from "../../ports/storage-kit.ts";
+import type { DueRuns } from "../../ports/due-watch.ts";
+import { pageSize, readCursor, versionsOf, workflowsOf } from "../../ports/storage-kit.ts";
 import type { ListQuery } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { listText, type DueNow, type Row, type Statements } from "./statements.ts";
+import { listText, type Row, type Statements } from "./statements.ts";
 
 /** The rows of a page, and one more if another page follows. */
 export function listRows(sql: Statements, query: ListQuery, now: number): Row[] {
-  const { workflow: _, ...rest } = query;
+  const { workflow: _, version, ...others } = query;
+  const versions = query.dueAt === undefined ? null : versionsOf(query);
+  // Due runs of some versions are listed version by version, each in the order of its index.
+  const rest = versions === null ? { ...others, version } : others;
   // A query for no workflow asks for nothing, and its cursor must be valid all the same.
   readCursor(query.cursor);
   const due = { now, dead: query.dueAt === undefined ? [] : deadDrivers(sql, query, query.dueAt, now) };
   const most = pageSize(query.limit) + 1;
   const workflows = workflowsOf(query);
-  if (workflows === null) return rows(sql, rest, due, most);
+  const parts = (workflows ?? [undefined]).flatMap((workflow) =>
+    versions === null
+      ? [{ ...rest, workflow }]
+      : versions.map((one) => ({ ...rest, workflow, version: one })),
+  );
   let found: Row[] = [];
-  for (const workflow of workflows) {
+  for (const part of parts) {
     const last = found.length < most ? undefined : found.at(-1);
-    const { text, values } = listText({ ...rest, workflow }, due, last);
+    const { text, values } = listText(part, due, last);
     found = merged(found, sql.list(text, [...values, most]), query.dueAt !== undefined).slice(0, most);
   }
   return found;
@@ -29,20 +37,19 @@ export function listRows(sql: Statements, query: ListQuery, now: number): Row[] 
 /** The due runs of each workflow, those that are due longest first: at most `most` of each. */
 export function dueRowsOf(
   sql: Statements,
-  workflow: readonly string[],
+  { workflow, version }: DueRuns,
   { dueAt, now, most }: { readonly dueAt: number; readonly now: number; readonly most: number },
 ): Row[][] {
   const workflows = [...new Set(workflow)];
   const due = { now, dead: deadDrivers(sql, { workflow: workflows }, dueAt, now) };
   return workflows.map((name) => {
-    const { text, values } = listText({ workflow: name, dueAt }, due);
-    return sql.list(text, [...values, most]);
+    let found: Row[] = [];
+    for (const one of versionsOf({ version }) ?? [undefined]) {
+      const { text, values } = listText({ workflow: name, version: one, dueAt }, due);
+      found = merged(found, sql.list(text, [...values, most]), true).slice(0, most);
+    }
+    return found;
   });
-}
-
-function rows(sql: Statements, query: Omit<ListQuery, "workflow">, due: DueNow, most: number): Row[] {
-  const { text, values } = listText(query, due);
-  return sql.list(text, [...values, most]);
 }
 
 /** Processes that have a lease on a due run, and are dead. */

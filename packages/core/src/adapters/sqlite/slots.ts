@@ -64,23 +64,24 @@ export function isFull(sql: Statements, run: Row, slots: SlotLimits | undefined,
 
 /** The due runs of each workflow that may be claimed, those that are due longest first: at most `most` of each. */
 export function claimableRows(sql: Statements, request: ClaimRequest, { now, most, turn }: Due): Row[][] {
-  const { workflow, dueAt, slots = {} } = request;
+  const { workflow, version, dueAt, slots = {} } = request;
   const names = [...new Set(workflow)];
   const limited = names.filter((name) => slots[name] !== undefined);
-  if (limited.length === 0) return dueRowsOf(sql, names, { dueAt, now, most });
+  if (limited.length === 0) return dueRowsOf(sql, request, { dueAt, now, most });
+  const versions = version === undefined ? null : JSON.stringify(version);
   return names.map((name) => {
     const limit = slots[name];
-    if (limit === undefined) return dueRowsOf(sql, [name], { dueAt, now, most })[0] ?? [];
-    const first = turn % everyTurns === 0 ? [] : dueRowsOf(sql, [name], { dueAt, now, most: most + peek });
+    if (limit === undefined) return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
+    const first = turn % everyTurns === 0 ? [] : dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most: most + peek });
     const found = first
       .flat()
       .filter(({ slot = null }) => slot === null)
       .slice(0, most);
-    if (first.length === 0) found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, now, most) as Row[]));
+    if (first.length === 0) found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, versions, most) as Row[]));
     for (const { slot } of sql.slotsOf.all(name) as Row[]) {
       const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
       const free = Math.min(limit - driven - claimed, most);
-      const given = [name, String(slot), dueAt, now, now, JSON.stringify(dead), free];
+      const given = [name, String(slot), dueAt, now, JSON.stringify(dead), versions, free];
       if (free > 0) found.push(...(sql.dueOfSlot.all(...given) as Row[]));
     }
     return found.toSorted(

@@ -1,9 +1,10 @@
 /** Every SQL statement of the storage. Values are bound, never written into the text (H65). */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { noted, readCursor } from "../../ports/storage-kit.ts";
-import { limiting } from "./limit-statements.ts";
+import { noted, readCursor, tagsOf } from "../../ports/storage-kit.ts";
 import type { BlockedNote, ListQuery, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
+import { addFilters, foundIn, hasTag } from "./finding.ts";
+import { limiting } from "./limit-statements.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -14,6 +15,8 @@ const grown = `UPDATE runs SET status = ?, wake_at = ?, updated_at = ?, steps = 
 const dueRuns = "runs INDEXED BY runs_due";
 /** The same by workflow, so that a list of some workflows never reads due runs of others. */
 const dueRunsOf = "runs INDEXED BY runs_due_by_workflow";
+/** The same by version. */
+const dueRunsOfVersion = "runs INDEXED BY runs_due_by_version";
 const withLiveDriver = "wake_at <= ? AND deleted = 0 AND lease_until > ?";
 /** How many batches a journal has, with those that were dropped. */
 const wholeLength = "length + ifnull(dropped, 0)";
@@ -56,6 +59,9 @@ function appending(database: DatabaseSync) {
       "SELECT 1 FROM named_again WHERE name = ? AND locator = ? AND position >= ?",
     ),
     nameAgain: database.prepare("INSERT INTO named_again (name, locator, position) VALUES (?, ?, ?)"),
+    taggedAs: database.prepare("SELECT tags, version FROM runs WHERE locator = ?"),
+    setTags: database.prepare("UPDATE runs SET tags = ?, version = ?, tags_sum = ? WHERE locator = ?"),
+    setVersion: database.prepare("UPDATE runs SET version = ?, tags_sum = ? WHERE locator = ?"),
     addReader: database.prepare("INSERT OR IGNORE INTO readers (ancestor, reader) VALUES (?, ?)"),
   };
 }
@@ -84,6 +90,14 @@ function reading(database: DatabaseSync) {
     drivers: database.prepare(`SELECT DISTINCT process FROM ${dueRuns} WHERE ${withLiveDriver}`),
     driversOf: database.prepare(
       `SELECT DISTINCT process FROM ${dueRunsOf} WHERE workflow = ? AND ${withLiveDriver}`,
+    ),
+    nextWakeOf: database.prepare(
+      `SELECT min(wake_at) AS at FROM ${dueRunsOfVersion}
+         WHERE workflow = ? AND version = ? AND wake_at > ? AND deleted = 0`,
+    ),
+    nextVisibleOf: database.prepare(
+      `SELECT min(max(quiet_until, ifnull(lease_until, 0))) AS at FROM ${dueRunsOfVersion}
+         WHERE workflow = ? AND version = ? AND wake_at <= ? AND deleted = 0`,
     ),
     nextWake: database.prepare(
       `SELECT min(wake_at) AS at FROM ${dueRunsOf} WHERE workflow = ? AND wake_at > ? AND deleted = 0`,
@@ -114,6 +128,11 @@ function leasing(database: DatabaseSync) {
     note: database.prepare(
       `UPDATE runs SET blocked = ?, blocked_sum = ? WHERE locator = ? AND deleted = 0 AND ${wholeLength} = ?`,
     ),
+    pause: database.prepare(
+      "INSERT OR REPLACE INTO paused_workflows (workflow, reason, since) VALUES (?, ?, ?)",
+    ),
+    unpause: database.prepare("DELETE FROM paused_workflows WHERE workflow = ?"),
+    paused: database.prepare("SELECT workflow, reason, since FROM paused_workflows"),
     giveBack: database.prepare(
       "UPDATE runs SET starts = 0, owner = NULL, process = NULL, lease_until = NULL, quiet_until = ? WHERE locator = ? AND owner = ?",
     ),
@@ -175,13 +194,13 @@ export interface DueNow {
   readonly dead: readonly string[];
 }
 
-/** A query for at most one workflow. */
+/** A query for at most one workflow, and of due runs for at most one version. */
 export type TextQuery = ListQuery & { readonly workflow?: string | undefined };
 
 /** `last` is the last row that may still be on the page. */
 export function listText(query: TextQuery, due: DueNow, last?: Row): { text: string; values: Value[] } {
   const { workflow, status, parent, dueAt } = query;
-  const where = ["deleted = 0"];
+  const where = ["runs.deleted = 0"];
   const values: Value[] = [];
   const and = (text: string, ...more: Value[]): void => {
     where.push(text);
@@ -192,9 +211,12 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
   if (status === "blocked") and("blocked IS NOT NULL");
   else if (status !== undefined) and("status = ? AND blocked IS NULL", status);
   if (parent !== undefined) and("parent = ?", parent);
+  const source = sourceOf(query, and);
+  addFilters(query, and);
   if (dueAt === undefined) {
-    if (id !== undefined) and("id < ?", id);
-    if (last !== undefined) and("id > ?", Number(last["id"]));
+    const order = source.startsWith("tags") ? "first.run" : "runs.id";
+    if (id !== undefined) and(`${order} < ?`, id);
+    if (last !== undefined) and(`${order} > ?`, Number(last["id"]));
   } else {
     and("wake_at <= ?", dueAt);
     // A driver that died may have claimed the run before: its quiet time ends with it, like its lease.
@@ -202,17 +224,22 @@ export function listText(query: TextQuery, due: DueNow, last?: Row): { text: str
       `(quiet_until <= ? AND (lease_until IS NULL OR lease_until <= ?) OR process IN (SELECT value FROM json_each(?)))`,
     );
     values.push(due.now, due.now, JSON.stringify(due.dead));
-    if (wakeAt !== undefined && id !== undefined) and("(wake_at, id) > (?, ?)", wakeAt, id);
-    if (last !== undefined) and("(wake_at, id) < (?, ?)", Number(last["wake_at"]), Number(last["id"]));
+    if (wakeAt !== undefined && id !== undefined) and("(wake_at, runs.id) > (?, ?)", wakeAt, id);
+    if (last !== undefined) and("(wake_at, runs.id) < (?, ?)", Number(last["wake_at"]), Number(last["id"]));
   }
-  const order = dueAt === undefined ? "id DESC" : "wake_at, id";
-  const text = `SELECT * FROM ${sourceOf(query)} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
+  const newest = source.startsWith("tags") ? "first.run DESC" : "runs.id DESC";
+  const order = dueAt === undefined ? newest : "wake_at, runs.id";
+  const text = `SELECT runs.* FROM ${source} WHERE ${where.join(" AND ")} ORDER BY ${order} LIMIT ?`;
   return { text, values };
 }
 
-function sourceOf({ workflow, status, dueAt }: TextQuery): string {
-  if (dueAt === undefined) return status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs";
-  return workflow === undefined ? dueRuns : dueRunsOf;
+function sourceOf(query: TextQuery, and: (text: string, ...values: Value[]) => void): string {
+  const { workflow, status, dueAt } = query;
+  if (dueAt === undefined)
+    return foundIn(query, and) ?? (status === "blocked" ? "runs INDEXED BY runs_blocked" : "runs");
+  for (const tag of tagsOf(query).slice(0, 1)) and(hasTag, ...tag);
+  if (workflow === undefined) return dueRuns;
+  return typeof query.version === "string" ? dueRunsOfVersion : dueRunsOf;
 }
 
 /** The head of a run as lists show it, with its note. */
@@ -222,6 +249,7 @@ export function listedHead(row: Row): RunHead {
 
 export function headOf(row: Row): RunHead {
   const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
+  const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
   return {
     locator: String(row["locator"]),
     runId: String(row["run_id"]),
@@ -237,6 +265,8 @@ export function headOf(row: Row): RunHead {
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
     ...(flow !== null && { flow: JSON.parse(String(flow)) as RunFlow }),
+    ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
+    ...(version !== null && { version: String(version) }),
   };
 }
 

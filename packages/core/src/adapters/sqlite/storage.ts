@@ -12,6 +12,7 @@
 import { resolve } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import type { ScheduleStore } from "../../ports/schedules.ts";
 import { pageSize } from "../../ports/storage-kit.ts";
 import type {
   AppendRequest,
@@ -25,6 +26,7 @@ import type {
   SlotLimits,
   Storage,
   StorageLimits,
+  WorkflowPause,
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
@@ -37,6 +39,7 @@ import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
 import { openDatabase } from "./open.ts";
 import { isDead, thisProcess } from "./process.ts";
+import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { isFull, sqliteLimits } from "./slots.ts";
 import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
@@ -64,6 +67,8 @@ export interface SqliteOptions {
 export class SqliteStorage implements Storage {
   /** The database file. */
   readonly path: string;
+  readonly finds = true;
+  readonly schedules: ScheduleStore;
   readonly #database: DatabaseSync;
   readonly #sql: Statements;
   readonly #commits: Commits;
@@ -104,6 +109,13 @@ export class SqliteStorage implements Storage {
       write: (work) => this.#write(work),
       now,
     });
+    this.schedules = schedulesIn(
+      {
+        read: (work) => this.#read(() => work(database)),
+        write: (work) => this.#write(() => work(database)),
+      },
+      this.path,
+    );
   }
 
   /** True after `close`. */
@@ -186,6 +198,17 @@ export class SqliteStorage implements Storage {
     return this.#write(() => void this.#sql.note.run(text, sum, locator, note.length));
   }
 
+  pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
+    return this.#write(() => {
+      if (pause === null) this.#sql.unpause.run(workflow);
+      else this.#sql.pause.run(workflow, pause.reason, pause.since);
+    });
+  }
+
+  paused(): Promise<readonly WorkflowPause[]> {
+    return this.#read(() => this.#sql.paused.all().map((row) => ({ ...row }) as unknown as WorkflowPause));
+  }
+
   list(query: ListQuery = {}): Promise<ListPage> {
     return this.#read(() => {
       const rows = listRows(this.#sql, query, this.#now());
@@ -208,9 +231,13 @@ export class SqliteStorage implements Storage {
     return rows.map(listedHead);
   }
 
-  async whenDue(workflow: readonly string[], signal: AbortSignal): Promise<void> {
+  async whenDue(
+    workflow: readonly string[],
+    signal: AbortSignal,
+    version?: readonly string[],
+  ): Promise<void> {
     if (this.closed) throw this.#closedError();
-    await this.#due.whenDue(workflow, signal);
+    await this.#due.whenDue({ workflow, version }, signal);
   }
 
   async lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {

@@ -56,6 +56,11 @@ export function chapterSum(locator: string, chapter: Value, dropped: Value, read
   return sumOf([locator, chapter, dropped, readsFrom]);
 }
 
+/** Checksum of tags and version. */
+export function tagsSum(locator: string, tags: Value, version: Value): number {
+  return sumOf([locator, tags, version]);
+}
+
 /** Checksum of a note. It covers the locator, so that a note of another run is detected. */
 export function noteSum(locator: string, text: string): number {
   return sumOf([locator, text]);
@@ -75,6 +80,8 @@ export function checkRun(row: Row, path: string): void {
   const plain = current === null && dropped === null && readsFrom === null && row["chapter_sum"] === null;
   if (!plain && row["chapter_sum"] !== chapterSum(locator, current, dropped, readsFrom))
     throw damagedHead(row, path);
+  const { tags = null, version = null, tags_sum: tagged = null } = row;
+  if (tagged !== null && tagged !== tagsSum(locator, tags, version)) throw damagedHead(row, path);
   checkNote(row, path);
 }
 
@@ -126,7 +133,7 @@ function checkBlobs(blobs: readonly Row[], locator: string, path: string): Map<u
   return names;
 }
 
-function damaged(path: string, what: string): DurableError {
+export function damaged(path: string, what: string): DurableError {
   return new DurableError(
     "corrupt",
     `The journal file "${path}" is damaged: ${what}. Restore it from a backup.`,

@@ -11,12 +11,14 @@ import { encodeThrown } from "../../values/codec/encode.ts";
 import type { Json } from "../../values/codec/tags.ts";
 import type { Fact } from "../../journal/entry.ts";
 import { DurableError, describeError, recordedError } from "../../values/errors.ts";
-import type { RunJournal } from "../../journal/journal.ts";
 import { idempotencyKeyOf } from "../../journal/keys.ts";
 import { runAs, snapshot, type InContext } from "../../ports/async-context.ts";
 import { Meter, type Usage } from "../../journal/usage.ts";
+import type { Logger } from "../../ports/world.ts";
+import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
 import type { Permit } from "../permits.ts";
+import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import type { Call } from "../registry.ts";
 import { nextAttemptAt, type RetryPolicy } from "./retry.ts";
@@ -39,6 +41,8 @@ export interface StepInfo {
    * Notes the tokens that a model call used. They are recorded with the outcome, also when the attempt fails.
    */
   readonly meter: (usage: Usage) => void;
+  /** Writes lines to the `logger`, with run, workflow and key. */
+  readonly log: Logger;
 }
 
 /** The step or stream that the attempts belong to. */
@@ -115,10 +119,11 @@ export class Attempts {
   }
 
   /** Runs user code: in the async context of its call, and in the name of the run. */
-  inContext<R>(work: () => R): R {
+  inContext<R>(work: () => R, observer?: Observer, open?: object): R {
     const owner = { ...this.#engine.options.owner, step: this.#call.key };
     const named = (): R => runAs(owner, work);
-    return this.#inContext === null ? named() : this.#inContext(named);
+    const surrounded = open === undefined ? named : (): R => (observer as Observer).surround(open, named);
+    return this.#inContext === null ? surrounded() : this.#inContext(surrounded);
   }
 
   /** The fields that every entry of this attempt has. */
@@ -132,7 +137,7 @@ export class Attempts {
   async #attempt(attempt: number): Promise<Info["used"]> {
     const { key, scope } = this.#call;
     const attempted = this.attempted(attempt);
-    const info = new Info(this.#engine.journal, key, attempt, scope);
+    const info = new Info(this.#engine, key, attempt, scope);
     const { timeoutMs } = this.#parts;
     try {
       const fact = await (timeoutMs === null
@@ -149,14 +154,20 @@ export class Attempts {
   }
 
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {
-    return this.inContext(() => this.#call.perform(info, attempted));
+    const work = (): Promise<Fact<Json>> => this.#call.perform(info, attempted);
+    const { observer } = this.#engine.options.watch;
+    return this.inContext(work, observer, observer?.attempt(this.#call.kind, attempted));
   }
 
   /** The work under its time limit. A result that comes after the limit is dropped: the journal has the timeout. */
   async #bounded(info: Info, attempted: Attempted, timeoutMs: number): Promise<Fact<Json>> {
+    const { world } = this.#engine;
+    const begun = world.now();
     const work = this.#performed(info, attempted).finally(() => info.leave());
+    const blockedMs = world.now() - begun;
+    if (blockedMs > timeoutMs) world.warn(blockedWarning(this.#call.where, blockedMs, timeoutMs));
     const limit = deferred<never>();
-    const cancel = this.#engine.world.timer(timeoutMs, () => {
+    const cancel = world.timer(timeoutMs, () => {
       const error = new DurableError(
         "step-timeout",
         `Attempt ${attempted.attempt} of ${this.#call.where} took longer than ${timeoutMs} ms.`,
@@ -208,15 +219,15 @@ export class Attempts {
 export class Info implements StepInfo {
   readonly attempt: number;
   readonly key: string;
-  readonly #run: Pick<RunJournal, "runId" | "nonce">;
+  readonly #engine: Pick<CallEngine, "journal" | "world">;
   readonly #scope: Scope;
   #own: Scope | null = null;
   #meter: Meter | null = null;
   /** The attempt is over: its later results are dropped. */
   over = false;
 
-  constructor(run: Pick<RunJournal, "runId" | "nonce">, key: string, attempt: number, scope: Scope) {
-    this.#run = run;
+  constructor(engine: Pick<CallEngine, "journal" | "world">, key: string, attempt: number, scope: Scope) {
+    this.#engine = engine;
     this.key = key;
     this.attempt = attempt;
     this.#scope = scope;
@@ -227,12 +238,17 @@ export class Info implements StepInfo {
   }
 
   get idempotencyKey(): string {
-    return idempotencyKeyOf(this.#run.runId, this.key, this.#run.nonce);
+    const { runId, nonce } = this.#engine.journal;
+    return idempotencyKeyOf(runId, this.key, nonce);
   }
 
   get meter(): (usage: Usage) => void {
-    this.#meter ??= new Meter(`"${this.key}" of run ${this.#run.runId}`);
+    this.#meter ??= new Meter(`"${this.key}" of run ${this.#engine.journal.runId}`);
     return this.#meter.add.bind(this.#meter);
+  }
+
+  get log(): Logger {
+    return logOf(this.#engine, this.key);
   }
 
   /** The metered usage, as entries store it. */
@@ -255,6 +271,11 @@ export class Info implements StepInfo {
     this.over = true;
     this.#own?.leave();
   }
+}
+
+/** The work ran without giving the event loop a turn, so no timer could end it. */
+function blockedWarning(where: string, tookMs: number, timeoutMs: number): string {
+  return `the ${where} blocked the process for ${tookMs} ms, longer than its timeout of ${timeoutMs} ms, which could not fire. Use an asynchronous call, or move the work to a worker thread.`;
 }
 
 function unexpected(where: string, error: unknown): DurableError {

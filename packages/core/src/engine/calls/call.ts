@@ -7,7 +7,9 @@ import type { Fact } from "../../journal/entry.ts";
 import type { Owner } from "../../ports/async-context.ts";
 import type { World } from "../../ports/world.ts";
 import type { Json } from "../../values/codec/tags.ts";
+import type { Defaults } from "../definition.ts";
 import type { Children } from "../child-runs.ts";
+import type { Watch } from "../hooks.ts";
 import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
 import type { Permits } from "../permits.ts";
@@ -23,7 +25,10 @@ import type { Closing, Scope } from "../scope.ts";
 /** Everything a call may ask of the engine that drives its run. A call keeps no state that the engine has. */
 export interface CallEngine {
   readonly world: World;
-  readonly journal: Pick<RunJournal, "runId" | "locator" | "nonce" | "state" | "seedAt" | "runAt">;
+  readonly journal: Pick<
+    RunJournal,
+    "runId" | "locator" | "nonce" | "state" | "entries" | "seedAt" | "runAt"
+  >;
   readonly replay: Pick<Replay, "record" | "answer" | "delivered" | "clock">;
   readonly timers: Pick<Timers, "wait" | "cancel" | "waiting">;
   readonly inFlight: Pick<InFlight, "begin">;
@@ -35,8 +40,10 @@ export interface CallEngine {
     /** Who owns the code of the run. */
     readonly owner: Owner;
     readonly children: Children;
+    readonly defaults: Defaults;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
     readonly permits: Permits;
+    readonly watch: Watch;
   };
   /** The workflow function has settled. */
   readonly finished: boolean;
@@ -99,9 +106,12 @@ export abstract class KeyedCall<P extends CallParts, T> implements Call {
   }
 
   settle(settlement: Settlement): void {
+    // Its deadline came first.
+    if (this.settled) return;
     this.#stopListening();
     this.settled = true;
     this.engine.calls.landed(this, this.parts.name);
+    this.engine.options.watch.observer?.delivered(settlement);
     try {
       this.answer(settlement);
     } catch (error) {

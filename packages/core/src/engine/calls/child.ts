@@ -16,6 +16,8 @@ import { DurableError, describeError, recordedError } from "../../values/errors.
 import { childIdOf } from "../../journal/keys.ts";
 import { backOff, pause } from "../../ports/world.ts";
 import type { ChildRun, ChildEnd } from "../child-runs.ts";
+import { deadlineOf } from "../deadline.ts";
+import type { Duration } from "../../values/duration.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { deferred, pending } from "../promise.ts";
 import type { Settlement } from "../replay.ts";
@@ -32,7 +34,12 @@ const cancelTries = 12;
 export function child(
   engine: CallEngine,
   place: { readonly scope: Scope; readonly name: string },
-  given: { readonly definition: Definition; readonly input: Json; readonly fingerprint: string },
+  given: {
+    readonly definition: Definition;
+    readonly input: Json;
+    readonly fingerprint: string;
+    readonly deadline?: Duration | undefined;
+  },
 ): Promise<unknown> {
   const { scope, name } = place;
   const input = `workflow ${given.definition.name}, input ${given.fingerprint}`;
@@ -40,6 +47,8 @@ export function child(
   if (entered === null) return pending();
   const call = new ChildCall(engine, "child", { scope, name, entered, declared: input, ...given });
   call.closeWithScope();
+  const called = { scope, key: call.key, what: call.where };
+  call.landed = deadlineOf(engine, called, given.deadline, (error) => call.expire(error));
   return call.promise;
 }
 
@@ -54,6 +63,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
   /** The end of the child is queued or recorded. A cancellation may report a second one before the first is durable. */
   #ended = false;
   readonly #reported = deferred<true>();
+  /** Ends the deadline of the call. */
+  landed: () => void = () => {};
 
   get definition(): Definition {
     return this.parts.definition;
@@ -72,7 +83,17 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
     return { runId, definition, input, childOf, plain: journal.nonce === null };
   }
 
+  /** Its deadline has passed: the child is cancelled. */
+  expire(error: DurableError): void {
+    if (this.settled) return;
+    this.settled = true;
+    this.engine.calls.landed(this, this.parts.name);
+    this.reject(error);
+    this.#close();
+  }
+
   protected answer(settlement: Settlement): void {
+    this.landed();
     const { name: workflow } = this.parts.definition;
     // A fork inherits the result of a child of its parent run, which has another id than its own child would have.
     const runId = this.engine.journal.state.children.get(this.key)?.opened.child ?? this.#child.runId;
@@ -147,7 +168,7 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
       return this.#await(wakeAt, lookMs);
     const outcome = await this.engine.options.children.drive(this.#child);
     if (!this.#settled) await this.engine.options.lease.pollNow();
-    if (this.#settled || this.scope.closed) return;
+    if (this.#settled || this.settled || this.scope.closed) return;
     switch (outcome.status) {
       // The child ended but could not report it, so its own journal decides.
       case "completed":
@@ -164,6 +185,8 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
         return this.#fail(new DurableError("cancelled", `The ${this.where} was cancelled.`));
       case "running":
         return this.#await(null, driverMs);
+      case "paused":
+        return this.#await(null, lookMs);
       case "suspended":
         return this.#await(outcome.wakeAt, lookMs);
       case "blocked":
@@ -231,10 +254,11 @@ export class ChildCall extends KeyedCall<ChildParts, unknown> {
 
   /** Retries at once, because the run may end before another driver could cancel the child. */
   async #cancel(): Promise<void> {
-    const { definition, ...child } = this.#child;
+    const { definition, runId, childOf, plain } = this.#child;
+    const child = { runId, plain, workflow: definition.name, link: { childOf } };
     for (let tries = 1; ; tries++) {
       try {
-        return await this.engine.options.children.cancel({ ...child, workflow: definition.name });
+        return await this.engine.options.children.cancel(child);
       } catch (error) {
         if (tries >= cancelTries) throw error;
         await backOff(this.engine.world, tries);

@@ -5,9 +5,12 @@
  * group.2. The group itself settles through plain promises, without an entry or a clock, so replay gives the same result.
  * group.3. When a group is decided early, the scopes of the other branches are closed: nothing more begins in them,
  *     their waits are closed, and outcomes of running work are recorded but not delivered.
+ * group.4. When the deadline of a group fires before it is decided, all its branches that are open are given up.
  */
 
 import type { CallEngine } from "./call.ts";
+import { deadlineOf } from "../deadline.ts";
+import type { Duration } from "../../values/duration.ts";
 import { DurableError } from "../../values/errors.ts";
 import { assertName } from "../../journal/keys.ts";
 import { limits } from "../../values/limits.ts";
@@ -25,6 +28,7 @@ export interface Group {
   readonly branches: BranchFunctions;
   readonly concurrency: number;
   readonly mode: "all" | "settled";
+  readonly deadline: Duration | undefined;
   /** The result of the group, from the results of its branches. */
   readonly shape?: (results: readonly unknown[]) => unknown;
 }
@@ -38,6 +42,8 @@ export type Settled<T> =
 interface Opened {
   readonly scopes: readonly Scope[];
   readonly promise: Promise<unknown>;
+  /** The group has its result, or its deadline has passed. */
+  over: boolean;
   resolve(value: unknown): void;
   reject(reason: unknown): void;
 }
@@ -56,15 +62,32 @@ function open(engine: CallEngine, scope: Scope, group: Group): Opened | null {
   const { key, after, record } = entered;
   if (record === undefined) engine.writeWithNext({ kind: `${kind}.opened`, key, after, branches: declared });
   const outcome = callDeferred<unknown>();
-  return {
+  const opened: Opened = {
     scopes: branches.map((_, i) => scope.branch(key, names?.[i] ?? String(i))),
     promise: outcome.promise,
-    resolve: (value) => outcome.resolve(value),
+    over: false,
+    resolve: (value) => {
+      settle();
+      outcome.resolve(value);
+    },
     reject: (reason) => {
+      settle();
       outcome.reject(reason);
       engine.calls.rejected(key, outcome.promise);
     },
   };
+  const settle = deadlineOf(engine, { scope, key, what: where }, group.deadline, (error) => {
+    if (opened.over) return;
+    opened.over = true;
+    for (const branch of opened.scopes) giveUp(engine, branch, error);
+    opened.reject(error);
+  });
+  return opened;
+}
+
+function giveUp(engine: CallEngine, scope: Scope, reason: unknown): void {
+  close(engine, scope, "abandoned");
+  scope.abort(reason);
 }
 
 function close(engine: CallEngine, scope: Scope, how: Closing): void {
@@ -80,17 +103,17 @@ export function parallel(engine: CallEngine, scope: Scope, group: Group): Promis
   const results: Settled<unknown>[] = [];
   let next = 0;
   let left = scopes.length;
-  let over = left === 0;
+  outcome.over = left === 0;
   const startNext = (): void => {
     const index = next++;
     const branch = scopes[index];
-    if (branch === undefined || over) return;
+    if (branch === undefined || outcome.over) return;
     void settledOf(group, index, branch).then((result) => {
       branch.leave();
       results[index] = result;
       left -= 1;
-      if (group.mode === "all" && result.status === "rejected" && !over) {
-        over = true;
+      if (group.mode === "all" && result.status === "rejected" && !outcome.over) {
+        outcome.over = true;
         scopes.forEach((other, i) => {
           if (results[i] !== undefined) return;
           // Aborted but still awaited: if its work completes nevertheless, the result is recorded.
@@ -98,7 +121,8 @@ export function parallel(engine: CallEngine, scope: Scope, group: Group): Promis
           other.abort(result.reason);
         });
         outcome.reject(result.reason);
-      } else if (left === 0) {
+      } else if (left === 0 && !outcome.over) {
+        outcome.over = true;
         outcome.resolve(
           shape(group.mode === "all" ? results.map((r) => (r as { value?: unknown }).value) : results),
         );
@@ -106,7 +130,7 @@ export function parallel(engine: CallEngine, scope: Scope, group: Group): Promis
       startNext();
     });
   };
-  if (over) outcome.resolve(shape([]));
+  if (outcome.over) outcome.resolve(shape([]));
   for (let i = 0; i < Math.min(group.concurrency, scopes.length); i++) startNext();
   return outcome.promise;
 }
@@ -121,19 +145,14 @@ export function race(engine: CallEngine, scope: Scope, group: Group): Promise<un
   const outcome = open(engine, scope, group);
   if (outcome === null) return pending();
   const { scopes } = outcome;
-  let over = false;
   scopes.forEach((branch, index) => {
     void settledOf(group, index, branch).then((result) => {
       branch.leave();
-      if (over) return;
-      over = true;
+      if (outcome.over) return;
+      outcome.over = true;
       const name = group.names?.[index] ?? String(index);
       const lost = new DurableError("cancelled", `Branch "${name}" won the race "${group.name}".`);
-      for (const other of scopes) {
-        if (other === branch) continue;
-        close(engine, other, "abandoned");
-        other.abort(lost);
-      }
+      for (const other of scopes) if (other !== branch) giveUp(engine, other, lost);
       if (result.status === "rejected") outcome.reject(result.reason);
       else outcome.resolve({ name, value: result.value });
     });

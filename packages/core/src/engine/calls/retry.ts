@@ -20,6 +20,8 @@ export interface RetryOptions {
   readonly maxDelay?: Duration | undefined;
   /** Draws each delay between 0 and its bound (full jitter); true by default. */
   readonly jitter?: boolean | undefined;
+  /** Which errors are worth another attempt: when it returns false, the failure is final. All by default. */
+  readonly if?: ((error: unknown) => boolean) | undefined;
 }
 
 /** Retry options with all defaults filled in, in milliseconds. */
@@ -29,9 +31,10 @@ export interface RetryPolicy {
   readonly factor: number;
   readonly maxDelay: number;
   readonly jitter: boolean;
+  readonly if?: ((error: unknown) => boolean) | undefined;
 }
 
-const known = "attempts delay factor maxDelay jitter";
+const known = "attempts delay factor maxDelay jitter if";
 let usual: RetryPolicy | undefined;
 
 /** Checks retry options and fills in the defaults. `where` is used in the error message. */
@@ -39,13 +42,14 @@ export function retryPolicy(options: RetryOptions | false | undefined, where: st
   // Made once, because most steps have no policy of their own.
   if (options === undefined) return (usual ??= retryPolicy({}, where));
   assertOptions(options || {}, known, `${where}: its retry`);
-  const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true } = options || {};
+  const { attempts = 3, delay = 1_000, factor = 2, maxDelay = 60_000, jitter = true, ...rest } = options || {};
   const count = options === false ? 1 : attempts;
   const counted = Number.isInteger(count) && count >= 1 && count <= limits.attempts;
-  if (!counted || typeof factor !== "number" || !(factor >= 1)) {
+  const isRight = counted && typeof factor === "number" && factor >= 1;
+  if (!isRight || (rest.if !== undefined && typeof rest.if !== "function")) {
     throw new DurableError(
       "invalid-options",
-      `${where} has invalid retry ${show(options)}. Use attempts from 1 to ${limits.attempts} and a factor of at least 1.`,
+      `${where} has invalid retry ${show(options)}. Use attempts from 1 to ${limits.attempts}, a factor of at least 1, and a function for \`if\`.`,
     );
   }
   return {
@@ -54,6 +58,7 @@ export function retryPolicy(options: RetryOptions | false | undefined, where: st
     factor,
     maxDelay: toMs(maxDelay, "retry.maxDelay"),
     jitter,
+    ...rest,
   };
 }
 
@@ -68,6 +73,8 @@ export function nextAttemptAt(
 ): number | null {
   const { error, attempt } = failure;
   if (attempt >= policy.attempts || readable(() => isFatal(error), false)) return null;
+  // A predicate that throws does not decide.
+  if (!readable(() => policy.if?.(error) ?? true, true)) return null;
   const asked = readable(() => askedDelay(error, world.now), null);
   if (asked !== null) return world.now + Math.round(asked);
   // The factor can overflow to Infinity, and 0 * Infinity is NaN.

@@ -6,16 +6,24 @@ import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { pending } from "../promise.ts";
 import type { Scope } from "../scope.ts";
 
-export function sleep(engine: CallEngine, scope: Scope, until: Duration | Date, name: string): Promise<void> {
+/** `isDeadline`: the run may be parked meanwhile, however soon it ends. */
+export function sleep(
+  engine: CallEngine,
+  scope: Scope,
+  until: Duration | Date,
+  name: string,
+  isDeadline = false,
+): Promise<void> {
   const input = until instanceof Date ? dateText(until) : `${toMs(until, "The length of ctx.sleep")} ms`;
-  const entered = engine.enter({ scope, kind: "sleep", name, input });
+  const entered = engine.enter({ scope, kind: "sleep", name, input, ...(isDeadline && { own: true }) });
   if (entered === null) return pending();
-  const call = new SleepCall(engine, "sleep", { scope, name, entered, input });
+  const call = new SleepCall(engine, "sleep", { scope, name, entered, input, isDeadline });
   return call.promise;
 }
 
 interface SleepParts extends CallParts {
   readonly input: string;
+  readonly isDeadline: boolean;
 }
 
 class SleepCall extends KeyedCall<SleepParts, void> {
@@ -25,13 +33,13 @@ class SleepCall extends KeyedCall<SleepParts, void> {
 
   begin(): void {
     if (this.engine.finished) return;
-    const { input } = this.parts;
+    const { input, isDeadline } = this.parts;
     const recorded = this.record?.until ?? null;
     const until = recorded ?? deadline(input, this.engine.world.now());
     if (recorded === null) {
       this.engine.write({ kind: "sleep.opened", key: this.key, after: this.after, until, input });
     }
-    this.engine.timers.wait(this, until);
+    this.engine.timers.wait(this, until, { outside: isDeadline });
     this.whenClosed(() => this.engine.timers.cancel(this));
   }
 

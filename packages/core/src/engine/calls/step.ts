@@ -68,10 +68,16 @@ export function step(
   const { scope, name } = place;
   const where = `step "${name}" of run ${engine.journal.runId}`;
   assertOptions(options, known, `The ${where}`);
-  const policy = retryPolicy(options.retry, `The ${where}`);
-  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const { defaults } = engine.options;
+  const {
+    retry = defaults.retry,
+    timeout = defaults.timeout,
+    onUncertain: mode = defaults.onUncertain,
+  } = options;
+  const policy = retryPolicy(retry, `The ${where}`);
+  const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
-  const onUncertain = checkedMode(options.onUncertain, where);
+  const onUncertain = checkedMode(mode, where);
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
   const { schema, byContent, limit } = options;
@@ -218,7 +224,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   #settleUncertain({ starts, started }: KeyRecord, mode: OnUncertain): void {
     this.#begun = starts;
     if (mode === "retry") return this.#prepare();
-    const info = new Info(this.engine.journal, this.key, this.#nextAttempt, this.scope);
+    const info = new Info(this.engine, this.key, this.#nextAttempt, this.scope);
     const uncertain = uncertainOf(info, started ?? 0);
     if (mode === "suspend") {
       const asked = openQuestion(this.engine, this.scope, {

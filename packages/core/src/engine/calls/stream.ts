@@ -51,8 +51,10 @@ export function stream(
   const { scope, name } = place;
   const where = `stream "${name}" of run ${engine.journal.runId}`;
   assertOptions(options, known, `The ${where}`);
-  const policy = retryPolicy(options.retry, `The ${where}`);
-  const timeoutMs = options.timeout === undefined ? null : toMs(options.timeout, `The timeout of ${where}`);
+  const { defaults } = engine.options;
+  const { retry = defaults.retry, timeout = defaults.timeout } = options;
+  const policy = retryPolicy(retry, `The ${where}`);
+  const timeoutMs = timeout === undefined ? null : toMs(timeout, `The timeout of ${where}`);
   const input = options.input === undefined ? null : fingerprint(options.input, `declared input of ${where}`);
   const entered = engine.enter({ scope, kind: "stream", name, input, was: options.was });
   if (entered === null) return pending();

@@ -17,7 +17,9 @@ import { book } from "./golden-flows-format-2.ts";
 import { rounds } from "./golden-flows-format-3.ts";
 import { makers2 } from "./golden-make-format-2.ts";
 import { makersOfLimits } from "./golden-limits.ts";
+import { makersFind } from "./golden-make-find.ts";
 import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
+import { makersSteered } from "./golden-steer.ts";
 import { sumOf } from "./golden-sums.ts";
 import { appOf, onward, place, secret, tokenOf, type Makers, type Place } from "./golden-place.ts";
 
@@ -134,6 +136,8 @@ const makers: Makers = {
   ...makers2,
   ...makers3,
   ...makersOfLimits,
+  ...makersFind,
+  ...makersSteered,
 };
 
 /** A fork, a fork of it, and one with edits, another input and a label. */

@@ -11,6 +11,7 @@ import {
 import { virtualWorld, type VirtualWorld } from "@durable/testing";
 import { goldenFlows, pace } from "./golden-flows-format-1.ts";
 import { goldenFlows2 } from "./golden-flows-format-2.ts";
+import { goldenFlowsFind } from "./golden-flows-find.ts";
 import { goldenFlows3 } from "./golden-flows-format-3.ts";
 
 export interface Place {
@@ -30,7 +31,7 @@ export const place = (): Place => {
   return { world, storage: new MemoryStorage({ now: () => world.now() }) };
 };
 
-const all: readonly AnyWorkflow[] = [...goldenFlows, ...goldenFlows2, ...goldenFlows3];
+const all: readonly AnyWorkflow[] = [...goldenFlows, ...goldenFlows2, ...goldenFlows3, ...goldenFlowsFind];
 
 export const appOf = (at: Place, workflows = all) => createApp({ ...at, secret, workflows });
 

@@ -1,0 +1,28 @@
+/** Removes runs, and those below them. */
+
+import type { RunJournal } from "../journal/journal.ts";
+import { end } from "./cancel.ts";
+import type { Host } from "./host.ts";
+import { headsBelow, openJournal } from "./lookup.ts";
+
+/**
+ * Removes a run and its children, and ends the runs that it has spawned to end with it. All are ended first, so that none
+ * goes on if this stops half-way.
+ */
+export async function deleteRun(host: Host, { runId, locator }: RunJournal): Promise<void> {
+  const below = await runsBelow(host, runId);
+  const children = below.filter(({ childOf }) => childOf !== undefined);
+  const spawned = below.filter(({ spawnedBy }) => spawnedBy?.onParentEnd !== undefined);
+  for (const run of [...children, ...spawned]) await end(host, run, `Run ${runId} was deleted.`);
+  await (await host.storage()).delete(locator);
+  for (const child of children) await deleteRun(host, child);
+}
+
+/** All children and spawned runs of a run, also of its earlier chapters. Its forks have the same parent, and are left out. */
+async function runsBelow(host: Host, runId: string): Promise<RunJournal[]> {
+  const heads = [...(await headsBelow(host, runId)).values()];
+  const journals = await Promise.all(heads.map(({ locator }) => openJournal(host, locator)));
+  return journals
+    .filter((journal) => journal !== null)
+    .filter(({ childOf, spawnedBy }) => (childOf ?? spawnedBy)?.runId === runId);
+}

@@ -1,0 +1,66 @@
+/**
+ * Workflows that are paused: their runs are recorded, and not driven. Kept by the storage, beside the runs.
+ *
+ * pauses.1. What the storage said is remembered for a short time, so that driving a run costs no read of its own.
+ * pauses.2. When a workflow turns out to be paused, its runs in this process are handed over at their next step boundary.
+ */
+
+import type { WorkflowPause } from "../ports/storage.ts";
+import { DurableError } from "../values/errors.ts";
+import { scrub } from "../values/scrub.ts";
+import type { Host } from "./host.ts";
+
+/** How long a process may not notice that a workflow was paused, while it looks for runs to drive. */
+const knownMs = 1_000;
+
+type Paused = ReadonlyMap<string, WorkflowPause>;
+
+export class Pauses {
+  readonly #host: Host;
+  #known: { readonly at: number; readonly found: Promise<Paused> } | null = null;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  /** Why the runs of a workflow are not driven now; `null` when they are. */
+  async of(workflow: string): Promise<WorkflowPause | null> {
+    return (await this.#now()).get(workflow) ?? null;
+  }
+
+  async list(): Promise<readonly WorkflowPause[]> {
+    return [...(await this.#now()).values()];
+  }
+
+  async set(workflow: string, isPaused: boolean, reason = ""): Promise<void> {
+    const storage = await this.#host.storage();
+    if (storage.pause === undefined)
+      throw new DurableError(
+        "invalid-options",
+        "This storage cannot pause a workflow. Pause its runs one by one, with run.pause().",
+      );
+    const pause = { workflow, reason: scrub(reason) || null, since: this.#host.world.now() };
+    const known = isPaused ? await this.of(workflow) : null;
+    if (known === null) await storage.pause(workflow, isPaused ? pause : null);
+    this.#known = null;
+    await this.#now();
+  }
+
+  #now(): Promise<Paused> {
+    const at = this.#host.world.now();
+    if (this.#known !== null && at - this.#known.at < knownMs) return this.#known.found;
+    const found = this.#read();
+    this.#known = { at, found };
+    // A storage that fails now is asked again at once.
+    found.catch(() => (this.#known = null));
+    return found;
+  }
+
+  async #read(): Promise<Paused> {
+    const storage = await this.#host.storage();
+    const paused = new Map((await storage.paused?.())?.map((one) => [one.workflow, one]));
+    for (const execution of this.#host.driving.values())
+      if (paused.has(execution.definition.name)) execution.leave();
+    return paused;
+  }
+}

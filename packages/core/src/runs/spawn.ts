@@ -1,0 +1,123 @@
+/** What a run does with those that it spawns: records them, and ends them where they end with it. Loaded at its first use. */
+
+import type { SpawnRequest, UnneededChild } from "../engine/child-runs.ts";
+import type { Definition } from "../engine/definition.ts";
+import type { AdvanceOptions } from "../engine/stop.ts";
+import type { Entry, Fact, SpawnedBy } from "../journal/entry.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import type { RunHead } from "../ports/storage.ts";
+import { encodeThrown } from "../values/codec/encode.ts";
+import { decode } from "../values/codec/decode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { DurableError, describeError, show } from "../values/errors.ts";
+import type { Host } from "./host.ts";
+
+type Opened = Entry & { readonly kind: "spawn.opened" };
+
+/** What others do, who load this file. It imports nothing that a first run needs, so that bundles stay in one piece. */
+interface Verbs<Leased> {
+  create(host: Host, definition: Definition, input: unknown, given: object): Promise<Leased>;
+  advance(host: Host, definition: Definition, run: Leased): Promise<Outcome<unknown>>;
+  openRun(host: Host, runId: string): Promise<RunJournal>;
+  childIdOf(runId: string, key: string, nonce: string | null): string;
+}
+
+/** Errors that a further try would meet again. */
+const final =
+  "invalid-id invalid-input invalid-options input-mismatch limit not-serializable not-found run-exists";
+
+/** The next entry of a spawn. Rejects when a further try may succeed. */
+export async function spawnRun<Leased>(
+  host: Host,
+  parent: RunJournal,
+  request: SpawnRequest,
+  options: AdvanceOptions,
+  verbs: Verbs<Leased>,
+): Promise<Fact<Json>> {
+  const { key, after, where, declared: input, definition, opened } = request;
+  const { id, onParentEnd } = request.options;
+  // What was recorded counts, also when the code gives another id by now.
+  const recorded = spawnedOf(parent).find((entry) => entry.key === key);
+  const child = recorded?.child ?? id ?? verbs.childIdOf(parent.runId, key, parent.nonce);
+  const policy = onParentEnd === "cancel" ? ({ onParentEnd } as const) : {};
+  if (!opened)
+    return { kind: "spawn.opened", key, after, child, workflow: definition.name, input, ...policy };
+  try {
+    if (!["leave", "cancel", undefined].includes(onParentEnd))
+      throw new DurableError(
+        "invalid-options",
+        `The ${where} got onParentEnd: ${show(onParentEnd)}. Use "leave" or "cancel".`,
+      );
+    await record(
+      host,
+      request,
+      { id: child, spawnedBy: { runId: parent.runId, key, ...policy } },
+      options,
+      verbs,
+    );
+    return { kind: "spawn.started", key, after, child };
+  } catch (cause) {
+    if (!DurableError.is(cause) || !final.split(" ").includes(cause.code)) throw cause;
+    const message = `Could not start the run of ${where}: ${describeError(cause)}`;
+    const error = new DurableError("step-failed", message, { cause, details: { key, runId: child } });
+    return { kind: "spawn.failed", key, after, error: encodeThrown(error, `error of ${where}`) };
+  }
+}
+
+/** Resolves when the run is durable. */
+async function record<Leased>(
+  host: Host,
+  { definition, input }: SpawnRequest,
+  run: { readonly id: string; readonly spawnedBy: SpawnedBy },
+  { signal }: AdvanceOptions,
+  { create, advance, openRun }: Verbs<Leased>,
+): Promise<void> {
+  // With a signal the caller is a worker: the run is due at once, and it or another one takes it.
+  const takeLease = signal === undefined || host.find(definition.name) === null;
+  const given = decode(input, `input of run ${run.id}`);
+  try {
+    const leased = await create(host, definition, given, { ...run, isNew: true, takeLease });
+    if (takeLease) host.background(`run ${run.id}`, advance(host, definition, leased));
+  } catch (error) {
+    if (!DurableError.is(error, "run-exists")) throw error;
+    // An earlier try may have recorded it. It is due, and whoever finds it drives it.
+    const { spawnedBy } = await openRun(host, run.id);
+    if (spawnedBy?.runId !== run.spawnedBy.runId || spawnedBy.key !== run.spawnedBy.key) throw error;
+  }
+}
+
+/** The spawns that this run has recorded itself in its current chapter: what a fork has inherited is not its own. */
+function spawnedOf({ entries, first }: RunJournal): Opened[] {
+  return entries.filter((entry) => entry.kind === "spawn.opened" && entry.seq > first.seq) as Opened[];
+}
+
+/** What cancel.ts does, which loads this file. */
+interface Enders {
+  cancelChild(host: Host, child: UnneededChild): Promise<void>;
+  end(host: Host, run: RunJournal, reason: string): Promise<void>;
+  headsBelow(host: Host, runId: string): Promise<ReadonlyMap<string, RunHead>>;
+  openJournal(host: Host, locator: string): Promise<RunJournal | null>;
+}
+
+/** Cancels the runs that a run has spawned to end with it, before its own end is recorded. */
+export async function endSpawned(
+  host: Host,
+  journal: RunJournal,
+  { cancelChild, end, headsBelow, openJournal }: Enders,
+): Promise<void> {
+  const { runId } = journal;
+  for (const { child, workflow, key, onParentEnd } of spawnedOf(journal)) {
+    if (onParentEnd === undefined) continue;
+    const link = { spawnedBy: { runId, key, onParentEnd } } as const;
+    await cancelChild(host, { runId: child, workflow, link, plain: false });
+  }
+  // Those of earlier chapters are found by their link.
+  if (journal.chapter === 1) return;
+  for (const { locator } of (await headsBelow(host, runId)).values()) {
+    const run = await openJournal(host, locator);
+    const { spawnedBy } = run ?? {};
+    if (run !== null && spawnedBy?.runId === runId && spawnedBy.onParentEnd !== undefined)
+      await end(host, run, `Run ${runId} has ended.`);
+  }
+}

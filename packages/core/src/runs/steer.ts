@@ -1,0 +1,189 @@
+/**
+ * Operators' verbs on a run: pause, unpause, and retry in place. Each is one entry from outside.
+ *
+ * steer.1. A verb that was done before does nothing and answers with the outcome, so it can be repeated after a crash.
+ * steer.2. A retry is refused when others have built on the failure: a parent that recorded it, or a compensation that ran.
+ * steer.3. When a child caused the failure, the child is retried first. A retry that stops between the two is repeated.
+ */
+
+import type { Entry } from "../journal/entry.ts";
+import { writeFact } from "../journal/fact-text.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import { deadlinePart, isDeadline, locatorOf } from "../journal/keys.ts";
+import { isSettlement } from "../journal/kinds.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import { decode } from "../values/codec/decode.ts";
+import type { Duration } from "../values/duration.ts";
+import { DurableError } from "../values/errors.ts";
+import { assertOptions } from "../values/options.ts";
+import { scrub } from "../values/scrub.ts";
+import { advanceRun } from "./drive.ts";
+import type { Host } from "./host.ts";
+import { deadlineAt, openJournal, openRun } from "./lookup.ts";
+import { outcomeWithChildren } from "./status.ts";
+
+/** Options of `run.unpause`. */
+export interface UnpauseOptions {
+  /** False leaves the run to a worker, a sweep or an `advance`. True by default: it is driven in the background. */
+  readonly drive?: boolean | undefined;
+}
+
+/** Options of `run.retry`. */
+export interface RetryRunOptions extends UnpauseOptions {
+  /**
+   * A new deadline, counted from now. By default a deadline that has passed is removed, and any other stays.
+   */
+  readonly deadline?: Duration | undefined;
+}
+
+export async function pauseRun(host: Host, runId: string, reason = ""): Promise<Outcome<unknown>> {
+  const journal = await openSteered(host, runId);
+  while (journal.state.end === null && journal.state.paused === null) {
+    const fact = writeFact({ kind: "run.paused", reason: scrub(reason) || null }, host.world.now());
+    await journal.append([fact], { outside: true });
+  }
+  return outcomeWithChildren(host, journal, true);
+}
+
+export async function unpauseRun(
+  host: Host,
+  runId: string,
+  options: UnpauseOptions = {},
+): Promise<Outcome<unknown>> {
+  assertOptions(options, "drive", "run.unpause");
+  const journal = await openSteered(host, runId);
+  while (journal.state.end === null && journal.state.paused !== null)
+    await journal.append([writeFact({ kind: "run.unpaused" }, host.world.now())], { outside: true });
+  return continued(host, journal, options);
+}
+
+export async function retryRun(
+  host: Host,
+  runId: string,
+  options: RetryRunOptions = {},
+): Promise<Outcome<unknown>> {
+  assertOptions(options, "deadline drive", "run.retry");
+  const journal = await openSteered(host, runId);
+  await takeBack(host, journal, options, null);
+  return continued(host, journal, options);
+}
+
+async function openSteered(host: Host, runId: string): Promise<RunJournal> {
+  const journal = await openRun(host, runId);
+  if (journal.state.summary.workflow !== "") return journal;
+  throw new DurableError(
+    "invalid-options",
+    `Run ${runId} is a journal without a workflow. Nothing drives it, so it cannot be paused or retried.`,
+  );
+}
+
+/** Drives the run in the background, if its code is here. */
+async function continued(
+  host: Host,
+  journal: RunJournal,
+  { drive = true }: UnpauseOptions,
+): Promise<Outcome<unknown>> {
+  const { runId, state } = journal;
+  const outcome = await outcomeWithChildren(host, journal, true);
+  if (drive && state.summary.wakeAt === 0 && host.find(state.summary.workflow) !== null)
+    host.background(`run ${runId}`, advanceRun(host, runId));
+  return outcome;
+}
+
+/** Takes back the failure of a run. `parent` is the run whose retry needs it. */
+async function takeBack(
+  host: Host,
+  journal: RunJournal,
+  options: RetryRunOptions,
+  parent: string | null,
+): Promise<void> {
+  for (;;) {
+    const { end, endsBy } = journal.state;
+    if (end?.kind !== "run.failed") {
+      if (journal.entries.some(({ kind }) => kind === "run.retried")) return;
+      throw refused(journal, `it did not fail. Its status is ${journal.state.summary.status}.`);
+    }
+    await assertUnused(host, journal, parent);
+    const failed = failedCall(journal, end);
+    if (failed !== undefined) await takeBackChild(host, journal, failed, options);
+    const now = host.world.now();
+    const passed = endsBy !== null && endsBy <= now ? { deadline: null } : {};
+    const fact = {
+      kind: "run.retried",
+      ...(failed === undefined ? {} : { failed }),
+      ...(options.deadline === undefined ? passed : deadlineAt(host, options.deadline)),
+    } as const;
+    const { kind } = await journal.append([writeFact(fact, now)], { outside: true });
+    if (kind === "landed") return;
+  }
+}
+
+/** Refuses a retry of a failure that others have built on. */
+async function assertUnused(host: Host, journal: RunJournal, parent: string | null): Promise<void> {
+  const { runId, childOf } = journal;
+  if (journal.entries.some((entry) => "key" in entry && isCompensation(entry.key)))
+    throw refused(journal, "a compensation has run, so its work was undone. Start a new run, or fork this one.");
+  if (childOf === undefined || childOf.runId === parent) return;
+  const above = await openJournal(host, locatorOf(childOf.runId));
+  const known = above?.state.children.get(childOf.key);
+  if (known?.over === true && known.opened.child === runId)
+    throw refused(journal, `its parent, run ${childOf.runId}, has recorded the failure. Retry the parent.`);
+}
+
+/** The key of a compensation: `book/compensate`, and not a step of that name in a branch. */
+function isCompensation(key: string): boolean {
+  return /[^\]]\/compensate(#\d+)?$/.test(key);
+}
+
+/** The child whose failure ended the run begins again, too. */
+async function takeBackChild(
+  host: Host,
+  journal: RunJournal,
+  key: string,
+  options: RetryRunOptions,
+): Promise<void> {
+  const id = journal.state.children.get(key)?.opened.child;
+  const child = id === undefined ? null : await openJournal(host, locatorOf(id));
+  if (child === null || child.childOf?.runId !== journal.runId) return;
+  const { end } = child.state;
+  if (end?.kind === "run.cancelled")
+    throw refused(journal, `its child "${key}" was cancelled, so it would fail again. Fork the run from "${key}".`);
+  if (end?.kind === "run.failed") await takeBack(host, child, options, journal.runId);
+}
+
+/** The call whose failure ended the run: named by the error or its causes, or the last that the code got. */
+function failedCall(journal: RunJournal, end: Entry & { kind: "run.failed" }): string | undefined {
+  const { entries, runId } = journal;
+  const failures = new Set(entries.flatMap((entry) => failureIn(entry) ?? []));
+  let error: unknown = decode(end.error, `error of run ${runId}`);
+  for (let depth = 0; error instanceof Error && depth < longestChain; depth++) {
+    const key = DurableError.is(error) ? error.details["key"] : undefined;
+    if (typeof key === "string" && failures.has(key)) return key;
+    error = error.cause;
+  }
+  const last = entries.findLast(isSettlement);
+  return last === undefined ? undefined : failureIn(last);
+}
+
+const longestChain = 20;
+
+/** The key of the call that an entry records as failed. */
+function failureIn(entry: Entry): string | undefined {
+  switch (entry.kind) {
+    case "step.failed":
+    case "stream.failed":
+    case "child.failed":
+    case "spawn.failed":
+      return entry.key;
+    case "suspend.expired":
+      return entry.value === undefined ? entry.key : undefined;
+    case "sleep.fired":
+      return isDeadline(entry.key) ? entry.key.slice(0, -deadlinePart.length) : undefined;
+    default:
+      return undefined;
+  }
+}
+
+function refused({ runId }: RunJournal, why: string): DurableError {
+  return new DurableError("retry-refused", `Run ${runId} cannot be retried: ${why}`);
+}

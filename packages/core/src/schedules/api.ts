@@ -1,0 +1,96 @@
+/** The schedules of an app. What they do is loaded with the first one. */
+
+import type { ScheduleStore, StoredSchedule } from "../ports/schedules.ts";
+import type { Host } from "../runs/host.ts";
+import { describeError } from "../values/errors.ts";
+import { limits } from "../values/limits.ts";
+import { lazy } from "../values/lazy.ts";
+import type { Fired } from "./fire.ts";
+import type { ScheduleInfo, ScheduleOptions, Schedules } from "./types.ts";
+
+/** What came of one look at the schedules. */
+export interface Look extends Fired {
+  readonly nextAt: number | null;
+}
+
+/** The schedules of an app, as workers and sweeps see them. */
+export interface ScheduleSource {
+  /**
+   * Starts the runs of ticks that are due; `nextAt` is when to look again, if that is within `aheadMs`. `null` where the
+   * storage keeps no schedules.
+   */
+  fire(workflow: readonly string[], aheadMs: number): Promise<Look | null>;
+  /** Called when this process has changed a schedule. */
+  readonly listeners: Set<() => void>;
+}
+
+const part = /* @__PURE__ */ lazy(() => import("./manage.ts"));
+
+/** The schedules of a host: for its users, and for its workers. */
+export function schedulesOf(
+  host: Host,
+  workflows: readonly string[],
+): {
+  readonly schedules: Schedules;
+  readonly source: ScheduleSource;
+  readonly define: (name: string, workflow: string, options: ScheduleOptions) => Promise<ScheduleInfo>;
+} {
+  const listeners = new Set<() => void>();
+  const noticed = async <T>(work: Promise<T>): Promise<T> => {
+    const result = await work;
+    for (const listener of listeners) listener();
+    return result;
+  };
+  const source: ScheduleSource = {
+    listeners,
+    fire: async (workflow, aheadMs) => {
+      const { schedules: store } = await host.storage();
+      return store === undefined ? null : fireDue(host, store, workflow, aheadMs);
+    },
+  };
+  return {
+    source,
+    define: async (...given) => noticed((await part()).define(host, ...given)),
+    schedules: {
+      list: async (query) => (await part()).list(host, query),
+      get: async (name) => (await part()).get(host, name),
+      pause: async (name) => (await part()).pause(host, name),
+      resume: async (name) => noticed((await part()).resume(host, name)),
+      delete: async (name) => (await part()).remove(host, name),
+      next: async (name, count) => (await part()).next(host, name, count),
+      trigger: async (name) => (await part()).trigger(host, name),
+      fire: async () => {
+        const { started = [], failed = [] } = (await source.fire(workflows, 0)) ?? {};
+        for (const { schedule, error } of failed)
+          host.world.warn(`schedule ${schedule} could not start its run: ${describeError(error)}`);
+        return started;
+      },
+    },
+  };
+}
+
+/** A schedule that is due and makes no progress is looked at again after this time. */
+const retryMs = 5_000;
+
+async function fireDue(
+  host: Host,
+  store: ScheduleStore,
+  workflow: readonly string[],
+  aheadMs: number,
+): Promise<Look> {
+  const now = host.world.now();
+  const ask = (): ReturnType<ScheduleStore["list"]> =>
+    store.list({ workflow, dueAt: now + aheadMs, limit: limits.listPage });
+  const found = await ask();
+  const isDue = ({ dueAt }: StoredSchedule): boolean => (dueAt ?? Infinity) <= now;
+  const due = found.filter(isDue);
+  if (due.length === 0) return { started: [], failed: [], nextAt: found[0]?.dueAt ?? null };
+  const fired = await (await part()).fire(host, store, due);
+  if (aheadMs === 0) return { ...fired, nextAt: null };
+  const tried = new Set(due.map(({ name }) => name));
+  // One that was due before and still is waits for a run to end, or cannot start its own.
+  const times = (await ask()).map((row) =>
+    isDue(row) && tried.has(row.name) ? now + retryMs : (row.dueAt ?? Infinity),
+  );
+  return { ...fired, nextAt: times.length === 0 ? null : Math.min(...times) };
+}

@@ -1,0 +1,146 @@
+/**
+ * Starts the runs of due ticks. Proven in test/schedules/fire.test.ts and test/schedules/year.test.ts.
+ *
+ * fire.1. A tick is decided by one compare-and-swap, which moves the cursor and names the run. Only then is the run created,
+ *     under an id that follows from the tick. So a crash in between loses no tick: whichever worker comes next creates the run.
+ * fire.2. No tick is decided before the run of the previous one exists. So a tick has at most one run, and the rule for overlaps
+ *     sees every run that came before.
+ * fire.3. A schedule that cannot start its run keeps its place: the tick stays pending and is tried again.
+ */
+
+import { decode } from "../values/codec/decode.ts";
+import { DurableError } from "../values/errors.ts";
+import { locatorOf } from "../journal/keys.ts";
+import type { ScheduleStore, StoredSchedule } from "../ports/schedules.ts";
+import { cancelRun, create } from "../runs/drive.ts";
+import type { Host } from "../runs/host.ts";
+import { openJournal } from "../runs/lookup.ts";
+import { openInput, readSchedule, stored, tickId, type Schedule, type Tick } from "./record.ts";
+import { ticksOf } from "./ticks.ts";
+
+/** Missed ticks that `missed: "all"` makes up for: the latest ones. */
+export const mostMissed = 100;
+/** A tick that is later than this was missed. */
+export const lateMs = 300_000;
+const ended: ReadonlySet<string> = new Set(["completed", "failed", "cancelled"]);
+/** Schedules that are brought up to date at the same time. */
+const atOnce = 8;
+
+/** What came of due schedules. */
+export interface Fired {
+  /** Runs that were started here. */
+  readonly started: readonly string[];
+  /** Schedules that could not start their run. */
+  readonly failed: readonly { readonly schedule: string; readonly error: unknown }[];
+}
+
+/** Brings due schedules up to date. Workers that find the same ones begin with different ones. */
+export async function fire(host: Host, store: ScheduleStore, due: readonly StoredSchedule[]): Promise<Fired> {
+  const started: string[] = [];
+  const failed: { schedule: string; error: unknown }[] = [];
+  const first = due.length > 1 ? Math.floor(host.world.random() * due.length) : 0;
+  const queue = [...due.slice(first), ...due.slice(0, first)].values();
+  const one = async (): Promise<void> => {
+    for (const row of queue)
+      try {
+        await bringUp(host, store, row, (runId) => started.push(runId));
+      } catch (error) {
+        failed.push({ schedule: row.name, error });
+      }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, one));
+  return { started, failed };
+}
+
+/** Decides the due ticks of one schedule, one after the other, and starts their runs; `onStart` gets those that were new. */
+export async function bringUp(
+  host: Host,
+  store: ScheduleStore,
+  found: StoredSchedule,
+  onStart: (runId: string) => void = () => {},
+): Promise<void> {
+  for (let row: StoredSchedule | null = found; row !== null;) {
+    const schedule = readSchedule(row);
+    const { pending } = schedule;
+    if (pending !== null && (await begin(host, schedule, pending))) onStart(pending.runId);
+    const next = pending === null ? await decide(host, schedule) : begun(schedule, pending);
+    if (next === null) return;
+    const written = stored(next, host.world.id());
+    row = (await store.put(written, row.version)) ? written : await store.get(row.name);
+  }
+}
+
+/** The schedule after its next decision; `null` when nothing is due. */
+async function decide(host: Host, schedule: Schedule): Promise<Schedule | null> {
+  const { name, timing, missed, overlap, last, queued } = schedule;
+  if (schedule.paused) return null;
+  if (queued !== null) {
+    const free = await hasEnded(host, last);
+    return free ? { ...schedule, queued: null, pending: pendingOf(name, queued) } : null;
+  }
+  const now = host.world.now();
+  const due = ticksOf(timing).last(schedule.after, now, mostMissed);
+  const newest = due.at(-1);
+  if (newest === undefined) return null;
+  const at = missed === "all" ? (due[0] ?? newest) : newest;
+  const next = { ...schedule, after: at };
+  if (missed === "skip" && now - at > lateMs) return next;
+  if (overlap === "allow" || (await hasEnded(host, last))) return { ...next, pending: pendingOf(name, at) };
+  if (overlap === "skip") return next;
+  if (overlap === "queue") return { ...next, queued: at };
+  return { ...next, pending: pendingOf(name, at, last) };
+}
+
+function pendingOf(name: string, at: number, cancels: Tick | null = null): NonNullable<Schedule["pending"]> {
+  return { at, runId: tickId(name, at), cancels: cancels?.runId ?? null };
+}
+
+function begun(schedule: Schedule, { at, runId }: Tick): Schedule {
+  return { ...schedule, pending: null, last: { at, runId } };
+}
+
+/** Creates the run of a decided tick, if it does not exist; true when it did not. A worker or a sweep drives it. */
+async function begin(
+  host: Host,
+  schedule: Schedule,
+  { runId, cancels }: NonNullable<Schedule["pending"]>,
+): Promise<boolean> {
+  if (cancels !== null) {
+    const before = await openJournal(host, locatorOf(cancels));
+    if (before !== null) await cancelRun(host, before, `Schedule ${schedule.name} has started ${runId}.`);
+  }
+  return startRun(host, schedule, runId);
+}
+
+/** Records a run of a schedule; false when a run of this id exists. */
+export async function startRun(host: Host, schedule: Schedule, id: string): Promise<boolean> {
+  const { name, workflow } = schedule;
+  const definition = host.find(workflow);
+  if (definition === null)
+    throw new DurableError(
+      "unknown-workflow",
+      `Schedule ${name} starts workflow "${workflow}", which is not known here. Add it to createApp({ workflows }).`,
+    );
+  const { cipher = null } = await host.journals();
+  const input = decode(await openInput(schedule, cipher), `input of schedule ${name}`);
+  try {
+    return (await create(host, definition, input, { id, isNew: true, takeLease: false })).created;
+  } catch (error) {
+    // The tick has its run. Its definition was changed since, or the id was used by a caller.
+    if (DurableError.is(error, "input-mismatch") || DurableError.is(error, "run-exists")) return false;
+    throw error;
+  }
+}
+
+/** True when the run of a tick has ended, or is gone. */
+async function hasEnded(host: Host, tick: Tick | null): Promise<boolean> {
+  if (tick === null) return true;
+  const storage = await host.storage();
+  const locator = locatorOf(tick.runId);
+  // Only the head is needed, and most storages return it without a batch.
+  const { head, length, deleted } = await storage.read(locator, Number.MAX_SAFE_INTEGER);
+  if (length === 0 || deleted === true) return true;
+  if (head !== undefined) return ended.has(head.status);
+  const journal = await openJournal(host, locator);
+  return journal === null || journal.state.end !== null;
+}

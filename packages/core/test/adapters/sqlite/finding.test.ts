@@ -1,0 +1,155 @@
+/** Tags and versions in the file: the indexes that searches use, what an append costs, and files of other builds. */
+
+import { DatabaseSync } from "node:sqlite";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { durable } from "../../../src/index.ts";
+import { SqliteStorage } from "../../../src/adapters/sqlite/index.ts";
+import { additions, migrate, migrations } from "../../../src/adapters/sqlite/schema.ts";
+import { listText } from "../../../src/adapters/sqlite/statements.ts";
+import { tempFolder, type TempFolder } from "../../support/sqlite-temp.ts";
+import { PlainBuild } from "./support/plain-build.ts";
+import { headOf, request } from "./support/samples.ts";
+import { spyOnDatabases, type DatabaseSpy } from "./support/spy.ts";
+
+let temp: TempFolder;
+let spy: DatabaseSpy;
+
+beforeEach(() => {
+  temp = tempFolder();
+  spy = spyOnDatabases();
+});
+afterEach(() => {
+  spy.restore();
+  temp.remove();
+});
+
+const pathOf = (): string => join(temp.folder, "journal.db");
+
+describe("searches use an index", () => {
+  it.each([
+    [{ tags: { a: "1" } }, "SEARCH first USING PRIMARY KEY (name=? AND value=?)", true],
+    [
+      { tags: { a: "1" }, cursor: "1:2" },
+      "SEARCH first USING PRIMARY KEY (name=? AND value=? AND run<?)",
+      true,
+    ],
+    [{ tags: { a: "1", b: "2" }, status: "failed" }, "tags_by_value (value=? AND run=? AND name=?)", true],
+    [{ tags: { a: "1" }, workflow: "w" }, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)", true],
+    [{ version: "1", cursor: "1:2" }, "runs_by_version (version=? AND id<?)", true],
+    [{ createdAfter: 1 }, "runs_by_created (created_at>?)", false],
+    [
+      { createdAfter: 1, createdBefore: 2, workflow: "w" },
+      "runs_by_created (created_at>? AND created_at<?)",
+      false,
+    ],
+    [{ q: "x" }, "runs_by_run_id (run_id>? AND run_id<?)", true],
+    [{ q: "x", status: "failed" }, "runs_by_label (label>? AND label<?)", true],
+    [{ q: "x", cursor: "1:2" }, "tags_by_value (value>? AND value<?)", true],
+    [{ q: "x" }, "SEARCH runs USING INTEGER PRIMARY KEY (rowid=?)", true],
+    [
+      { dueAt: 1, workflow: "w", version: "1" },
+      "runs_due_by_version (workflow=? AND version=? AND wake_at<?)",
+      true,
+    ],
+    [{ dueAt: 1, workflow: "w", tags: { a: "1" } }, "runs_due_by_workflow (workflow=? AND wake_at<?)", true],
+  ] as const)("%o", async (query, index, isSorted) => {
+    const storage = new SqliteStorage(pathOf());
+    const { text, values } = listText(query, { now: 1, dead: [] });
+    const plan = spy.last.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values, 10);
+    const details = plan.map(({ detail }) => String(detail)).join("; ");
+    expect(details).toContain(index);
+    expect(details).not.toMatch(/SCAN (runs|tags|first|t)\b/);
+    // What is found by time is sorted, because its index has another order.
+    if (isSorted) expect(details).not.toContain("TEMP B-TREE FOR ORDER BY");
+    await storage.close();
+  });
+});
+
+it("an append that changes no tag prepares and writes nothing for them", async () => {
+  const storage = new SqliteStorage(pathOf());
+  const tags = { customer: "42" };
+  const head = headOf("a", { tags, version: "1" });
+  await storage.append({ ...request("a", 0), head });
+  const changes = (): number => Number(spy.last.prepare("SELECT total_changes() AS n").get()?.["n"]);
+  const written = async (append: Promise<void>): Promise<number> => {
+    const before = changes();
+    await append;
+    return changes() - before;
+  };
+  const lease = { owner: "o", ttlMs: 1_000 };
+  const plain = await written(storage.append({ ...request("a", 1), head, lease }));
+  expect(await written(storage.append({ ...request("a", 2), head, lease }))).toBe(plain);
+  expect(plain, "the head and the batch").toBe(2);
+  const moved = { ...head, tags: { customer: "43" } };
+  expect(
+    await written(storage.append({ ...request("a", 3), head: moved, lease, newTags: true })),
+    "and the tags: the row, one that goes and one that comes",
+  ).toBe(plain + 3);
+  await storage.close();
+});
+
+it("a file of an older build gets the versions of its open runs", async () => {
+  const old = new DatabaseSync(pathOf());
+  migrate(old, pathOf(), migrations, additions.slice(0, 1));
+  old.close();
+  const plain = new PlainBuild(pathOf());
+  const text = (version: string | null): string =>
+    JSON.stringify({ v: 3, entries: [{ kind: "run.started", version }] });
+  for (const [run, version] of Object.entries({ a: "1", b: null }))
+    plain.append({ ...request(run, 0), batch: text(version) });
+  plain.append({ ...request("broken", 0), batch: "no JSON" });
+  plain.database.close();
+  const storage = new SqliteStorage(pathOf());
+  const { runs } = await storage.list();
+  expect(runs.map(({ runId, version }) => [runId, version])).toEqual([
+    ["broken", undefined],
+    ["b", undefined],
+    ["a", "1"],
+  ]);
+  expect(
+    (await storage.claim({ workflow: ["sample"], version: ["1"], dueAt: 5, limit: 9, quietMs: 1 })).length,
+  ).toBe(1);
+  await storage.close();
+});
+
+it("a build without tags goes on with the runs of this one, and removes their tags with them", async () => {
+  const storage = new SqliteStorage(pathOf());
+  const head = headOf("a", { tags: { customer: "42" }, version: "1" });
+  await storage.append({ ...request("a", 0), head });
+  const plain = new PlainBuild(pathOf());
+  plain.append(request("a", 1));
+  expect((await storage.list({ tags: { customer: "42" } })).runs).toHaveLength(1);
+  plain.database.exec("UPDATE runs SET deleted = 1, wake_at = NULL, head_sum = NULL WHERE locator = 'a'");
+  const left = (): unknown => plain.database.prepare("SELECT count(*) AS n FROM tags").get()?.["n"];
+  expect(left()).toBe(0);
+  await storage.append({ ...request("b", 0), head: headOf("b", { tags: { x: "1", y: "2" } }) });
+  expect(left()).toBe(2);
+  plain.database.exec("DELETE FROM runs WHERE locator = 'b'");
+  expect(left()).toBe(0);
+  plain.database.close();
+  await storage.close();
+});
+
+it("changed tags and versions are damage", async () => {
+  const storage = new SqliteStorage(pathOf());
+  const flow = durable("f", async () => 1, { storage, version: "1" });
+  for (const [column, text] of [
+    ["tags", '{"customer":"43"}'],
+    ["version", "2"],
+  ]) {
+    const run = await flow.start(undefined, { tags: { customer: "42" } });
+    await run.result();
+    spy.last.prepare(`UPDATE runs SET ${column} = ? WHERE run_id = ?`).run(text ?? "", run.id);
+    await expect(storage.list({ q: run.id })).rejects.toMatchObject({ code: "corrupt" });
+    await storage
+      .delete(
+        (spy.last.prepare("SELECT locator FROM runs WHERE run_id = ?").get(run.id) ?? {})[
+          "locator"
+        ] as string,
+      )
+      .catch(() => {});
+    spy.last.prepare("DELETE FROM runs WHERE run_id = ?").run(run.id);
+  }
+  await storage.close();
+});

@@ -1,0 +1,3 @@
+export { telemetry } from "./telemetry.ts";
+export type { ObserveOptions, Telemetry, TelemetryOptions } from "./telemetry.ts";
+export { idGenerator } from "./ids.ts";

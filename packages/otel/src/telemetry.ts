@@ -1,0 +1,76 @@
+/** `telemetry()`: the hooks that make spans and metrics of runs. */
+
+import { DurableError, type App, type Hooks, type Prices } from "@durable/core";
+import { metrics, trace, type Meter, type Tracer } from "@opentelemetry/api";
+import { observeRuns } from "./gauges.ts";
+import { metricHooks } from "./metrics.ts";
+import { spanHooks } from "./spans.ts";
+
+/** Options of `telemetry`. */
+export interface TelemetryOptions {
+  /** Makes the spans; a tracer of the global provider by default. `false` makes none. */
+  readonly tracer?: Tracer | false | undefined;
+  /** Makes the metrics; a meter of the global provider by default. `false` makes none. */
+  readonly meter?: Meter | false | undefined;
+  /** Prices of models, for the metric `durable.cost`; without them there is none. */
+  readonly prices?: Prices | undefined;
+  /** The share of runs that have spans, from 0 to 1; all by default. All processes choose the same runs. */
+  readonly sample?: number | undefined;
+}
+
+/** Options of `observe`. */
+export interface ObserveOptions {
+  /** The storage is asked at most once in so many milliseconds; 15,000 by default. */
+  readonly everyMs?: number | undefined;
+  /** How many runs each gauge counts at most; 1,000 by default. */
+  readonly most?: number | undefined;
+}
+
+/** Hooks that make spans and metrics. */
+export interface Telemetry {
+  /** For `createApp`, `durable` or `createWorker`. */
+  readonly hooks: readonly Hooks[];
+  /**
+   * Reports how many runs of an app are due, running, waiting and blocked, when metrics are collected. Returns a
+   * function that stops it. One process of a fleet is enough.
+   */
+  observe(app: App, options?: ObserveOptions): () => void;
+}
+
+const name = "@durable/otel";
+
+/** Spans and metrics of runs, through OpenTelemetry: `createApp({ workflows, hooks: telemetry().hooks })`. */
+export function telemetry(options: TelemetryOptions = {}): Telemetry {
+  assertKnown(options, ["tracer", "meter", "prices", "sample"], "telemetry");
+  const { tracer, meter, prices, sample = 1 } = options;
+  if (!(sample >= 0 && sample <= 1))
+    throw new DurableError(
+      "invalid-options",
+      `The \`sample\` of telemetry must be from 0 to 1, not ${sample}.`,
+    );
+  const makesMetrics = meter !== false;
+  const chosenMeter = (): Meter => (meter === undefined || meter === false ? metrics.getMeter(name) : meter);
+  // Looked up for each span, because the provider may be registered later.
+  const chosenTracer = (): Tracer =>
+    tracer === undefined || tracer === false ? trace.getTracer(name) : tracer;
+  return {
+    hooks: [
+      ...(tracer === false ? [] : [spanHooks({ tracer: chosenTracer, sample })]),
+      ...(makesMetrics ? [metricHooks(chosenMeter, prices)] : []),
+    ],
+    observe: (app, given = {}) => {
+      assertKnown(given, ["everyMs", "most"], "telemetry().observe");
+      const { everyMs = 15_000, most = 1_000 } = given;
+      return makesMetrics ? observeRuns(chosenMeter(), app, { everyMs, most }) : () => {};
+    },
+  };
+}
+
+function assertKnown(options: object, known: readonly string[], where: string): void {
+  const wrong = Object.entries(options).find(([key, value]) => value !== undefined && !known.includes(key));
+  if (wrong === undefined) return;
+  throw new DurableError(
+    "invalid-options",
+    `${where} has no option ${JSON.stringify(wrong[0])}. It has ${known.join(", ")}.`,
+  );
+}

@@ -1,0 +1,79 @@
+/**
+ * Checks on deadlines, pauses and retries, on every batch that the storage applies.
+ *
+ * I20. While a run is paused, no driver parks it, ends it or begins a chapter.
+ * I21. A run fails by its deadline only after that time, and only the deadline that it has.
+ * I22. A retry follows a failure of the run, and takes back a call that had failed.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import type { History } from "./history.ts";
+import type { AppliedBatch, RunLog, WrittenEntry } from "./run-log.ts";
+
+const stops = new Set(["run.suspended", "run.completed", "run.failed", "run.continued"]);
+
+export function judgeSteered(
+  history: History,
+  { run, batch }: { readonly run: RunLog; readonly batch: AppliedBatch },
+  slackMs: number,
+): void {
+  const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
+  const where = `run ${run.runId}, batch ${run.batches.length}`;
+  const last = before.findLast(({ kind }) => kind === "run.paused" || kind === "run.unpaused");
+  if (last?.kind === "run.paused")
+    for (const { kind } of batch.entries)
+      if (stops.has(kind)) history.violate("I20", `${where} has ${kind} while the run is paused`);
+  for (const entry of batch.entries) {
+    if (entry.kind === "run.failed") judgeDeadline(history, run, { ...entry, at: batch.at }, slackMs);
+    if (entry.kind === "run.retried") judgeRetry(history, before, entry, where);
+    if (entry.kind === "run.retried") history.meet("a retry");
+    if (entry.kind === "run.paused") history.meet("a paused run");
+  }
+}
+
+function judgeDeadline(history: History, run: RunLog, end: WrittenEntry, slackMs: number): void {
+  const [, text] = / did not end by its deadline, ([\dT:.Z-]+)\. /.exec(JSON.stringify(end.error ?? null)) ?? [];
+  if (text === undefined) return;
+  const own = history
+    .entries(run)
+    .filter((entry) => entry.deadline !== undefined)
+    .at(-1)?.deadline;
+  // The failure of a child has the deadline of the child.
+  if (own === undefined || new Date(own ?? 0).toISOString() !== text) return;
+  history.meet("a run that missed its deadline");
+  if (end.at + slackMs < Date.parse(text))
+    history.violate("I21", `run ${run.runId} failed ${Date.parse(text) - end.at} ms before its deadline`);
+}
+
+function judgeRetry(
+  history: History,
+  before: readonly WrittenEntry[],
+  { failed }: WrittenEntry,
+  where: string,
+): void {
+  if (before.at(-1)?.kind !== "run.failed")
+    history.violate("I22", `${where} retries a run that had not failed`);
+  const failure = before.findLast(
+    ({ kind, key }) => key === failed && /\.(failed|expired)$/.test(kind) && kind !== "attempt.failed",
+  );
+  const missed = before.some(({ kind, key }) => kind === "sleep.fired" && key === `${failed}[]/deadline`);
+  if (failed !== undefined && failure === undefined && !missed && !where.startsWith("run fork-"))
+    history.violate("I22", `${where} takes back ${failed}, which had not failed`);
+}
+
+/** The keys that have settled, without those that a retry took back. */
+export function settledBefore(
+  entries: readonly WrittenEntry[],
+  isSettlement: (kind: string) => boolean,
+): Set<string | undefined> {
+  const settled = new Set<string | undefined>();
+  for (const { kind, key, failed } of entries) {
+    if (isSettlement(kind)) settled.add(key);
+    if (kind !== "run.retried" || failed === undefined) continue;
+    for (const one of settled)
+      if (one === failed || one?.startsWith(`${failed}/`) || one?.startsWith(`${failed}[]/`))
+        settled.delete(one);
+  }
+  return settled;
+}

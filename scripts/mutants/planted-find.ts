@@ -1,0 +1,86 @@
+/** Bugs in tags, in spawned runs, and in workers of some versions. */
+import type { PlantedBug } from "./patch.ts";
+
+const tags: readonly PlantedBug[] = [
+  {
+    name: "tag-with-an-append",
+    breaks: "tag.1",
+    file: "engine/calls/tag.ts",
+    find: "    engine.writeWithNext({",
+    replace: "    engine.write({",
+    why: "A change of tags causes an append of its own.",
+    seenBy: {
+      test: "packages/core/test/runs/tags.test.ts",
+      because: "an append more is not wrong, only slower",
+    },
+  },
+  {
+    name: "tag-recorded-again",
+    breaks: "tag.2",
+    file: "engine/calls/tag.ts",
+    find: "  const isRecorded = engine.replay.record(key) !== undefined;",
+    replace: "  const isRecorded = false;",
+    why: "Every replay records the changes of tags again.",
+    seenBy: {
+      test: "packages/core/test/runs/tags.test.ts",
+      because: "the same change again leaves the same tags",
+    },
+  },
+  {
+    name: "tags-counted-by-the-head",
+    breaks: "tag.3",
+    file: "engine/calls/tag.ts",
+    find: "  const after = new Set(names);",
+    replace: "  const after = new Set(Object.keys(engine.journal.state.summary.tags ?? {}));",
+    why: "Whether there are too many tags depends on what the head has, so replay may throw elsewhere.",
+    seenBy: {
+      test: "packages/core/test/runs/tags.test.ts",
+      because: "generated workflows set few tags",
+    },
+  },
+];
+
+const spawned: readonly PlantedBug[] = [
+  {
+    name: "spawned-before-its-entry",
+    breaks: "spawn.1",
+    file: "engine/calls/spawn.ts",
+    find: "    const opened = this.record?.opened === true;",
+    replace: "    const opened = true;",
+    why: "A spawned run begins although its parent has not recorded it.",
+  },
+  {
+    name: "spawned-under-a-new-id",
+    breaks: "spawn.2",
+    file: "runs/spawn.ts",
+    find: "recorded?.child ?? id ?? verbs.childIdOf(parent.runId, key, parent.nonce);",
+    replace: "id ?? verbs.childIdOf(host.world.id(), key, parent.nonce);",
+    why: "A driver that takes over spawns a second run.",
+  },
+  {
+    name: "spawned-in-the-end",
+    breaks: "spawn.3",
+    file: "runs/spawn.ts",
+    find: "    await record(",
+    replace: "    void record(",
+    why: "The workflow gets the id of a run that may never be recorded.",
+  },
+];
+
+const workers: readonly PlantedBug[] = [
+  {
+    name: "worker-of-every-version",
+    breaks: "worker.5",
+    file: "due-work.ts",
+    find: "    const { workflows: workflow, versions: version } = this.#options;\n    // A claim",
+    replace:
+      "    const { workflows: workflow } = this.#options;\n    const version = undefined as readonly string[] | undefined;\n    // A claim",
+    why: "A worker claims runs that it must not drive, and keeps them from others.",
+    seenBy: {
+      test: "packages/core/test/worker-versions.test.ts",
+      because: "the workers of a simulation take all versions",
+    },
+  },
+];
+
+export const plantedInFinding: readonly PlantedBug[] = [...tags, ...spawned, ...workers];

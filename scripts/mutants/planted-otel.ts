@@ -1,0 +1,56 @@
+/** Bugs in hooks and logs. */
+import type { PlantedBug } from "./patch.ts";
+
+export const plantedInTelemetry: readonly PlantedBug[] = [
+  {
+    name: "lines-of-replayed-code",
+    breaks: "log.1",
+    file: "engine/log.ts",
+    find: "      if (repeats()) return;\n",
+    replace: "",
+    why: "Every replay writes the lines of all code before it once more.",
+    seenBy: {
+      test: "packages/core/test/engine/log.test.ts",
+      because: "lines of a log are no part of what a simulation checks",
+    },
+  },
+  {
+    name: "hook-that-throws",
+    breaks: "observer.1",
+    file: "runs/observer.ts",
+    find: "      this.#failed(hooks, name, error);\n      return undefined;\n",
+    replace: "      throw error;\n",
+    why: "A hook that throws stops the drive of its run.",
+    seenBy: {
+      test: "packages/core/test/runs/hooks.test.ts",
+      because: "a simulated worker drives a run again that a hook has stopped",
+    },
+  },
+  {
+    name: "work-left-to-its-hook",
+    breaks: "observer.2",
+    file: "runs/observer.ts",
+    find: "        return (end ??= inner());\n",
+    replace: "        return (end = inner());\n",
+    also: [
+      {
+        file: "runs/observer.ts",
+        find: "      done ??= { result: runAs(owner, work) };\n",
+        replace: "      done = { result: runAs(owner, work) };\n",
+      },
+    ],
+    why: "A hook that calls the work twice makes it run twice.",
+    seenBy: {
+      test: "packages/core/test/runs/hooks.test.ts",
+      because: "simulated hooks call the work once at most",
+    },
+  },
+  {
+    name: "replayed-as-live",
+    breaks: "observer.3",
+    file: "runs/observer.ts",
+    find: "else if (replayed) this.#step(settlement, true);",
+    replace: "else if (replayed) this.#step(settlement, false);",
+    why: "Hooks count recorded work again at every replay.",
+  },
+];
