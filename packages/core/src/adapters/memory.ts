@@ -132,7 +132,7 @@ export class MemoryStorage implements Storage {
         !deleted &&
         head.workflow === workflow &&
         head.flow?.singleton === flow.singleton &&
-        ["running", "suspended"].includes(head.status)
+        ["running", "suspended", "paused"].includes(head.status)
       )
         return head.runId;
     return null;

@@ -22,7 +22,7 @@ CREATE INDEX runs_by_slot ON ${schema}.runs (workflow, slot, wake_at, id)
   WHERE slot IS NOT NULL AND wake_at IS NOT NULL AND NOT deleted;
 CREATE INDEX runs_in_slots ON ${schema}.runs (workflow, slot) WHERE slot IS NOT NULL AND held AND NOT deleted;
 CREATE INDEX runs_by_singleton ON ${schema}.runs (workflow, singleton)
-  WHERE singleton IS NOT NULL AND status IN ('running', 'suspended') AND NOT deleted;
+  WHERE singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND NOT deleted;
 CREATE TABLE ${schema}.limit_texts (
   name text COLLATE "C" PRIMARY KEY,
   value text COLLATE "C" NOT NULL,
@@ -47,7 +47,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} singleton ' || of_workflow || ' ' || of_singleton, 0));
     IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = at_locator) THEN
       SELECT r.run_id INTO reason FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.singleton = of_singleton
-        AND r.singleton IS NOT NULL AND r.status IN ('running', 'suspended') AND NOT r.deleted LIMIT 1;
+        AND r.singleton IS NOT NULL AND r.status IN ('running', 'suspended', 'paused') AND NOT r.deleted LIMIT 1;
       IF FOUND THEN RETURN 'singleton' || reason; END IF;
     END IF;
   END IF;

@@ -5,7 +5,7 @@ import type { DatabaseSync } from "node:sqlite";
 /** The words of the partial indexes: a query that uses one repeats them. */
 const ofSlot = "slot IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0";
 const holdsSlot = "slot IS NOT NULL AND (owner IS NOT NULL OR claimed_until IS NOT NULL) AND deleted = 0";
-const isAlive = "singleton IS NOT NULL AND status IN ('running', 'suspended') AND deleted = 0";
+const isAlive = "singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND deleted = 0";
 const bySlot = "runs INDEXED BY runs_by_slot";
 
 /** What files of this build have in addition. See `additions` in schema.ts. */
