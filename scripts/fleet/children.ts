@@ -15,6 +15,10 @@ export class FleetWorker {
   #tell: () => void = () => {};
   #ended = false;
 
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
   get isUp(): boolean {
     return !this.#ended && this.#lines.includes("up");
   }

@@ -9,6 +9,7 @@ import { plantedInMessages } from "./planted-messages.ts";
 import { plantedInFinding } from "./planted-find.ts";
 import { plantedInJournals } from "./planted-journal.ts";
 import { plantedInPurges } from "./planted-keep.ts";
+import { plantedInLimits } from "./planted-limits.ts";
 import { plantedInLaws } from "./planted-laws.ts";
 import { plantedInTelemetry } from "./planted-otel.ts";
 import { plantedInRareCases } from "./planted-rare.ts";
@@ -33,6 +34,7 @@ export const planted: readonly PlantedBug[] = [
   ...plantedInPurges,
   ...plantedInTelemetry,
   ...plantedInRareCases,
+  ...plantedInLimits,
   ...plantedInFinding,
   ...plantedInSteering,
   ...plantedInSchedules,

@@ -144,7 +144,7 @@ export function createApp(options: AppOptions): App {
     }
     definitions.set(name, definition);
   }
-  const host = new Host(options, (workflow) => definitions.get(workflow) ?? null);
+  const host = new Host(options, (workflow) => definitions.get(workflow) ?? null, definitions.values());
   const { define, schedules, source } = schedulesOf(host, [...definitions.keys()]);
   const pauses = new Pauses(host);
   host.pauses = pauses;

@@ -51,6 +51,8 @@ export class DueWork {
   /** Notices in a row that led to nothing. */
   #fruitless = 0;
   #noticed: { readonly quick: boolean } | null = null;
+  /** Runs that had no free slot, each until when a list leaves it out. A claim has none of them. */
+  readonly #refused = new Map<string, number>();
   /** The workflows that are not paused, when the worker last looked. */
   #workflows: readonly string[];
 
@@ -60,10 +62,18 @@ export class DueWork {
     this.#workflows = options.workflows;
   }
 
-  /** `null` for an app that `createApp` did not make. */
+  /** Missing for an app that `createApp` did not make. */
+  get #host(): AppOfStorage[typeof appStorage] | undefined {
+    return (this.#app as Partial<AppOfStorage>)[appStorage];
+  }
+
+  /** A workflow of the app has slots, so that a run that stops may let another one begin. */
+  get hasSlots(): boolean {
+    return this.#host?.slots !== undefined;
+  }
+
   async #storage(): Promise<Storage | null> {
-    const { [appStorage]: host } = this.#app as Partial<AppOfStorage>;
-    return host === undefined ? null : host.storage();
+    return this.#host?.storage() ?? null;
   }
 
   /** At most `free` due runs. They are claimed for this worker where the storage can do that. */
@@ -86,9 +96,22 @@ export class DueWork {
     // A claim of runs that this worker must not drive would keep them from others.
     if (storage?.claim === undefined || (version !== undefined && storage.finds !== true))
       return this.#list(free, known, storage?.finds === true);
-    const runs = await storage.claim({ workflow, version, dueAt: world.now(), limit: free, quietMs });
+    const { slots } = this.#host ?? {};
+    const runs = await storage.claim({ slots, workflow, version, dueAt: world.now(), limit: free, quietMs });
     // A run that this worker still drives is driven again afterwards: nothing else would take it before the claim ends.
     return { runIds: idsOf(runs).filter((runId) => !known.rests(runId)), more: runs.length >= free };
+  }
+
+  /** The run could not be driven, because it has no slot. */
+  refused(runId: string): void {
+    if (this.#refused.size >= 1_000) this.#refused.clear();
+    if (this.hasSlots) this.#refused.set(runId, this.#app.world.now() + this.#options.intervalMs);
+  }
+
+  #isRefused(runId: string): boolean {
+    const refused = (this.#refused.get(runId) ?? 0) > this.#app.world.now();
+    if (!refused) this.#refused.delete(runId);
+    return refused;
   }
 
   /** Workers that list the same runs begin with different ones. `finds`: the storage knows versions. */
@@ -100,7 +123,9 @@ export class DueWork {
     const runIds: string[] = [];
     for (let cursor: string | null = null; ;) {
       const page = await this.#app.list({ dueAt: world.now(), workflow, version, cursor });
-      const wanted = idsOf(page.runs).filter((runId) => !known.rests(runId) && !known.drives(runId));
+      const wanted = idsOf(page.runs).filter(
+        (runId) => !known.rests(runId) && !known.drives(runId) && !this.#isRefused(runId),
+      );
       runIds.push(...shuffled(wanted, () => world.random()));
       if (page.next === null || runIds.length >= free)
         return { runIds: runIds.slice(0, free), more: runIds.length >= free };

@@ -3,6 +3,7 @@
 import type { Definition, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
+import type { FlowStart } from "./runs/flow.ts";
 import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";
@@ -36,7 +37,7 @@ export interface Driven {
 const slowestLookMs = 200;
 
 /** Options of `flow.run`. */
-export interface RunOptions {
+export interface RunOptions extends FlowStart {
   /**
    * The id of the run; random by default. If a run of this id exists, it is continued, or its recorded
    * outcome is returned.
@@ -74,6 +75,14 @@ export interface EditedCalls {
   readonly chapter: number;
   /** In the order of the names. A call with `wait` is a suspend point, and an edit answers it. */
   readonly calls: readonly { readonly key: string; readonly open: { readonly wait?: string } }[];
+}
+
+/** The names of `FlowStart`. */
+export const startNames = "priority delay at debounce singleton";
+
+/** What remains of the options of a start beside those that every run has; `undefined` if nothing. */
+export function startOf({ id: _, drive: __, deadline: ___, tags: ____, ...start }: StartOptions): FlowStart | undefined {
+  return Object.keys(start).length > 0 ? start : undefined;
 }
 
 /** Options of `start`. */
@@ -308,9 +317,10 @@ export async function start(
   input: unknown,
   given: StartOptions,
 ): Promise<Run> {
-  assertOptions(given, "id deadline drive tags", `The start of "${definition.name}"`);
+  assertOptions(given, `id deadline drive tags ${startNames}`, `The start of "${definition.name}"`);
   const { id, deadline, tags, drive: takeLease = true } = given;
-  const leased = await create(host, definition, input, { id, deadline, tags, isNew: true, takeLease });
+  const start = startOf(given);
+  const leased = await create(host, definition, input, { id, deadline, tags, isNew: true, takeLease, start });
   const { journal, created } = leased;
   if (!takeLease) return new Run(journal.runId, { host, created });
   const driving = advance(host, definition, leased).then((outcome) => ({ outcome, journal }));

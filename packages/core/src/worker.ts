@@ -136,6 +136,8 @@ class PollingWorker implements Worker {
   /** Runs that were claimed while they were still driven here. */
   readonly #again = new Set<string>();
   readonly #resting = new Map<string, number>();
+  /** Drives that have stopped. */
+  #stops = 0;
   readonly #suspects: Suspects;
   #aloneUntil = 0;
   readonly #signal = new Signal();
@@ -211,6 +213,7 @@ class PollingWorker implements Worker {
       }
       await this.#untilFree(more);
       if (this.#abort.signal.aborted || this.#isDying || this.#suspects.any) continue;
+      const stops = this.#stops;
       try {
         more = await this.#take();
         this.#isFailing = false;
@@ -225,7 +228,9 @@ class PollingWorker implements Worker {
         await this.#due.idle(this.#signal, {
           failing: this.#isFailing,
           busy: this.active > 0,
-          urgent: () => this.#abort.signal.aborted || this.#suspects.any,
+          // A run that has stopped may have left its slot to one that waits.
+          urgent: () =>
+            this.#abort.signal.aborted || this.#suspects.any || (this.#due.hasSlots && this.#stops !== stops),
         });
     }
   }
@@ -287,6 +292,7 @@ class PollingWorker implements Worker {
       const outcome = await this.#advance(runId, alone);
       if (alone || !this.#suspects.add(outcome)) {
         if (outcome.status === "blocked") this.#rest(runId, outcome.error);
+        if (outcome.status === "running") this.#due.refused(runId);
         this.#notify(outcome);
       }
     } catch (error) {
@@ -295,6 +301,7 @@ class PollingWorker implements Worker {
       else this.#rest(runId, error);
     }
     if (alone) this.#aloneUntil = 0;
+    this.#stops += 1;
     this.#active.delete(runId);
     if (this.#again.delete(runId) && !this.#abort.signal.aborted) this.#active.set(runId, this.#drive(runId));
     this.#signal.set();

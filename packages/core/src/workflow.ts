@@ -2,7 +2,7 @@
 
 import type { Context } from "./engine/context.ts";
 import { retryPolicy } from "./engine/calls/retry.ts";
-import type { Arguments, Defaults, Definition, MessageSchemas } from "./engine/definition.ts";
+import type { Arguments, Defaults, Definition, FlowOptions, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
 import { advance, cancelRun, create } from "./runs/drive.ts";
 import { defined } from "./values/defined.ts";
@@ -16,7 +16,7 @@ import { assertName } from "./journal/keys.ts";
 import { definitionOf, listRuns, openRun } from "./runs/lookup.ts";
 import type { Outcome } from "./journal/outcome.ts";
 import { resume, type ResumeOptions, type ResumeResult } from "./runs/resume.ts";
-import { Run, start, type RunOptions, type StartOptions } from "./run.ts";
+import { Run, start, startNames, startOf, type RunOptions, type StartOptions } from "./run.ts";
 import type { Tags } from "./values/run-tags.ts";
 import type { SchemaInput, SchemaOutput, StandardSchema } from "./values/schema.ts";
 import type { ListPage, ListQuery } from "./ports/storage.ts";
@@ -84,19 +84,23 @@ export interface Workflow<Input, Output, M extends MessageSchemas = MessageSchem
 export function durable<S extends StandardSchema, Output, M extends MessageSchemas = MessageSchemas>(
   name: string,
   body: (ctx: Context<M>, input: SchemaOutput<S>) => Output,
-  options: WorkflowOptions & Topics<M> & TagOptions<SchemaOutput<S>> & { readonly input: S },
+  options: WorkflowOptions &
+    Topics<M> &
+    TagOptions<SchemaOutput<S>> &
+    FlowOptions<NoInfer<SchemaOutput<S>>> & { readonly input: S },
 ): Workflow<SchemaInput<S>, Awaited<Output>, M>;
 export function durable<Output, Input = unknown, M extends MessageSchemas = MessageSchemas>(
   name: string,
   body: (ctx: Context<M>, input: Input) => Output,
-  options?: WorkflowOptions & Topics<M> & TagOptions<Input>,
+  options?: WorkflowOptions & Topics<M> & TagOptions<Input> & FlowOptions<NoInfer<Input>>,
 ): Workflow<Input, Awaited<Output>, M>;
 export function durable(
   name: string,
   body: (ctx: Context, input: never) => unknown,
   options: WorkflowOptions &
     Topics<MessageSchemas> &
-    TagOptions<never> & { readonly input?: StandardSchema } = {},
+    TagOptions<never> &
+    FlowOptions & { readonly input?: StandardSchema } = {},
 ): Workflow<unknown, unknown> {
   assertName(name, "A workflow");
   if (typeof body !== "function") {
@@ -105,13 +109,18 @@ export function durable(
       `durable("${name}", ...) needs a function, not ${typeof body}: pass async (ctx, input) => { ... }.`,
     );
   }
-  assertOptions(options, `${workflowOptions} input messages tags`, `durable("${name}", ...)`);
+  assertOptions(
+    options,
+    `${workflowOptions} input messages tags concurrency rate priority`,
+    `durable("${name}", ...)`,
+  );
   const definition: Definition = {
     name,
     body,
     input: options.input ?? null,
     version: options.version ?? null,
     messages: options.messages,
+    ...((options.concurrency ?? options.rate ?? options.priority) !== undefined && { flow: options }),
     defaults: defaultsOf(name, options),
     tags: options.tags,
   };
@@ -132,16 +141,18 @@ function defaultsOf(name: string, options: Defaults): Defaults {
 }
 
 function bind(definition: Definition, options: WorkflowOptions): Workflow<unknown, unknown> {
-  const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null));
+  const host = new Host(options, (workflow) => (workflow === definition.name ? definition : null), [
+    definition,
+  ]);
   const get = (runId: string): Run => new Run(runId, { host });
   return {
     name: definition.name,
     definition,
     run: async (input?: unknown, given: RunOptions = {}) => {
-      assertOptions(given, "id deadline tags", `The run of "${definition.name}"`);
+      assertOptions(given, `id deadline tags ${startNames}`, `The run of "${definition.name}"`);
       const { id, deadline, tags } = given;
-      const run = await create(host, definition, input, { id, deadline, tags, takeLease: true });
-      return advance(host, definition, run);
+      const created = { id, deadline, tags, takeLease: true, start: startOf(given) };
+      return advance(host, definition, await create(host, definition, input, created));
     },
     start: (input?: unknown, given: StartOptions = {}) => start(host, definition, input, given),
     resume: (token, value, given = {}) => resume(host, token, { value, options: given }),

@@ -11,6 +11,7 @@ const orNull = (schema: Part & { readonly type: string }): Part => ({
 });
 const is = (value: string): Part => ({ type: "string", const: value });
 const any = {} as const;
+const spanOfTime = { oneOf: [{ type: "number" }, text] } as const;
 const keys = { oneOf: [text, { type: "array", items: text }] } as const;
 
 /** An object with exactly these members; all are required except the optional ones. */
@@ -188,8 +189,18 @@ export const schemas: Part = {
   RunStatus: { type: "string", enum: runStatus },
   Error: object({ error: problem }),
   StartRequest: object(
-    { workflow: text, input: any, id: runId, tags: { type: "object", additionalProperties: text } },
-    ["input", "id", "tags"],
+    {
+      workflow: text,
+      input: any,
+      id: runId,
+      tags: { type: "object", additionalProperties: text },
+      priority: whole,
+      delay: spanOfTime,
+      at: { oneOf: [time, { type: "string", format: "date-time" }] },
+      debounce: object({ key: text, wait: spanOfTime }),
+      singleton: text,
+    },
+    ["input", "id", "tags", "priority", "delay", "at", "debounce", "singleton"],
   ),
   Started: object({
     runId,

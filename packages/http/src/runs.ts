@@ -15,11 +15,13 @@ import {
   textIn,
   wholeIn,
 } from "./request-fields.ts";
+import { asBody, startMembers, startOptions } from "./start-options.ts";
 import { type Json, toJson } from "./to-json.ts";
 
 export async function startRun(service: Service, { request }: Call): Promise<Response> {
   const { app, limits } = service;
-  const members = membersOf(await readJson(request, limits), ["workflow", "input", "id", "tags"]);
+  const names = ["workflow", "input", "id", "tags", ...startMembers];
+  const members = membersOf(await readJson(request, limits), names);
   const workflow = textIn(members, "workflow");
   const id = textIn(members, "id");
   if (workflow === undefined)
@@ -30,8 +32,10 @@ export async function startRun(service: Service, { request }: Call): Promise<Res
   if (no !== null) return no;
   // What is no valid tag is refused by the library, as `invalid-options`.
   const tags = members["tags"] as Readonly<Record<string, string>> | undefined;
-  const run = await app.start(workflow, members["input"], { id, tags });
-  const status = run.created ? "running" : (await run.outcome()).status;
+  const options = startOptions(members);
+  const run = await asBody(app.start(workflow, members["input"], { id, tags, ...options }), options);
+  const isPlain = Object.keys(options).length === 0;
+  const status = run.created && isPlain ? "running" : (await run.outcome()).status;
   return accepted(service, { runId: run.id, status, created: run.created });
 }
 

@@ -8,9 +8,9 @@
  */
 
 import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
-import { conflict, droppedConflict, refuseBlobs } from "@durable/core/storage-kit";
+import { conflict, droppedConflict, refuseBlobs, singletonConflict } from "@durable/core/storage-kit";
 import { clock, goesOn, grown } from "./sql/append.ts";
-import { put } from "./text.ts";
+import { put, take } from "./text.ts";
 
 /** A row of the reply: which append of the group was refused, and why. */
 export interface Refusal {
@@ -71,12 +71,26 @@ const wholeColumns: readonly Column[] = [
   ["boolean", ({ newTags }) => newTags === true],
 ];
 
+/** What `append_flow_1` has in addition to `append_whole_2`. */
+const flowColumns: readonly Column[] = [
+  ["text", ({ head }) => JSON.stringify(head.flow)],
+  ["text", ({ head }) => text(head.flow?.slot)],
+  ["text", ({ head }) => text(head.flow?.singleton)],
+];
+
+/** True for a batch that records limits: the first of a run, and any of a run with a time to begin. */
+function hasFlow({ position, head }: AppendRequest): boolean {
+  return head.flow !== undefined && (position === 0 || head.flow.startAt !== undefined);
+}
+
 /** An append is durable when it is acknowledged, whatever the role or the database has as its default. */
 const durably = ", set_config('synchronous_commit', 'on', true)";
 
-/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report. */
-function isPlain({ position, head, blobs, newTags, report }: AppendRequest): boolean {
-  const isOther = newTags === true || report !== undefined || (blobs !== undefined && blobs.length > 0);
+/** True for a batch that only grows a run: no blobs, no chapter, no new tags, no report, no limits. */
+function isPlain(request: AppendRequest): boolean {
+  const { position, head, blobs, newTags, report } = request;
+  const isMore = newTags === true || report !== undefined || hasFlow(request);
+  const isOther = isMore || (blobs !== undefined && blobs.length > 0);
   return position > 0 && head.chapter === undefined && !isOther;
 }
 
@@ -112,8 +126,11 @@ export function appendStatement(
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
   const plain = numbered.filter(({ request }) => isPlain(request));
-  const reported = numbered.filter(({ request }) => request.report !== undefined);
-  const whole = numbered.filter(({ request }) => !isPlain(request) && request.report === undefined);
+  const flowing = numbered.filter(({ request }) => hasFlow(request));
+  const reported = numbered.filter(({ request }) => request.report !== undefined && !hasFlow(request));
+  const whole = numbered.filter(
+    ({ request }) => !isPlain(request) && request.report === undefined && !hasFlow(request),
+  );
   const parts: string[] = [];
   if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
   else if (plain.length > 0)
@@ -121,6 +138,8 @@ export function appendStatement(
   if (whole.length > 0) parts.push(part(whole, { schema, isAsync, values, ...wholePart(whole, values) }));
   if (reported.length > 0)
     parts.push(part(reported, { schema, isAsync, values, ...reportedPart(reported, values) }));
+  if (flowing.length > 0)
+    parts.push(part(flowing, { schema, isAsync, values, ...flowPart(flowing, values) }));
   return { text: parts.join("\nUNION ALL\n"), values };
 }
 
@@ -248,6 +267,18 @@ function reportedPart(
   return { name, columns, more: { ...more, columns: [...more.columns, column] }, report };
 }
 
+/** The same, with what the head says about limits at the end. */
+function flowPart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+  const { columns, more = { columns: [], args: "" } } = wholePart(of, values);
+  const from = columns.length + more.columns.length;
+  const args = flowColumns.map((_, n) => `c.c${from + n}`);
+  return {
+    name: "append_flow_1",
+    columns,
+    more: { columns: [...more.columns, ...flowColumns], args: [more.args, ...args].join(", ") },
+  };
+}
+
 /** One result for each request: `null` when it landed. */
 export function refusalsOf(
   requests: readonly AppendRequest[],
@@ -263,6 +294,8 @@ export function refusalsOf(
 
 function errorOf({ head, position, blobs = [] }: AppendRequest, reason: string): DurableError {
   if (reason === "dropped") return droppedConflict(head.runId);
+  if (reason.startsWith("singleton"))
+    return singletonConflict(head.runId, take(reason.slice("singleton".length)));
   if (!reason.startsWith("blob")) return conflict(head.runId, position, reason === "gone");
   const missing = new Set(JSON.parse(reason.slice("blob".length) || "[]") as string[]);
   const refusal = refuseBlobs(head.runId, blobs, (name) => !missing.has(put(name)));

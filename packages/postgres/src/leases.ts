@@ -1,9 +1,11 @@
 /** Leases, many in one statement. */
 
-import type { Lease } from "@durable/core";
+import type { Lease, SlotLimits } from "@durable/core";
 import { isDead, thisProcess } from "@durable/core/process";
 import type { Database } from "./database.ts";
+import type { Drivers } from "./drivers.ts";
 import { Groups } from "./groups.ts";
+import { slotColumns } from "./limits.ts";
 import { noteOf } from "./rows.ts";
 import { put, take } from "./text.ts";
 
@@ -22,31 +24,42 @@ interface LeaseRow {
   readonly held_by: string | null;
   readonly workflow_of: string | null;
   readonly due_from: number | null;
+  /** No slot is free. */
+  readonly is_full?: boolean;
 }
 
 type ReleaseRow = Pick<LeaseRow, "item" | "workflow_of" | "due_from">;
 
 export class Leases {
   readonly #database: Database;
+  readonly #drivers: Drivers;
   /** Called when a run of a workflow may be due again. */
   readonly #freed: (workflow: string) => void;
   readonly #leases: Groups<LeaseCall, LeaseRow | null>;
   readonly #releases: Groups<LeaseCall, ReleaseRow | null>;
 
-  constructor(database: Database, freed: (workflow: string) => void) {
+  constructor(database: Database, drivers: Drivers, freed: (workflow: string) => void) {
     this.#database = database;
+    this.#drivers = drivers;
     this.#freed = freed;
     const shared = { locatorOf: ({ locator }: LeaseCall) => locator, sizeOf: () => 1, flights: 2 };
     this.#leases = new Groups({ ...shared, send: (calls) => this.#lease(calls, []) });
     this.#releases = new Groups({ ...shared, send: (calls) => this.#release(calls) });
   }
 
-  async lease(locator: string, owner: string, ms: number): Promise<Lease | null> {
+  async lease(locator: string, owner: string, ms: number, slots?: SlotLimits): Promise<Lease | null> {
     const call = { locator, owner, ms };
-    let row = await this.#leases.add(call);
+    const limited = slots === undefined || ms <= 0 ? null : slots;
+    let row = await (limited === null ? this.#leases.add(call) : this.#withSlot(call, limited, []));
     // The driver is a process of this host that has died: its lease no longer counts.
-    if (typeof row?.held_by === "string" && isDead(row.held_by))
-      row = (await this.#lease([call], [row.held_by]))[0] ?? null;
+    if (typeof row?.held_by === "string" && isDead(row.held_by)) {
+      const dead = [row.held_by];
+      row =
+        limited === null
+          ? ((await this.#lease([call], dead))[0] ?? null)
+          : await this.#withSlot(call, limited, dead);
+    }
+    if (row?.is_full === true) return { starts: 0, length: row.length_now, full: true };
     if (row === null || row.starts_now === null) return null;
     this.#tell(row);
     const { starts_now: starts, length_now: length, note } = row;
@@ -66,6 +79,16 @@ export class Leases {
     const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_1($1, $2, $3, $4, $5, $6)`;
     const values = [...columns(calls), thisProcess, dead, this.#now()];
     return replies(calls, await this.#database.rows<LeaseRow>(text, values));
+  }
+
+  /** A lease of a run that may have a slot. Dead drivers of this host have none. */
+  #withSlot(call: LeaseCall, slots: SlotLimits, dead: readonly string[]): Promise<LeaseRow | null> {
+    const text = `SELECT * FROM ${this.#database.settings.quoted}.lease_slots_1($1, $2, $3, $4, $5, $6, $7, $8)`;
+    return this.#drivers.withDead(true, async (known) => {
+      const given = [call.locator, put(call.owner), call.ms, thisProcess, [...known, ...dead], this.#now()];
+      const [row] = await this.#database.rows<LeaseRow>(text, [...given, ...slotColumns(slots)]);
+      return row ?? null;
+    });
   }
 
   async #release(calls: readonly LeaseCall[]): Promise<(ReleaseRow | null)[]> {

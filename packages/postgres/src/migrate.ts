@@ -16,6 +16,7 @@ import { appendFunctions } from "./sql/append.ts";
 import { deleteFunctions } from "./sql/delete.ts";
 import { claimFunctions } from "./sql/due.ts";
 import { leaseFunctions } from "./sql/lease.ts";
+import { limitFunctions } from "./sql/limits.ts";
 import { findStep } from "./sql/find.ts";
 import { pausesTable } from "./sql/pauses.ts";
 import { readFunctions } from "./sql/read.ts";
@@ -37,6 +38,7 @@ export const steps: readonly Step[] = [
   pausesTable,
   retention,
   reportFunctions,
+  limitFunctions,
 ];
 
 type Place = Pick<Settings, "pool" | "schema" | "quoted" | "place" | "migrate">;

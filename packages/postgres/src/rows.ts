@@ -1,6 +1,6 @@
 /** Rows of the tables, as the port shows them. */
 
-import type { BlockedNote, ListQuery, RunHead, RunStatus } from "@durable/core";
+import type { BlockedNote, ListQuery, RunFlow, RunHead, RunStatus } from "@durable/core";
 import { noted } from "@durable/core/storage-kit";
 import { take } from "./text.ts";
 
@@ -21,6 +21,7 @@ export interface RunRow {
   readonly steps: number;
   readonly chapter: number | null;
   readonly blocked: string | null;
+  readonly flow: string | null;
   readonly tags: string | null;
   readonly version: string | null;
   /** Missing in claims. */
@@ -49,6 +50,7 @@ export function headOf(row: RunRow): RunHead {
     ancestors: JSON.parse(row.ancestors) as string[],
     ...(row.reads_from !== null && { readsFrom: JSON.parse(row.reads_from) as number[] }),
     ...(row.chapter !== null && { chapter: row.chapter }),
+    ...(row.flow !== null && { flow: JSON.parse(row.flow) as RunFlow }),
     ...(row.tags !== null && { tags: JSON.parse(row.tags) as Record<string, string> }),
     ...(row.version !== null && { version: take(row.version) }),
     ...(typeof row.report === "string" && { report: take(row.report) }),

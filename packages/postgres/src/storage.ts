@@ -20,7 +20,9 @@ import type {
   ReadReply,
   RunHead,
   ScheduleStore,
+  SlotLimits,
   Storage,
+  StorageLimits,
   WorkflowPause,
 } from "@durable/core";
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
@@ -31,6 +33,7 @@ import { Drivers } from "./drivers.ts";
 import { DueWaits, type DueRuns } from "./due.ts";
 import { Groups } from "./groups.ts";
 import { Leases } from "./leases.ts";
+import { postgresLimits, slotColumns } from "./limits.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
@@ -62,6 +65,8 @@ export class PostgresStorage implements Storage {
   readonly #watch: Watch;
   readonly #due: DueWaits;
   readonly #notices: Notices;
+  /** Slots of runs, and texts under names. */
+  readonly limits: StorageLimits;
   #claims = 0;
   #closing: Promise<void> | null = null;
 
@@ -71,7 +76,8 @@ export class PostgresStorage implements Storage {
     this.#database = new Database(settings);
     this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
-    this.#leases = new Leases(this.#database, (workflow) => this.#tellDue(workflow));
+    this.limits = postgresLimits(this.#database);
+    this.#leases = new Leases(this.#database, this.#drivers, (workflow) => this.#tellDue(workflow));
     this.#appends = new Groups({
       send: (requests) => this.#send(requests),
       locatorOf: ({ locator }) => locator,
@@ -126,7 +132,8 @@ export class PostgresStorage implements Storage {
     this.#watch.grown(locator, position + 1);
     // A driver that goes on under its lease concerns no other process.
     if (lease) return;
-    const workflow = head.wakeAt === null ? null : head.workflow;
+    // The end of a run may leave its slot to another one.
+    const workflow = head.wakeAt === null && head.flow?.slot === undefined ? null : head.workflow;
     if (workflow !== null) this.#due.recheck(workflow);
     this.#notices.tell([locator, position + 1, workflow]);
   }
@@ -174,34 +181,61 @@ export class PostgresStorage implements Storage {
     });
   }
 
-  claim({ workflow, version, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
-    const names = [...new Set(workflow)].map(put);
+  claim(request: ClaimRequest): Promise<readonly RunHead[]> {
+    const { workflow, limit, slots = {} } = request;
+    const names = [...new Set(workflow)];
     // Each claim begins with another workflow, so that claims of one run give every workflow its turn.
     const turn = names.length === 0 ? 0 : this.#claims++ % names.length;
     const inTurn = [...names.slice(turn), ...names.slice(0, turn)];
+    const free = inTurn.filter((name) => slots[name] === undefined);
+    return this.#database.do(async () => {
+      const most = pageSize(limit);
+      if (free.length === names.length) return this.#claimFree(inTurn, request, most);
+      // Workflows with and without slots are two searches, and each of them is first in turn.
+      const parts = [
+        (left: number) => this.#claimFree(free, request, left),
+        (left: number) => this.#claimSlots(inTurn, request, left),
+      ];
+      const taken: RunHead[] = [];
+      for (const part of this.#claims % 2 === 0 ? parts : parts.toReversed())
+        if (taken.length < most) taken.push(...(await part(most - taken.length)));
+      return taken;
+    });
+  }
+
+  #claimFree(
+    names: readonly string[],
+    { version, dueAt, quietMs }: ClaimRequest,
+    most: number,
+  ): Promise<RunHead[]> {
     const call =
       version === undefined
         ? "claim_1($1, $2, $3, $4, $5, $6, $7)"
         : "claim_2($1, $2, $3, $4, $5, $6, $7, $8)";
-    return this.#database.do(async () => {
-      const rows = await this.#drivers.withDead(true, (dead) =>
-        this.#database.rows<RunRow>(`SELECT * FROM ${this.#schema}.${call}`, [
-          inTurn,
-          dueAt,
-          pageSize(limit),
-          quietMs,
-          thisProcess,
-          dead,
-          this.#now(),
-          ...(version === undefined ? [] : [version.map(put)]),
-        ]),
-      );
+    const text = `SELECT * FROM ${this.#schema}.${call}`;
+    return this.#drivers.withDead(true, async (dead) => {
+      const values = [names.map(put), dueAt, most, quietMs, thisProcess, dead, this.#now()];
+      if (version !== undefined) values.push(version.map(put));
+      return (await this.#database.rows<RunRow>(text, values)).map(listedHead);
+    });
+  }
+
+  #claimSlots(
+    names: readonly string[],
+    { version, dueAt, quietMs, slots = {} }: ClaimRequest,
+    most: number,
+  ): Promise<RunHead[]> {
+    const text = `SELECT * FROM ${this.#schema}.claim_slots_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
+    const isWide = this.#claims % 64 === 0;
+    return this.#drivers.withDead(true, async (dead) => {
+      const given = [dueAt, most, quietMs, thisProcess, dead, this.#now(), isWide, version?.map(put) ?? null];
+      const rows = await this.#database.rows<RunRow>(text, [...slotColumns(slots, names), ...given]);
       return rows.map(listedHead);
     });
   }
 
-  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
-    return this.#database.do(() => this.#leases.lease(locator, owner, ttlMs));
+  lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {
+    return this.#database.do(() => this.#leases.lease(locator, owner, ttlMs, slots));
   }
 
   release(locator: string, owner: string, quietMs = 0): Promise<void> {

@@ -74,15 +74,16 @@ export function countingStorage(storage: Storage): Storage & { readonly counts: 
       counts.lists += 1;
       return storage.list(query);
     },
-    lease: (locator, owner, ttlMs) => {
+    lease: (locator, owner, ttlMs, slots) => {
       counts.leases += 1;
-      return storage.lease(locator, owner, ttlMs);
+      return storage.lease(locator, owner, ttlMs, slots);
     },
     release: (locator, owner, quietMs) => {
       counts.releases += 1;
       return storage.release(locator, owner, quietMs);
     },
     delete: (locator) => storage.delete(locator),
+    ...(storage.limits && { limits: storage.limits }),
     ...optionalCalls(storage, (operation, apply) => {
       if (operation === "read") return counted(apply());
       const name = counterOf[operation];

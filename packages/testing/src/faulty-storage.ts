@@ -3,7 +3,7 @@
  * operation. After a death no request settles, as in a killed process. Proven in test/kit-caught.test.ts.
  */
 
-import { DurableError, type Storage, type World } from "@durable/core";
+import { DurableError, type Storage, type StorageLimits, type World } from "@durable/core";
 
 /**
  * The operations of a storage that can fail; `read` is also `readChapter`, `delete` is also `deleteUnchanged`,
@@ -106,11 +106,13 @@ export function faultyStorage(storage: Storage, options: FaultOptions): FaultySt
     append: (request) => perform("append", () => storage.append(request)),
     read: (locator, from) => perform("read", () => storage.read(locator, from)),
     list: (query) => perform("list", () => storage.list(query)),
-    lease: (locator, owner, ttlMs) => perform("lease", () => storage.lease(locator, owner, ttlMs)),
+    lease: (locator, owner, ttlMs, slots) =>
+      perform("lease", () => storage.lease(locator, owner, ttlMs, slots)),
     release: (locator, owner, quietMs) => perform("release", () => storage.release(locator, owner, quietMs)),
     delete: (locator) => perform("delete", () => storage.delete(locator)),
     ...optionalCalls(storage, perform),
     ...waitingCalls(storage, () => dead),
+    ...(storage.limits && { limits: deadly(storage.limits, () => dead) }),
     ...(storage.secret && { secret: () => storage.secret?.() ?? never<string>() }),
     ...(storage.close && { close: () => storage.close?.() ?? never<void>() }),
   };
@@ -127,6 +129,17 @@ function waitingCalls(storage: Storage, isDead: () => boolean): Pick<Storage, "c
     ...(whenDue && {
       whenDue: (workflow, signal, version) => (isDead() ? never<void>() : whenDue(workflow, signal, version)),
     }),
+  };
+}
+
+/** Limits without faults of their own. A dead process hears nothing. */
+function deadly(limits: StorageLimits, isDead: () => boolean): StorageLimits {
+  const alive = <T>(call: () => Promise<T>): Promise<T> => (isDead() ? never<T>() : call());
+  return {
+    slots: () => alive(() => limits.slots()),
+    read: (name) => alive(() => limits.read(name)),
+    swap: (...given) => alive(() => limits.swap(...given)),
+    texts: (prefix) => alive(() => limits.texts(prefix)),
   };
 }
 

@@ -8,6 +8,7 @@ export const commands = {
   tail: async (): Promise<Command> => (await import("./tail.ts")).tail,
   tree: async (): Promise<Command> => (await import("./tree.ts")).tree,
   diff: async (): Promise<Command> => (await import("./diff.ts")).diffCommand,
+  limits: async (): Promise<Command> => (await import("./limits.ts")).limits,
   ui: async (): Promise<Command> => (await import("./ui.ts")).ui,
   resume: async (): Promise<Command> => (await import("./resume.ts")).resume,
   send: async (): Promise<Command> => (await import("./send.ts")).send,

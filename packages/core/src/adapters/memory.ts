@@ -21,21 +21,22 @@ import type {
   NamedBlob,
   ReadReply,
   RunHead,
+  SlotLimits,
   Storage,
+  StorageLimits,
   WorkflowPause,
 } from "../ports/storage.ts";
 import {
   conflict,
   droppedConflict,
-  inTurns,
   isUnchanged,
   isFound,
   keepReport,
   noChapter,
   noted,
-  pageSize,
   readsFrom,
   refuseBlobs,
+  singletonConflict,
   stillRead,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
@@ -45,7 +46,6 @@ import {
   fits,
   giveBack,
   isDue,
-  keepFirst,
   lengthOf,
   orderOf,
   page,
@@ -54,6 +54,7 @@ import {
   type Kept,
   type KeptBlob,
 } from "./memory/kept.ts";
+import { claimable, isFull, memoryLimits } from "./memory/slots.ts";
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
@@ -73,6 +74,14 @@ export class MemoryStorage implements Storage {
   readonly whenDue?: NonNullable<Storage["whenDue"]>;
   readonly finds = true;
   readonly #paused = new Map<string, WorkflowPause>();
+  /** Slots of runs, and texts under names. */
+  readonly limits: StorageLimits;
+  /** What slots.ts needs to know. */
+  readonly #slotted = {
+    all: () => this.#runs.values(),
+    isDue: (run: Kept, dueAt: number) => isDue(run, dueAt, this.#now()),
+    now: () => this.#now(),
+  };
   #order = 0;
   #claims = 0;
 
@@ -85,6 +94,7 @@ export class MemoryStorage implements Storage {
   ) {
     const { now, timer = (ms, fire) => systemWorld.timer(ms, fire) } = options;
     this.#now = now ?? Date.now;
+    this.limits = memoryLimits(this.#slotted);
     const due = new DueWatch({ now: this.#now, timer, nextDue: (of) => this.#nextDue(of) });
     this.#due = due;
     if (now === undefined || options.timer !== undefined)
@@ -101,6 +111,7 @@ export class MemoryStorage implements Storage {
     if (head.chapter === position && position > 0) run.chapters.push(position);
     this.#name(run, { position, chapter: head.chapter ?? 0 }, blobs);
     run.head = keepReport(head, report ?? run.head.report);
+    run.claimedUntil = 0;
     run.quietUntil = 0;
     run.note = null;
     if (lease !== undefined)
@@ -122,7 +133,23 @@ export class MemoryStorage implements Storage {
     const lacks = (ancestor: string): boolean =>
       (this.#runs.get(ancestor)?.first ?? 0) > readsFrom(head, ancestor);
     if (kept === undefined && ancestors.some(lacks)) return droppedConflict(runId);
+    const other = kept === undefined ? this.#singletonOf(head) : null;
+    if (other !== null) return singletonConflict(runId, other);
     return refuseBlobs(runId, blobs, (name) => this.#blobs.has(name));
+  }
+
+  /** The run that has not ended and has the singleton of a new one. */
+  #singletonOf({ workflow, flow }: RunHead): string | null {
+    if (flow?.singleton === undefined) return null;
+    for (const { head, deleted } of this.#runs.values())
+      if (
+        !deleted &&
+        head.workflow === workflow &&
+        head.flow?.singleton === flow.singleton &&
+        ["running", "suspended", "paused"].includes(head.status)
+      )
+        return head.runId;
+    return null;
   }
 
   #create(locator: string, head: RunHead): Kept {
@@ -137,6 +164,7 @@ export class MemoryStorage implements Storage {
       starts: 0,
       startsAt: 0,
       quietUntil: 0,
+      claimedUntil: 0,
       note: null,
       deleted: false,
     };
@@ -235,16 +263,9 @@ export class MemoryStorage implements Storage {
     return page(found, query);
   }
 
-  claim({ workflow, version, dueAt, limit, quietMs }: ClaimRequest): Promise<readonly RunHead[]> {
-    const most = pageSize(limit);
-    const due = new Map([...new Set(workflow)].map((name) => [name, [] as Kept[]]));
-    for (const run of this.#runs.values()) {
-      const found = due.get(run.head.workflow);
-      if (found === undefined || run.deleted || !isFound(run.head, { version })) continue;
-      if (isDue(run, dueAt, this.#now())) keepFirst(found, run, most);
-    }
-    const taken = inTurns([...due.values()], most, this.#claims++);
-    for (const run of taken) run.quietUntil = this.#now() + quietMs;
+  claim(request: ClaimRequest): Promise<readonly RunHead[]> {
+    const taken = claimable(this.#slotted, request, this.#claims++);
+    for (const run of taken) run.quietUntil = run.claimedUntil = this.#now() + request.quietMs;
     return Promise.resolve(taken.map(({ head, note }) => noted(head, note)));
   }
 
@@ -263,13 +284,18 @@ export class MemoryStorage implements Storage {
     if (at !== null) this.#due.notify(run.head, at);
   }
 
-  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
+  lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {
     const run = this.#runs.get(locator);
     const now = this.#now();
     if (run === undefined || run.deleted) return Promise.resolve(null);
     if (run.lease !== null && run.lease.owner !== owner && run.lease.until > now)
       return Promise.resolve(null);
     const length = lengthOf(run);
+    const isOwn = run.lease?.owner === owner && run.lease.until > now;
+    if (ttlMs > 0 && !isOwn && isFull(this.#slotted, run, slots)) {
+      if (run.claimedUntil > 0) run.quietUntil = run.claimedUntil = 0;
+      return Promise.resolve({ starts: 0, length, full: true });
+    }
     if (run.startsAt !== length) run.starts = 0;
     run.startsAt = length;
     if (ttlMs <= 0) {
@@ -279,6 +305,7 @@ export class MemoryStorage implements Storage {
     }
     if (run.lease?.owner !== owner) run.starts += 1;
     run.lease = { owner, until: now + ttlMs };
+    run.claimedUntil = 0;
     const { starts, note } = run;
     run.note = null;
     return Promise.resolve({ starts: Math.max(starts, 1), length, ...(note !== null && { blocked: note }) });

@@ -24,12 +24,29 @@ export interface Defaults {
 /** Schemas of messages, by topic. */
 export type MessageSchemas = Readonly<Record<string, StandardSchema>>;
 
-/** What `durable()` was given: name, function, input schema and version. */
+/** What runs have in common that share a limit: a text, or a function of the input. */
+export type LimitKey<Input> = string | ((input: Input) => string);
+
+/** Limits of a workflow that hold across processes. */
+export interface FlowOptions<Input = never> {
+  /** At most `limit` runs with the same key are driven at the same time. Parked runs do not count. */
+  readonly concurrency?: { readonly limit: number; readonly key?: LimitKey<Input> | undefined } | undefined;
+  /** At most `limit` runs with the same key begin within any time of the length `per`. */
+  readonly rate?:
+    | { readonly limit: number; readonly per: Duration; readonly key?: LimitKey<Input> | undefined }
+    | undefined;
+  /** Due runs with a higher priority are taken first; 0 by default. */
+  readonly priority?: number | ((input: Input) => number) | undefined;
+}
+
+/** What `durable()` was given: name, function, input schema, version and limits. */
 export interface Definition<Input = unknown, Output = unknown> {
   readonly name: string;
   readonly body: (ctx: never, input: never) => unknown;
   readonly input: StandardSchema | null;
   readonly version: string | null;
+  /** Missing for a workflow without limits. */
+  readonly flow?: FlowOptions;
   readonly defaults: Defaults;
   /** The topics that its runs receive, and the schemas of their messages; missing when any topic is accepted. */
   readonly messages?: MessageSchemas | undefined;

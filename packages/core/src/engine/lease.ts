@@ -10,7 +10,7 @@ import type { Entry } from "../journal/entry.ts";
 import type { RunJournal } from "../journal/journal.ts";
 import { isFinal } from "../journal/errors.ts";
 import type { DurableError } from "../values/errors.ts";
-import type { AppendRequest, BlockedNote, Lease, Storage } from "../ports/storage.ts";
+import type { AppendRequest, BlockedNote, Lease, SlotLimits, Storage } from "../ports/storage.ts";
 import { backOff, pause, type World } from "../ports/world.ts";
 
 export interface LeaseEvents {
@@ -38,24 +38,30 @@ export class DriverLease {
   #owner = "";
   #until = 0;
   owned = false;
+  /** The latest attempt to take it found no free slot. */
+  full = false;
+  readonly #slots: SlotLimits | undefined;
   #driving: Driving | null = null;
   #watching = false;
   #cancelPulse: () => void = () => {};
   /** The note that the latest lease made void. */
   #voided: BlockedNote | undefined;
 
-  constructor(options: { storage: Storage; world: World; ttlMs: number }) {
+  constructor(options: { storage: Storage; world: World; ttlMs: number; slots?: SlotLimits | undefined }) {
+    this.#slots = options.slots;
     this.#storage = options.storage;
     this.#world = options.world;
     this.#ttlMs = options.ttlMs;
   }
 
-  /** Takes the lease; `null` while another live driver has it. */
+  /** Takes the lease; `null` while another live driver has it, or all slots of the run are taken. */
   async acquire(journal: RunJournal): Promise<Lease | null> {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
     const asked = this.#world.now();
-    const lease = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs);
+    const found = await this.#storage.lease(this.#locator, this.#owner, this.#ttlMs, this.#slots);
+    this.full = found?.full === true;
+    const lease = this.full ? null : found;
     this.owned = lease !== null;
     this.#voided = lease?.blocked ?? this.#voided;
     if (lease === null) return null;
@@ -72,6 +78,8 @@ export class DriverLease {
 
   /** The lease field of an append: normal appends extend the lease, a stop releases it. */
   extend(stop: boolean): AppendRequest["lease"] {
+    // A lease that has expired is not extended but taken again (lease.2), because its slot may belong to another run.
+    if (this.#slots !== undefined && !stop && !this.valid) return undefined;
     this.#until = this.#world.now() + this.#ttlMs;
     return stop ? null : { owner: this.#owner, ttlMs: this.#ttlMs };
   }
@@ -81,6 +89,7 @@ export class DriverLease {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
     this.owned = true;
+    this.#until = Infinity;
     return this.extend(false);
   }
 

@@ -15,6 +15,7 @@ import type { Defaults } from "./definition.ts";
 import type { Children } from "./child-runs.ts";
 import type { HooksOption, Watch } from "./hooks.ts";
 import type { DriverLease } from "./lease.ts";
+import type { Permits } from "./permits.ts";
 import type { CallRegistry } from "./registry.ts";
 import type { Replay } from "./replay.ts";
 import type { Timers } from "./timers.ts";
@@ -81,6 +82,7 @@ export interface EngineOptions {
   readonly reportEnd: (end: Fact<Json>) => Promise<void>;
   /** How long work may go on after the workflow function has settled. */
   readonly lingerMs: number;
+  readonly permits: Permits;
   readonly owner: Owner;
   /** Begins to undo what the run did. */
   readonly undo: () => Promise<Undo>;

@@ -20,9 +20,15 @@ for (const [names, check] of [
   ["at after until retryAt base answer from count look firstAt chapter", Number.isFinite],
   ["key wait runId workflow parent child nonce first kept failed topic id", isText],
   ["ancestry edits cuts usage orphans abandoned unawaited uncompensated", Array.isArray],
+  ["flow", isFlow],
   ["tags", areTags],
 ] as const)
   for (const name of names.split(" ")) types.set(name, check);
+
+/** Texts and numbers. */
+function isFlow(field: unknown): boolean {
+  return Object.values(Object(field)).every((value) => isText(value) || Number.isFinite(value));
+}
 
 function fits(raw: Raw): boolean {
   const { kind, at, key, after, until, branches } = raw;
@@ -80,12 +86,12 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
 
 /**
  * Format 2 added streams, children, journals without a workflow, starts of steps, and the envelopes of envelope.ts.
- * Format 3 added nonces, chapters, clean-up and compensation, deadlines, runs that are paused and retried, messages,
- * reports, and answers that are failures.
+ * Format 3 added nonces, chapters, clean-up and compensation, limits, deadlines, runs that are paused and retried,
+ * messages, reports, and answers that are failures.
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if (["nonce", "deadline", "compensate", "topic", "rejects"].some((field) => field in fact)) return 3;
+  if (["nonce", "deadline", "compensate", "topic", "rejects", "flow"].some((field) => field in fact)) return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||

@@ -6,6 +6,7 @@
  */
 
 import type { Json } from "../values/codec/tags.ts";
+import type { RunFlow } from "../ports/storage.ts";
 import type { Usage } from "./usage.ts";
 
 /** What a fork reads of one ancestor. */
@@ -94,9 +95,15 @@ export type Fact<V> =
       readonly tags?: Readonly<Record<string, string>>;
       /** Names this incarnation of the run id. */
       readonly nonce?: string;
+      readonly flow?: RunFlow;
       /** When the run fails, unless it has ended before. */
       readonly deadline?: number;
     }
+  /**
+   * When the run begins has changed: it got a turn, or was debounced from outside, with another input. With `begun`, its
+   * time and its input are final.
+   */
+  | { readonly kind: "run.queued"; readonly flow: RunFlow; readonly input?: V; readonly begun?: true }
   /** Ends a chapter and begins the next. It has all that a reader needs, so that earlier batches are not read. */
   | ({
       readonly kind: "run.continued";
@@ -131,6 +138,7 @@ export type Fact<V> =
       readonly messages?: V;
       /** The last report of the run. */
       readonly report?: V;
+      readonly flow?: RunFlow;
     } & Leftovers)
   | {
       readonly kind: "run.forked";
@@ -150,6 +158,7 @@ export type Fact<V> =
       readonly cuts?: readonly Cut[];
       /** Missing when the parent's input is kept. */
       readonly input?: V;
+      readonly flow?: RunFlow;
       /** The fork has a deadline of its own. */
       readonly deadline?: number;
     }

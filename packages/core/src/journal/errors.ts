@@ -14,9 +14,11 @@ export function isFinal(error: unknown): boolean {
   return DurableError.is(error) && error.code !== "conflict" && !isTransient(error);
 }
 
-/** The run was deleted, and nothing can be appended to it. */
+/** The run was deleted, and nothing can be appended to it; or another run has its singleton. */
 export function isGone(error: unknown): boolean {
-  return DurableError.is(error, "conflict") && error.details["deleted"] === true;
+  return (
+    DurableError.is(error, "conflict") && (error.details["deleted"] === true || "singleton" in error.details)
+  );
 }
 
 export function unsettled(runId: string, tries: number, cause: unknown): DurableError {

@@ -14,7 +14,7 @@ import type { Json } from "../values/codec/tags.ts";
 import { traitsOf } from "./kinds.ts";
 import { locatorOf } from "./keys.ts";
 import { Mailbox } from "./mailbox.ts";
-import type { RunHead } from "../ports/storage.ts";
+import type { RunFlow, RunHead } from "../ports/storage.ts";
 
 export type Summary = { -readonly [K in keyof Omit<RunHead, "locator" | "report">]: RunHead[K] };
 
@@ -29,10 +29,15 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
   if (status === "completed" || status === "cancelled") return;
   if (status === "failed" && fact.kind !== "run.retried") return;
   if (fact.kind === "run.started" || fact.kind === "run.continued") summary.workflow = fact.workflow;
-  // 0 is due at once, whatever the clock of the last writer was. A journal without a workflow is never due.
-  const isPaused = fact.kind === "run.paused" || (status === "paused" && fact.kind !== "run.unpaused" && fact.kind !== "run.cancelling");
-  summary.wakeAt = isPaused || (summary.workflow === "" && fact.kind !== "run.forked") ? null : 0;
-  summary.status = isPaused ? "paused" : "running";
+  const { flow, begun } = fact as { readonly flow?: RunFlow; readonly begun?: true };
+  if (flow !== undefined) summary.flow = flow;
+  const waits = flow?.startAt !== undefined && !begun && fact.kind !== "run.continued";
+  const goesOn = fact.kind === "run.unpaused" || fact.kind === "run.cancelling";
+  const isPaused = fact.kind === "run.paused" || (status === "paused" && !goesOn);
+  // A journal without a workflow is never due.
+  const isNever = isPaused || (summary.workflow === "" && fact.kind !== "run.forked");
+  summary.wakeAt = isNever ? null : dueFrom(summary);
+  summary.status = isPaused ? "paused" : waits ? "suspended" : "running";
   summary.updatedAt = Math.max(summary.updatedAt, at);
   switch (fact.kind) {
     case "run.started":
@@ -66,6 +71,11 @@ export function summarize(summary: Summary, fact: Fact<Json>, at: number, positi
       return;
     default:
   }
+}
+
+/** 0 is due at once, whatever the clock of the last writer was. A higher priority comes first in the order of time. */
+function dueFrom({ flow }: Summary): number {
+  return flow === undefined ? 0 : Math.max(0 - (flow.priority ?? 0), flow.startAt ?? -Infinity);
 }
 
 function begin(
@@ -172,6 +182,7 @@ export class RunState {
     if (entry.kind === "run.paused") this.paused ??= entry;
     if (entry.kind === "run.unpaused" || entry.kind === "run.cancelling") this.paused = null;
     if (entry.kind === "run.suspended") this.deadline = entry.wakeAt;
+    else if (this.summary.status === "suspended") this.deadline = this.summary.wakeAt;
     if ("wait" in entry) this.learnWait(entry);
     if (entry.kind === "report.set") this.report = { value: entry.value, seq: entry.seq };
     if (entry.kind === "run.continued" && entry.report !== undefined)

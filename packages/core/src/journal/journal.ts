@@ -361,6 +361,8 @@ export class RunJournal {
       // The fact itself becomes the entry: it was made for this batch alone.
       const entry: Entry = Object.assign(fact, { at, seq: ++this.#seq, outside: batch.outside });
       if (isBeginning(entry)) this.#begin(entry);
+      if (entry.kind === "run.queued" && entry.input !== undefined)
+        this.#first = { ...this.first, input: entry.input };
       this.entries.push(entry);
       this.state.learn(entry, position);
       learned.push(entry);

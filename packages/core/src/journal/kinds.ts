@@ -32,6 +32,7 @@ const kinds = {
   "run.started": { value: "input" },
   "run.forked": { value: "input", optional: true },
   "run.continued": { value: "input", format: 3 },
+  "run.queued": { value: "input", optional: true, format: 3 },
   "run.suspended": {},
   "run.completed": { value: "output", ends: true },
   "run.failed": { value: "error", ends: true },

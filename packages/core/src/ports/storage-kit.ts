@@ -128,6 +128,15 @@ export function conflict(runId: string, position: number, deleted = false): Dura
   return new DurableError("conflict", why, { details: { deleted } });
 }
 
+/** The error of a new run whose singleton belongs to another run that has not ended. */
+export function singletonConflict(runId: string, other: string): DurableError {
+  return new DurableError(
+    "conflict",
+    `Run ${runId} was not recorded: run ${other} has the same singleton key and has not ended.`,
+    { details: { deleted: false, singleton: other } },
+  );
+}
+
 /** The error of a new fork that reads batches which its ancestor no longer has. */
 export function droppedConflict(runId: string): DurableError {
   return new DurableError(

@@ -21,6 +21,18 @@ export interface BlockedNote {
   readonly length: number;
 }
 
+/** When a run may begin, and beside which others. Recorded when the run is created. */
+export interface RunFlow {
+  /** The slots that the run takes one of while it is driven: the key of the `concurrency` of its workflow. */
+  readonly slot?: string;
+  /** Runs with a higher one are taken first; 0 when it is missing. */
+  readonly priority?: number;
+  /** The run does not begin before this time. */
+  readonly startAt?: number;
+  /** While the run has not ended, the storage refuses another run of the workflow with the same text. */
+  readonly singleton?: string;
+}
+
 /**
  * A summary of a run for lists and timers, computed from its journal and written in the same operation as
  * each batch.
@@ -32,8 +44,8 @@ export interface RunHead {
   readonly workflow: string;
   readonly status: RunStatus;
   /**
-   * When the run wants a driver: 0 (at once) while running, its next deadline while suspended, `null` while
-   * paused and after its end.
+   * When the run wants a driver: at once while running (0, or less for a run with a higher priority), its next
+   * deadline while suspended, `null` while paused and after its end.
    */
   readonly wakeAt: number | null;
   readonly createdAt: number;
@@ -49,6 +61,8 @@ export interface RunHead {
   readonly readsFrom?: readonly number[];
   /** The position of the batch that begins the current chapter; 0 when it is missing. */
   readonly chapter?: number;
+  /** Missing for a run that begins at once, without limits. Appends change it only where it has a `startAt`. */
+  readonly flow?: RunFlow;
   /** The tags of the run, by name. Missing when it never had one. */
   readonly tags?: Readonly<Record<string, string>>;
   /** The version of the code that began the current chapter; missing when it had none. */
@@ -104,7 +118,12 @@ export interface Lease {
   readonly length: number;
   /** The note that this lease made void, if there was one. */
   readonly blocked?: BlockedNote;
+  /** All slots of the run are taken: nothing was granted, and a claim of the run is over. */
+  readonly full?: true;
 }
+
+/** How many runs of a workflow may be driven at the same time, per slot (`flow.slot`), by workflow. */
+export type SlotLimits = Readonly<Record<string, number>>;
 
 /** Which runs to list. */
 export interface ListQuery {
@@ -158,6 +177,36 @@ export interface ClaimRequest {
   readonly limit: number;
   /** For how long due lists and other claims leave these runs out. An append or a release ends it. */
   readonly quietMs: number;
+  /** Runs of these workflows are taken only while they have a free slot. A claimed run counts as driven. */
+  readonly slots?: SlotLimits | undefined;
+}
+
+/** The slots of one workflow and key. */
+export interface SlotUse {
+  readonly workflow: string;
+  readonly slot: string;
+  /** Runs that are driven now. */
+  readonly taken: number;
+  /** Runs that are due and have no driver. */
+  readonly waiting: number;
+}
+
+/**
+ * Limits that hold across processes. A storage that has this member obeys `slots` in `lease` and `claim`, and
+ * keeps runs with a `singleton` unique.
+ */
+export interface StorageLimits {
+  /** What is taken and waits, of all runs that have a slot. */
+  slots(): Promise<readonly SlotUse[]>;
+  /** A small text under a name, and the time by the clock of the storage. `null` when there is none. */
+  read(name: string): Promise<{ readonly value: string | null; readonly now: number }>;
+  /**
+   * Replaces the text under a name if it is still `before`; false when it is not. The storage may forget it
+   * after `keepMs`.
+   */
+  swap(name: string, before: string | null, after: string, keepMs: number): Promise<boolean>;
+  /** All texts whose name begins with this. */
+  texts(prefix: string): Promise<readonly { readonly name: string; readonly value: string }[]>;
 }
 
 /** A workflow whose runs are not driven. */
@@ -193,8 +242,9 @@ export interface ReadReply {
 export interface Storage {
   /**
    * Adds one batch, its blobs, its head and its lease, all or nothing. Rejects with code `conflict` when the
-   * journal has moved, and with `details.deleted` when the run was deleted or a new fork reads a deleted
-   * ancestor, or batches that its ancestor has dropped.
+   * journal has moved, with `details.deleted` when the run was deleted or a new fork reads a deleted
+   * ancestor, or batches that its ancestor has dropped, and with `details.singleton`, the id of the other run,
+   * when a new run has the `flow.singleton` of one that has not ended.
    */
   append(request: AppendRequest): Promise<void>;
   /** Batches from `from` on, and how many there are. An unknown run has none. */
@@ -204,9 +254,10 @@ export interface Storage {
   /**
    * Grants or extends the right to drive; `null` while another live owner has it, or the run is unknown. With
    * `ttlMs` 0 the owner gives it back: the run is due again, and this start does not count. A caller that does
-   * not have it then gets `null`, and nothing changes.
+   * not have it then gets `null`, and nothing changes. With `slots`, a run that has a slot is granted only while
+   * fewer live leases than that have the same one; a live lease is extended in any case.
    */
-  lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null>;
+  lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null>;
   /** Releases the lease; `quietMs` keeps a blocked run out of `dueAt` lists for that time. */
   release(locator: string, owner: string, quietMs?: number): Promise<void>;
   /**
@@ -279,6 +330,8 @@ export interface Storage {
   readonly finds?: true;
   /** Keeps the schedules of an app. Without it, `app.schedule` rejects. */
   readonly schedules?: ScheduleStore;
+  /** Without it, `concurrency`, `rate`, `limits`, `singleton` and `debounce` are refused. */
+  readonly limits?: StorageLimits;
   /** A secret for tokens that is kept beside the journals. Without it, users pass one. */
   secret?(): Promise<string>;
   /** Releases files and connections. */

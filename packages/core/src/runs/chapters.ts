@@ -58,7 +58,7 @@ function beginning(
   return {
     fact: (leftovers) => {
       const { endsBy, summary, mailbox, report } = journal.state;
-      const { createdAt, steps, label, parent, ancestors, readsFrom, tags } = summary;
+      const { createdAt, steps, label, parent, ancestors, readsFrom, tags, flow } = summary;
       const messages = carry(mailbox);
       return {
         kind: "run.continued",
@@ -84,6 +84,7 @@ function beginning(
         },
         ...(messages === undefined ? {} : { messages }),
         ...(report === null ? {} : { report: report.value }),
+        ...(flow === undefined ? {} : { flow }),
         ...leftovers,
       };
     },

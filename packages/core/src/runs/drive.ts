@@ -16,6 +16,7 @@ import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
 import type { ChildOf } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
+import { flowPart } from "./flow-part.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
 import { incomplete } from "../journal/errors.ts";
@@ -65,7 +66,7 @@ export async function create(
   input: unknown,
   given: NewRun,
 ): Promise<LeasedRun> {
-  const { id, childOf, spawnedBy, plain = false, takeLease } = given;
+  const { id, childOf, spawnedBy, plain = false, takeLease, start } = given;
   const encoded = await encodeInput(definition, input);
   const tags =
     (definition.tags ?? given.tags) && (await tagPart()).firstTags(definition, encoded, given.tags);
@@ -74,6 +75,8 @@ export async function create(
   const journal = new RunJournal(locatorOf(runId), await host.journals());
   const lease = await host.newLease();
   const { name: workflow, version } = definition;
+  const part = definition.flow === undefined && start === undefined ? null : await flowPart();
+  const flow = await part?.flowOf(host, definition, encoded, start);
   const started = {
     kind: "run.started",
     runId,
@@ -82,14 +85,21 @@ export async function create(
     input: encoded,
     ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
     ...(childOf === undefined ? {} : { childOf }),
+    ...(flow === undefined ? {} : { flow }),
     ...(spawnedBy === undefined ? {} : { spawnedBy }),
     ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
     ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
   } as const;
-  const fact = writeFact(started, host.world.now());
-  const appended = await journal.append([fact], takeLease ? { lease: lease.leaseForNewRun(journal) } : {});
-  const created = appended.kind === "landed";
-  if (!created) assertSame(journal, definition, encoded, given);
+  const append = async (leases: boolean): Promise<boolean> => {
+    const fact = writeFact(started, host.world.now());
+    const appended = await journal.append([fact], leases ? { lease: lease.leaseForNewRun(journal) } : {});
+    const isNew = appended.kind === "landed";
+    if (!isNew) assertSame(journal, definition, encoded, given);
+    return isNew;
+  };
+  // A run with limits takes its lease when it is admitted.
+  if (part !== null) return part.record(host, { journal, lease, started }, () => append(false));
+  const created = await append(takeLease);
   return created || !takeLease
     ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
     : acquire(host, journal);
@@ -125,8 +135,13 @@ function isChild(journal: RunJournal, childOf: ChildOf | undefined): boolean {
 // ---- acquire: take the lease ----
 
 /** Takes the lease of a journal, and reads the entries that are new; nothing after more than `maxStarts`. */
-export async function acquire(host: Host, journal: RunJournal, maxStarts = Infinity): Promise<LeasedRun> {
-  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease());
+export async function acquire(
+  host: Host,
+  journal: RunJournal,
+  maxStarts = Infinity,
+  definition?: Definition,
+): Promise<LeasedRun> {
+  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease(definition));
   const granted = journal.state.end === null ? await lease.acquire(journal) : null;
   const { starts = 0, length = 0 } = granted ?? {};
   const leased = { journal, lease, owned: granted !== null, starts, length, created: false };
@@ -145,12 +160,15 @@ export async function acquire(host: Host, journal: RunJournal, maxStarts = Infin
 
 // ---- advance: drive to the next stop ----
 
-/** Drives a run to its next stop, unless it has ended or another process drives it. */
+/**
+ * Drives a run to its next stop, unless it has ended or another process drives it. Without options, it waits while the
+ * limits of the run do not admit it.
+ */
 export async function advance(
   host: Host,
   definition: Definition,
   run: RunJournal | LeasedRun,
-  options: AdvanceOptions = {},
+  options?: AdvanceOptions,
 ): Promise<Outcome<unknown>> {
   return (await driven(host, definition, run, options))();
 }
@@ -160,13 +178,19 @@ async function driven(
   host: Host,
   definition: Definition,
   run: RunJournal | LeasedRun,
-  options: AdvanceOptions,
+  given?: AdvanceOptions,
 ): Promise<() => Promise<Outcome<unknown>>> {
+  const options = given ?? {};
   const journal = run instanceof RunJournal ? run : run.journal;
   const { runId } = journal;
   const user = host.parked.user(journal);
   try {
-    const leased = run instanceof RunJournal ? await acquire(host, run, options.maxStarts) : run;
+    const take = (): Promise<LeasedRun> => acquire(host, journal, options.maxStarts, definition);
+    const isFree = definition.flow === undefined && journal.state.summary.flow === undefined;
+    const leased = isFree
+      ? await (run instanceof RunJournal ? take() : run)
+      : await (await flowPart()).admit({ host, definition, journal, options: given, take, advance }, run);
+    if (typeof leased === "function") return leased;
     const { lease, owned } = leased;
     if (journal.state.end !== null) {
       await lease.release();
@@ -185,7 +209,7 @@ async function driven(
       // Another driver came and went before this lease: its entries need an execution of their own (parked.3).
       host.parked.take(journal);
       await lease.release();
-      return await driven(host, definition, await openRun(host, runId), options);
+      return await driven(host, definition, await openRun(host, runId), given);
     }
     if (isPoison(leased, options)) {
       const outcome = await poisoned(host, leased, runId, options);

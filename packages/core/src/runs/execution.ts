@@ -18,6 +18,7 @@ import { pending } from "../engine/promise.ts";
 import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
+import { flowPart } from "./flow-part.ts";
 import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
@@ -110,6 +111,7 @@ export class Execution implements Parked {
       },
       defaults: definition.defaults,
       lingerMs: host.lingerMs,
+      permits: async (...given) => (await flowPart()).permitOf(host, ...given),
       owner,
       undo: async () => (await later()).beginUndo(engine, parts),
       watch: watchOf(journal, lease),

@@ -7,6 +7,7 @@ import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { writeFact } from "../journal/fact-text.ts";
 import { replay } from "./drive.ts";
+import { flowPart } from "./flow-part.ts";
 import type { Ancestor, Cut, Fact } from "../journal/entry.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { Keys, type CalledEntry, type Edited, type Places } from "./fork-keys.ts";
@@ -87,6 +88,10 @@ export async function forkOf(
     );
   }
   const input = options.input !== undefined ? { input: await encodeInput(definition, options.input) } : {};
+  const flow =
+    definition.flow === undefined
+      ? undefined
+      : await (await flowPart()).flowOf(host, definition, input.input ?? parent.input);
   const fact: Forked = {
     kind: "run.forked",
     runId,
@@ -101,6 +106,7 @@ export async function forkOf(
     edits: known.edits(edits, cuts),
     ...(asked.length === 0 ? {} : { cuts: asked }),
     ...input,
+    ...(flow === undefined ? {} : { flow }),
     ...deadlineAt(host, definition.defaults.deadline),
   };
   return edits.length === 0 ? fact : checkedEdits(host, definition, fact, edits);

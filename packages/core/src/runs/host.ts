@@ -2,13 +2,14 @@
 
 import { defaultStorage, warmRuns } from "#default-storage";
 import type { Cipher } from "../ports/cipher.ts";
-import type { Find } from "../engine/definition.ts";
+import type { Definition, Find } from "../engine/definition.ts";
+import type { LimitOptions } from "../engine/permits.ts";
 import { DriverLease } from "../engine/lease.ts";
 import { toMs, type Duration } from "../values/duration.ts";
 import { DurableError, describeError } from "../values/errors.ts";
 import type { JournalOptions } from "../journal/journal.ts";
 import type { Outcome } from "../journal/outcome.ts";
-import type { Storage, WorkflowPause } from "../ports/storage.ts";
+import type { SlotLimits, Storage, WorkflowPause } from "../ports/storage.ts";
 import { keyring, type Keyring, type Secret } from "../journal/tokens.ts";
 import { isWeak, keyRecipe } from "../values/strength.ts";
 import { Turns } from "../values/turns.ts";
@@ -52,6 +53,11 @@ export interface HostOptions {
    */
   readonly warm?: number | undefined;
   /**
+   * Limits of the services that steps call, by name: `ctx.step(name, work, { limit: "openai" })`. They hold across
+   * all processes on the storage.
+   */
+  readonly limits?: Readonly<Record<string, LimitOptions>> | undefined;
+  /**
    * Functions that learn what runs do: `onRun`, `onStep`, `onAttempt`, `onWait`, `onEnd`, `onBlocked`. They cannot
    * affect a run.
    */
@@ -64,7 +70,7 @@ export interface HostOptions {
 
 /** The names of the options that workflows and apps share. */
 export const hostOptions =
-  "storage secret encryption patience linger lease waitUntil warm hooks logger world";
+  "storage secret encryption patience linger lease waitUntil warm limits hooks logger world";
 
 const loadObserver = /* @__PURE__ */ lazy(() => import("./observer.ts"));
 
@@ -98,6 +104,8 @@ export class Host {
 
   /** From a workflow's name to its code. */
   readonly find: Find;
+  /** How many runs of each limited workflow may be driven at the same time, per slot. */
+  readonly slots: SlotLimits | undefined;
   readonly parked: ParkedRuns;
   readonly #turns = new Map<string, Turns>();
   /** Runs that this process drives now, by id. */
@@ -105,9 +113,11 @@ export class Host {
   /** The workflows that are paused; only apps know of them. */
   pauses: PausedWorkflows | null = null;
 
-  constructor(options: HostOptions, find: Find) {
+  constructor(options: HostOptions, find: Find, definitions: Iterable<Definition> = []) {
     this.#options = options;
     this.find = find;
+    for (const definition of definitions) this.slots = this.#slotsOf(definition);
+    if (options.limits !== undefined) checkLimits(options);
     this.parked = new ParkedRuns(options.warm ?? (options.world === undefined ? warmRuns : 0));
     const { hooks, logger, world = systemWorld } = options;
     this.world = logger === undefined ? world : withLogger(world, logger);
@@ -150,9 +160,22 @@ export class Host {
     return undefined;
   }
 
-  /** A lease that is not taken yet. */
-  async newLease(): Promise<DriverLease> {
-    return new DriverLease({ ...(await this.journals()), ttlMs: this.leaseMs });
+  /** A lease that is not taken yet, of a run of any workflow, or of one that only its parent's code knows. */
+  async newLease(definition?: Definition): Promise<DriverLease> {
+    const slots = definition === undefined ? this.slots : this.#slotsOf(definition);
+    return new DriverLease({ ...(await this.journals()), ttlMs: this.leaseMs, slots });
+  }
+
+  #slotsOf({ name, flow }: Definition): SlotLimits | undefined {
+    const { concurrency } = flow ?? {};
+    // A storage without limits fails when the program starts.
+    if (flow !== undefined) checkLimits(this.#options);
+    return concurrency === undefined ? this.slots : { ...this.slots, [name]: concurrency.limit };
+  }
+
+  /** The limits of steps that were declared, by name. */
+  get limits(): NonNullable<HostOptions["limits"]> {
+    return this.#options.limits ?? {};
   }
 
   storage(): Promise<Storage> {
@@ -206,6 +229,15 @@ function ringOf(secret: Secret): Keyring {
   if (isWeak(typeof secret === "string" ? secret : (secret.keys[secret.current] as string)))
     throw new DurableError("invalid-options", `\`secret\` is too short or too regular. ${keyRecipe}`);
   return ring;
+}
+
+/** Limits that hold across processes need a storage that keeps them. The default storage does. */
+export function checkLimits({ storage }: Pick<HostOptions, "storage">): void {
+  if (storage === undefined || storage.limits !== undefined) return;
+  throw new DurableError(
+    "invalid-options",
+    `${storage.constructor.name} cannot keep limits across processes. Use SqliteStorage or PostgresStorage.`,
+  );
 }
 
 function noSecret(): DurableError {

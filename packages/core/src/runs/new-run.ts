@@ -2,6 +2,7 @@
 
 import type { ChildOf, SpawnedBy } from "../journal/entry.ts";
 import type { Duration } from "../values/duration.ts";
+import type { FlowStart } from "./flow.ts";
 import type { Tags } from "../values/run-tags.ts";
 
 export interface NewRun {
@@ -17,4 +18,6 @@ export interface NewRun {
   readonly plain?: boolean;
   /** Without the lease the run is due at once, for any worker or sweep. */
   readonly takeLease: boolean;
+  /** When it begins, and beside which others. */
+  readonly start?: FlowStart | undefined;
 }

@@ -30,6 +30,20 @@ const samples: { readonly [K in FactKind]: readonly (Fact<Json> & { kind: K })[]
       input: value,
       childOf: { runId: "r-17", key: "map[a]/loan", after: 4 },
     },
+    {
+      kind: "run.started",
+      runId: "r-17",
+      workflow: "loan",
+      version: null,
+      input: null,
+      nonce: "abcdefgh234567ab",
+      flow: { slot: "customer 42", priority: 5, startAt: at + 100, singleton: "one a" },
+    },
+  ],
+  "run.queued": [
+    { kind: "run.queued", flow: { startAt: at + 500, singleton: "debounce a" }, input: value },
+    { kind: "run.queued", flow: { slot: "a", startAt: at + 500 } },
+    { kind: "run.queued", flow: { startAt: at + 500 }, begun: true },
   ],
   "run.failing": [{ kind: "run.failing", error: value, abandoned: ["late"] }],
   "run.cancelling": [
@@ -287,7 +301,7 @@ describe("H54 the format of a batch", () => {
     const third = facts.filter((fact) => formatOf(fact) === 3);
     const { kind: _, ...started } = samples["step.started"][0]!;
     expect(formatOf({ kind: "step.started", ...started, compensate: true })).toBe(3);
-    expect(third).toEqual(facts.filter((fact) => traitsOf(fact).format === 3));
+    expect(third).toEqual(facts.filter((fact) => traitsOf(fact).format === 3 || "flow" in fact));
     expect(third.length).toBeGreaterThan(7);
     expect(facts.filter((fact) => formatOf(fact) === 1)).toHaveLength(
       facts.length - second.length - third.length,

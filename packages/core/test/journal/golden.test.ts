@@ -12,6 +12,7 @@ import { goldenFlowsOfEnds } from "./support/golden-flows-ends.ts";
 import { goldenFlows2 } from "./support/golden-flows-format-2.ts";
 import { goldenFlowsFind } from "./support/golden-flows-find.ts";
 import { goldenFlows3 } from "./support/golden-flows-format-3.ts";
+import { goldenLimits } from "./support/golden-limits.ts";
 import { goldenSteered } from "./support/golden-steer.ts";
 import { goldenCipher as encryption } from "./support/golden-make-format-2.ts";
 import { sumOf } from "./support/golden-sums.ts";
@@ -29,6 +30,7 @@ const goldenFlows = [
   ...goldenFlowsFind,
   ...goldenSteered,
   ...goldenFlowsOfEnds,
+  ...goldenLimits,
 ];
 /** Today's code, and the key where the journal needs one. */
 const todayOf = (journal: GoldenJournal): GoldenOptions => ({
@@ -41,6 +43,7 @@ const kinds: Record<FactKind, true> = {
   "run.started": true,
   "run.forked": true,
   "run.continued": true,
+  "run.queued": true,
   "step.started": true,
   "step.completed": true,
   "step.failed": true,

@@ -7,7 +7,7 @@ import { clock, planned } from "./append.ts";
 
 /** The columns of a row that lists and claims return. */
 export const columns =
-  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at updated_at steps chapter blocked tags version"
+  "id locator run_id workflow label parent ancestors reads_from created_at status wake_at updated_at steps chapter blocked tags version flow"
     .split(" ")
     .map((name) => `r.${name}`)
     .join(", ");

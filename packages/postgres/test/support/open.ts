@@ -9,7 +9,17 @@ let schemas = 0;
 const empty = new Map<string, string[]>();
 /** One pool for all tests of a file: a new connection costs more than most tests. */
 const pools = new Map<string, Pool>();
-const tables = ["runs", "batches", "chapters", "readers", "blobs", "named", "schedules", "turns"];
+const tables = [
+  "runs",
+  "batches",
+  "chapters",
+  "readers",
+  "blobs",
+  "named",
+  "limit_texts",
+  "schedules",
+  "turns",
+];
 
 /** The pool of a server, which stays open until the process ends. */
 export function sharedPool(url: string): Pool {

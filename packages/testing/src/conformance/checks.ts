@@ -15,6 +15,7 @@ import { handleChecks } from "./handles.ts";
 import { headChecks } from "./heads.ts";
 import { hostileChecks } from "./hostile.ts";
 import { leaseChecks } from "./leases.ts";
+import { limitChecks } from "./limits.ts";
 import { noteChecks } from "./notes.ts";
 import { pauseChecks } from "./pauses.ts";
 import { readChecks } from "./read.ts";
@@ -41,6 +42,7 @@ export const checks: ReadonlyMap<string, Check> = new Map(
     claimChecks,
     findingChecks,
     leaseChecks,
+    limitChecks,
     noteChecks,
     reportChecks,
     pauseChecks,

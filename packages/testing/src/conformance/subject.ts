@@ -3,7 +3,15 @@
  * Proven in test/conformance.test.ts.
  */
 
-import type { AppendRequest, ListPage, ListQuery, RunHead, ScheduleStore, Storage } from "@durable/core";
+import type {
+  AppendRequest,
+  ListPage,
+  ListQuery,
+  RunHead,
+  ScheduleStore,
+  Storage,
+  StorageLimits,
+} from "@durable/core";
 import { expect } from "vitest";
 
 /** What `open` of an adapter returns to each test. */
@@ -84,6 +92,11 @@ export class Subject {
   /** Another process's view of the same data; skips the test if the adapter has none. */
   second(): Promise<Storage> {
     return this.#handle.reopen?.() ?? this.#skip("this storage has no second handle");
+  }
+
+  /** The limits of the storage; skips the test if the adapter has none. */
+  get limits(): StorageLimits {
+    return this.storage.limits ?? this.#skip("this storage has no limits");
   }
 
   /** An optional method of the port; skips the test if the adapter lacks it. */

@@ -37,9 +37,9 @@ export function tapped(storage: Storage, runId: string, heard: (point: Point) =>
       note("read", from === 0 ? "whole journal" : `journal from batch ${from + 1}`);
       return storage.read(locator, from);
     },
-    lease: (locator, owner, ttlMs) => {
+    lease: (locator, owner, ttlMs, slots) => {
       note("lease", ttlMs === 0 ? "let go" : "take or extend");
-      return storage.lease(locator, owner, ttlMs);
+      return storage.lease(locator, owner, ttlMs, slots);
     },
     release: (locator, owner, quietMs) => {
       note("release", "give back");

@@ -37,6 +37,7 @@ import { rejectUnawaited } from "./stray-checks.ts";
 import { judgingHooks } from "./hook-checks.ts";
 import { inProcess, judgeBodyContext, judgeWorkContext } from "./surroundings.ts";
 import { observeWorkflow } from "./workflow-observer.ts";
+import { limitOf } from "./slot-checks.ts";
 
 export interface ClusterParts {
   readonly plan: Plan;
@@ -238,9 +239,11 @@ export class Cluster {
   #workflow(program: Program, life: ProcessLife): Workflow<unknown, unknown> {
     const { name, schema } = program;
     const observedBody = this.#observed(program, life);
+    const limit = this.network.hasLimits ? limitOf(this.plan, name) : undefined;
+    const options = limit === undefined ? {} : { concurrency: { limit } };
     return schema === undefined
-      ? durable(name, observedBody)
-      : durable(name, observedBody, { input: schema });
+      ? durable(name, observedBody, options)
+      : durable(name, observedBody, { ...options, input: schema });
   }
 
   #observed(program: Program, life: ProcessLife): (ctx: Context, input: unknown) => unknown {

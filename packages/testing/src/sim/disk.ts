@@ -14,7 +14,9 @@ import {
   type ListQuery,
   type ReadReply,
   type RunHead,
+  type SlotLimits,
   type Storage,
+  type StorageLimits,
   type World,
 } from "@durable/core";
 import { BlobNotes } from "./coverage-notes.ts";
@@ -32,6 +34,7 @@ export interface Landed {
 interface Claim {
   readonly owner: string;
   readonly ttlMs: number;
+  readonly slots?: SlotLimits | undefined;
 }
 
 interface Release {
@@ -78,7 +81,9 @@ export class Disk {
   }
 
   /** Whether the storage has this optional call. */
-  offers(name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue" | "deleteUnchanged"): boolean {
+  offers(
+    name: "readChapter" | "dropChapters" | "note" | "claim" | "whenDue" | "deleteUnchanged" | "limits",
+  ): boolean {
     return this.#handles.every((handle) => handle[name] !== undefined);
   }
 
@@ -97,7 +102,8 @@ export class Disk {
     const { locator, lease } = request;
     this.#claimed.delete(locator);
     if (lease === null) this.#history.leases.released(locator, driverOf(JSON.parse(request.batch)));
-    else if (lease !== undefined) this.#history.leases.granted(process.name, locator, lease);
+    else if (lease !== undefined)
+      this.#history.leases.granted(process.name, locator, { ...lease, extends: request.position > 0 });
     const landed = this.#history.applied(process.name, request);
     this.#blobs.landed(landed.run, request.blobs);
     if (!process.alive) this.#history.meet("a request landed after its sender's death");
@@ -178,10 +184,16 @@ export class Disk {
   }
 
   async lease(process: Process, locator: string, claim: Claim): Promise<Lease | null> {
-    const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs);
+    const granted = await this.#base.lease(locator, claim.owner, claim.ttlMs, claim.slots);
     this.#claimed.delete(locator);
-    if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
+    if (granted?.full === true) this.#history.meet("a run without a free slot");
+    else if (granted !== null) this.#history.leases.granted(process.name, locator, claim);
     return granted;
+  }
+
+  /** Limits are kept by the first handle alone: each handle of a test has the same data. */
+  get limits(): StorageLimits | undefined {
+    return this.#handles[0]?.limits;
   }
 
   /** `late` is true for a copy of the request, and for one that was delayed by a fault. */

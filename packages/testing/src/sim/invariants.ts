@@ -21,4 +21,5 @@ export const invariants: Readonly<Record<string, string>> = {
   I20: "a paused run is not driven on",
   I21: "a run fails by its deadline after that time, and not before",
   I22: "a retry takes back one failure of a failed run",
+  I30: "no more runs of a workflow are driven than it has slots",
 };

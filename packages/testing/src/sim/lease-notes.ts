@@ -19,14 +19,23 @@ export class LeaseNotes {
   readonly #overtaken = new Set<string>();
   readonly #refused = new Map<string, number>();
   readonly #gaveUpAt = new Map<string, number>();
+  /** Runs whose lease was extended by an append after it had expired. */
+  readonly #late = new Set<string>();
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
   /** The storage has granted or extended a lease. */
-  granted(process: string, locator: string, { owner, ttlMs }: { owner: string; ttlMs: number }): void {
+  granted(
+    process: string,
+    locator: string,
+    { owner, ttlMs, extends: extended = false }: { owner: string; ttlMs: number; extends?: boolean },
+  ): void {
     const before = this.#leases.get(locator);
+    const isLive = before !== undefined && before.until > this.#now() && before.owner === owner;
+    if (!extended) this.#late.delete(locator);
+    else if (!isLive) this.#late.add(locator);
     if (before !== undefined && (before.until <= this.#now() || before.owner !== owner)) this.lost(locator);
     if (before !== undefined && before.until > this.#now() && before.owner !== owner)
       this.#overtaken.add(`${before.process} ${locator}`);
@@ -64,6 +73,17 @@ export class LeaseNotes {
   isHeldBy(process: string, locator: string): boolean {
     const lease = this.#leases.get(locator);
     return lease?.process === process && lease.until > this.#now();
+  }
+
+  /** Locators of runs whose lease has not expired, but for late ones. */
+  held(): string[] {
+    return [...this.#leases].flatMap(([locator, { until }]) =>
+      until > this.#now() && !this.#late.has(locator) ? [locator] : [],
+    );
+  }
+
+  isLate(locator: string): boolean {
+    return this.#late.has(locator);
   }
 
   /** True when the driver before wrote late, and so took the lease back from this process, which does not know it yet. */

@@ -4,7 +4,13 @@
  * Proven in test/sim.test.ts.
  */
 
-import { DurableError, type AppendRequest, type ReadReply, type Storage } from "@durable/core";
+import {
+  DurableError,
+  type AppendRequest,
+  type ReadReply,
+  type Storage,
+  type StorageLimits,
+} from "@durable/core";
 import { connectionLost, never, type Operation } from "../faulty-storage.ts";
 import { seeded } from "../random.ts";
 import type { Disk, Landed } from "./disk.ts";
@@ -47,6 +53,11 @@ export class Network {
     this.#only = only === undefined ? null : new Map(only);
   }
 
+  /** Whether the storage keeps limits. */
+  get hasLimits(): boolean {
+    return this.#disk.limits !== undefined;
+  }
+
   /** The storage as one process sees it. */
   connect(process: Process): Storage {
     const line = new Line(process, this);
@@ -59,10 +70,10 @@ export class Network {
         line.call("list", () => disk.list(query), {
           "cut-short": (page) => ({ runs: page.runs.slice(0, page.runs.length >> 1), next: null }),
         }),
-      lease: (locator, owner, ttlMs) => {
+      lease: (locator, owner, ttlMs, slots) => {
         process.leases(locator, ttlMs);
         judgeTaken(process.history, process, process.history.latest(locator));
-        return line.call("lease", () => disk.lease(process, locator, { owner, ttlMs }));
+        return line.call("lease", () => disk.lease(process, locator, { owner, ttlMs, slots }));
       },
       release: (locator, owner, quietMs) => {
         const onTime = process.scheduler.now + this.#options.latencyMs;
@@ -78,6 +89,16 @@ export class Network {
     if (disk.offers("dropChapters"))
       storage.dropChapters = (locator, before) =>
         line.call("dropChapters", () => disk.dropChapters(locator, before));
+    const { limits } = disk;
+    if (limits !== undefined)
+      Object.assign(storage, {
+        limits: {
+          slots: () => line.call("lease", () => limits.slots()),
+          read: (name: string) => line.call("lease", () => limits.read(name)),
+          swap: (...given: Parameters<typeof limits.swap>) => line.call("lease", () => limits.swap(...given)),
+          texts: (prefix: string) => line.call("lease", () => limits.texts(prefix)),
+        } satisfies StorageLimits,
+      });
     if (disk.offers("note"))
       storage.note = (locator, note) => line.call("note", () => disk.note(locator, note));
     if (this.#options.notifies && disk.notifies) {

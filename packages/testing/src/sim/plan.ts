@@ -13,6 +13,7 @@ import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
 import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
+import { slotsOf } from "./slot-checks.ts";
 
 export interface FlowPlan {
   readonly name: string;
@@ -119,6 +120,8 @@ export interface Plan {
    * True when apps do not have the workflows of children, so that only their parents' drivers can drive them.
    */
   readonly privateChildren?: boolean;
+  /** How many runs of a workflow are driven at the same time; no limit if missing. */
+  readonly slots?: number;
   /** True when processes have hooks, some of which fail; none if missing. */
   readonly hooks?: boolean;
   /** Only these network faults happen, by name; if missing, all that are drawn. */
@@ -184,6 +187,7 @@ function drawnPlan(seed: number): Plan {
     patienceMs: random.pick([0, 500, 60_000]),
     notifies: random.chance(0.5),
     ...fleetOf(seed),
+    ...slotsOf(seed),
     schedule: random.chance(0.2) ? "priorities" : "random",
     latencyMs: random.pick([0, 3, 40]),
     skews: Array.from({ length: workers + 6 }, () => (skewed ? random.between(-300, 300) * 1_000 : 0)),

@@ -14,6 +14,7 @@ import type { Process } from "./process.ts";
 import type { Code, Program } from "./program.ts";
 import { namedBy, type RunLog, type WrittenEntry } from "./run-log.ts";
 import { judgeRepeat } from "./repeat-checks.ts";
+import { judgeSlot } from "./slot-checks.ts";
 import { judgeStrayed } from "./stray-checks.ts";
 import { judgeStart } from "./start-checks.ts";
 import { judgeUndoneStart } from "./undo-checks.ts";
@@ -41,7 +42,7 @@ export function observeWorkflow(observed: ObservedWorkflow): Observer {
   const perform = program.perform ?? (async (_process, _key, work) => work());
   const begins = ({ key, info, counted }: { key: string; info: StepInfo; counted: string }): StartedBody => {
     if (key !== counted) history.violate("I1", `run ${runId}: step ${counted} runs under the key ${key}`);
-    const body = starts(process, pass, info, program);
+    const body = starts(observed, pass, info);
     const over = takePlace(process, pass, plan.concurrency);
     // An aborted body takes no place, however long it takes to notice the abort.
     info.signal.addEventListener("abort", over, { once: true });
@@ -195,7 +196,7 @@ function isPlaced({ status, above }: RunLog): boolean {
 }
 
 /** Notes a body that starts. */
-function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Program): Body {
+function starts({ process, program, plan }: ObservedWorkflow, pass: ReplayPass, info: StepInfo): Body {
   const { history, scheduler } = process;
   const { key, attempt, idempotencyKey } = info;
   const { run } = pass;
@@ -216,6 +217,7 @@ function starts(process: Process, pass: ReplayPass, info: StepInfo, program: Pro
   judgeStart(history, process, pass, body);
   judgeRepeat(history, body);
   judgeUndoneStart(history, body);
+  judgeSlot(history, plan, body);
   judgeStrayed(process, pass, body);
   return body;
 }

@@ -33,6 +33,8 @@ export interface Kept {
   starts: number;
   startsAt: number;
   quietUntil: number;
+  /** Until when it counts as driven, because a worker claimed it. */
+  claimedUntil: number;
   note: BlockedNote | null;
   deleted: boolean;
 }

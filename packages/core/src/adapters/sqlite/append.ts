@@ -7,6 +7,7 @@ import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
 import { keepTags } from "./finding.ts";
 import { thisProcess } from "./process.ts";
+import { keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
 import { headSum, sumOf, textSum } from "./sums.ts";
 
@@ -14,6 +15,7 @@ import { headSum, sumOf, textSum } from "./sums.ts";
 export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
   const { locator, position, batch, blobs = [], head, lease, report } = request;
   refuse(sql, request, refusalOf(sql, head.runId, blobs));
+  refuseSingleton(sql, request);
   const dropped = droppedBefore(sql, head);
   const at = position - dropped;
   const folded: Value[] = [head.status, head.wakeAt, head.updatedAt, head.steps];
@@ -39,6 +41,7 @@ export function appendBatch(sql: Statements, request: AppendRequest, now: number
   if (Number(changes) === 0) throw conflict(head.runId, position, isGone(sql, head, position));
   keepChapter(sql, head, position);
   if (report !== undefined) sql.setReport.run(report, textSum(locator, report), locator);
+  keepFlow(sql, request);
   keepTags(sql, request);
   const place = { locator, position: at, chapter: Math.max(0, (head.chapter ?? 0) - dropped) };
   insertBatch(sql, { ...place, dropped: dropped > 0 }, batch, nameBlobs(sql, place, blobs));

@@ -12,6 +12,8 @@ import { inTurns, pageSize } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest } from "../../ports/storage.ts";
 import { systemWorld } from "../../ports/world.ts";
 import { dueRowsOf } from "./listing.ts";
+import { thisProcess } from "./process.ts";
+import { claimableRows } from "./slots.ts";
 import type { Row, Statements } from "./statements.ts";
 import { checkRun } from "./sums.ts";
 
@@ -22,20 +24,21 @@ interface ClaimTurn {
   readonly path: string;
 }
 
-export function isAnyDue(sql: Statements, request: ClaimRequest, now: number): boolean {
-  const { dueAt, limit } = request;
-  const most = Math.min(1, pageSize(limit));
-  return dueRowsOf(sql, request, { dueAt, now, most }).some(({ length }) => length > 0);
+export function isAnyDue(sql: Statements, request: ClaimRequest, now: number, turn: number): boolean {
+  const most = Math.min(1, pageSize(request.limit));
+  return claimableRows(sql, request, { now, most, turn }).some(({ length }) => length > 0);
 }
 
 /** Takes due runs, one of each workflow in turn, and makes them quiet. Part of a commit. */
 export function claimRows(sql: Statements, request: ClaimRequest, { now, turn, path }: ClaimTurn): Row[] {
-  const { dueAt, limit, quietMs } = request;
+  const { limit, quietMs } = request;
   const most = pageSize(limit);
-  const taken = inTurns(dueRowsOf(sql, request, { dueAt, now, most }), most, turn);
+  const taken = inTurns(claimableRows(sql, request, { now, most, turn }), most, turn);
   for (const row of taken) checkRun(row, path);
-  for (const { locator = null, lease_until: leaseUntil } of taken)
+  for (const { locator = null, slot = null, lease_until: leaseUntil } of taken) {
     (Number(leaseUntil) > now ? sql.quietAndUnlease : sql.quiet).run(now + quietMs, locator);
+    if (slot !== null) sql.claimSlot.run(now + quietMs, thisProcess, locator);
+  }
   return taken;
 }
 
@@ -65,7 +68,10 @@ export class DuePoll {
 
   /** This process has appended. */
   appended({ head, lease }: AppendRequest): void {
-    if (this.#watch.size === 0 || lease || head.wakeAt === null) return;
+    if (this.#watch.size === 0 || lease) return;
+    // The end of a run may leave its slot to another one.
+    if (head.flow?.slot !== undefined) return this.#watch.recheck();
+    if (head.wakeAt === null) return;
     // Without a word about the lease, the run may have a driver.
     if (lease === null) this.#watch.notify(head, head.wakeAt);
     else this.#watch.recheck();

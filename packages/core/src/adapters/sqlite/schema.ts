@@ -10,6 +10,7 @@
 
 import type { DatabaseSync } from "node:sqlite";
 import { DurableError } from "../../values/errors.ts";
+import { limitTables } from "./limit-statements.ts";
 
 /** "durb" in the file's header marks it as a file of this library. */
 const applicationId = 0x64757262;
@@ -219,6 +220,8 @@ export const additions: readonly Addition[] = [
    CREATE TRIGGER runs_unreported AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.report IS NOT NULL
      BEGIN UPDATE runs SET report = NULL, report_sum = NULL WHERE id = NEW.id; END;`,
   },
+  // A build without these drives a run that has a slot, and does not count it.
+  { sign: "runs_by_slot", text: limitTables },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

@@ -2,8 +2,9 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { noted } from "../../ports/storage-kit.ts";
-import type { BlockedNote, RunHead, RunStatus } from "../../ports/storage.ts";
+import type { BlockedNote, RunFlow, RunHead, RunStatus } from "../../ports/storage.ts";
 import { dueRuns, dueRunsOf, dueRunsOfVersion, endedRuns } from "./indexes.ts";
+import { limiting } from "./limit-statements.ts";
 
 export type Value = string | number | null;
 export type Row = Record<string, Value>;
@@ -18,7 +19,8 @@ const unmoved =
   "WHERE locator = ? AND length = ? AND ifnull(dropped, 0) = ? AND created_at = ? AND deleted = 0";
 
 export function statements(database: DatabaseSync) {
-  return { ...appending(database), ...reading(database), ...leasing(database), ...dropping(database) };
+  const [append, read, lease] = [appending(database), reading(database), leasing(database)];
+  return { ...append, ...read, ...lease, ...dropping(database), ...limiting(database) };
 }
 
 /** An append: the head, the batch, its blobs and the readers. */
@@ -113,7 +115,7 @@ function reading(database: DatabaseSync) {
 function leasing(database: DatabaseSync) {
   return {
     lease: database.prepare(
-      `SELECT locator, run_id, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
+      `SELECT locator, run_id, workflow, slot, length, dropped, owner, process, lease_until, starts, starts_at, blocked, blocked_sum
          FROM runs WHERE locator = ? AND deleted = 0`,
     ),
     takeLease: database.prepare(
@@ -195,7 +197,7 @@ export function listedHead(row: Row): RunHead {
 }
 
 export function headOf(row: Row): RunHead {
-  const [readsFrom, chapter] = [row["reads_from"] ?? null, row["chapter"] ?? null];
+  const [readsFrom, chapter, flow] = [row["reads_from"] ?? null, row["chapter"] ?? null, row["flow"] ?? null];
   const report = row["report"] ?? null;
   const [tags, version] = [row["tags"] ?? null, row["version"] ?? null];
   return {
@@ -213,6 +215,7 @@ export function headOf(row: Row): RunHead {
     ...(readsFrom !== null && { readsFrom: JSON.parse(String(readsFrom)) as number[] }),
     ...(chapter !== null && { chapter: Number(chapter) }),
     ...(report !== null && { report: String(report) }),
+    ...(flow !== null && { flow: JSON.parse(String(flow)) as RunFlow }),
     ...(tags !== null && { tags: JSON.parse(String(tags)) as Record<string, string> }),
     ...(version !== null && { version: String(version) }),
   };

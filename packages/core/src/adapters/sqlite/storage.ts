@@ -23,7 +23,9 @@ import type {
   ListQuery,
   ReadReply,
   RunHead,
+  SlotLimits,
   Storage,
+  StorageLimits,
   WorkflowPause,
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
@@ -41,9 +43,10 @@ import { Space, type Compacted, type CompactOptions } from "./space.ts";
 import { isDead, thisProcess } from "./process.ts";
 import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
+import { isFull, sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
-import { headOf, listedHead, noteOf, noteText, type Row, type Statements } from "./statements.ts";
-import { checkNote, checkPart, checkRun, textSum } from "./sums.ts";
+import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
+import { checkNote, checkPart, checkRun, headSum, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
@@ -77,6 +80,8 @@ export class SqliteStorage implements Storage {
   readonly #due: DuePoll;
   readonly #now: () => number;
   readonly #busyMs: number;
+  /** Slots of runs, and texts under names. */
+  readonly limits: StorageLimits;
   #closing: Promise<void> | null = null;
   #claims = 0;
 
@@ -102,6 +107,11 @@ export class SqliteStorage implements Storage {
       return Number(this.#sql.length.get(locator)?.["length"] ?? 0);
     }, version);
     this.#due = new DuePoll(sql, now, version);
+    this.limits = sqliteLimits(sql, {
+      read: (work) => this.#read(work),
+      write: (work) => this.#write(work),
+      now,
+    });
     this.schedules = schedulesIn(
       {
         read: (work) => this.#read(() => work(database)),
@@ -217,8 +227,8 @@ export class SqliteStorage implements Storage {
 
   async claim(request: ClaimRequest): Promise<readonly RunHead[]> {
     // An idle worker takes no lock of the file.
-    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now())))) return [];
     const turn = this.#claims++;
+    if (!(await this.#read(() => isAnyDue(this.#sql, request, this.#now(), turn)))) return [];
     const rows = await this.#write(() =>
       claimRows(this.#sql, request, { now: this.#now(), turn, path: this.path }),
     );
@@ -234,8 +244,8 @@ export class SqliteStorage implements Storage {
     await this.#due.whenDue({ workflow, version }, signal);
   }
 
-  async lease(locator: string, owner: string, ttlMs: number): Promise<Lease | null> {
-    const lease = await this.#write(() => {
+  async lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {
+    const lease = await this.#write((): Lease | null => {
       const now = this.#now();
       const run = this.#sql.lease.get(locator) as Row | undefined;
       if (run === undefined) return null;
@@ -245,6 +255,9 @@ export class SqliteStorage implements Storage {
       checkNote(run, this.path);
       const at = Number(run["length"]);
       const length = at + droppedOf(run);
+      const isLive = again && Number(run["lease_until"]) > now;
+      if (ttlMs > 0 && !isLive && isFull(this.#sql, run, slots, now))
+        return { starts: 0, length, full: true };
       const since = run["starts_at"] === at ? Number(run["starts"]) : 0;
       const starts = Math.max(again ? since : since + 1, 1);
       if (ttlMs <= 0) {
@@ -252,6 +265,7 @@ export class SqliteStorage implements Storage {
         return { starts, length };
       }
       this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, at, locator);
+      if (run["slot"] !== null) this.#sql.leaseSlot.run(locator);
       const note = noteOf(run);
       return { starts, length, ...(note !== null && { blocked: note }) };
     });

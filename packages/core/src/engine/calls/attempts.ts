@@ -17,6 +17,7 @@ import { Meter, type Usage } from "../../journal/usage.ts";
 import type { Logger } from "../../ports/world.ts";
 import type { Observer } from "../hooks.ts";
 import type { CallEngine } from "./call.ts";
+import type { Permit } from "../permits.ts";
 import { logOf } from "../log.ts";
 import { deferred } from "../promise.ts";
 import type { Call } from "../registry.ts";
@@ -95,12 +96,15 @@ export class Attempts {
     else if (!this.#engine.closing) this.#call.waitUntil(retryAt);
   }
 
-  start(attempt: number): void {
-    this.inBackground(this.#attempt(attempt));
+  /** A permit that the work needs is settled with what the attempt has used. */
+  start(attempt: number, permit?: Permit | null): void {
+    const ended = this.#attempt(attempt);
+    // If it cannot be settled now, it ends by its time.
+    this.inBackground(permit ? ended.then((used) => permit.settle(used?.usage).catch(() => {})) : ended);
   }
 
   /** Work that the run waits for before it stops. */
-  inBackground(work: Promise<void>): void {
+  inBackground(work: Promise<unknown>): void {
     const over = this.#engine.inFlight.begin();
     // The run does not wait for the loser of a race, however long its work takes to notice.
     const keep = this.#call.scope.whenClosed((how) => how === "abandoned" && over());
@@ -130,7 +134,7 @@ export class Attempts {
     return { key, after, startedAt, attempt, ...(input === null ? {} : { input }) };
   }
 
-  async #attempt(attempt: number): Promise<void> {
+  async #attempt(attempt: number): Promise<Info["used"]> {
     const { key, scope } = this.#call;
     const attempted = this.attempted(attempt);
     const info = new Info(this.#engine, key, attempt, scope);
@@ -146,6 +150,7 @@ export class Attempts {
       // Aborted on purpose: the driver has stopped, or a race was lost. The step has not failed.
       if (!scope.aborted) this.#failed({ ...attempted, ...info.used }, thrown);
     }
+    return info.used;
   }
 
   #performed(info: Info, attempted: Attempted): Promise<Fact<Json>> {

@@ -12,6 +12,7 @@ import type { Children } from "../child-runs.ts";
 import type { Watch } from "../hooks.ts";
 import type { InFlight } from "../in-flight.ts";
 import type { DriverLease } from "../lease.ts";
+import type { Permits } from "../permits.ts";
 import type { Asked, Call, CallRegistry, Entered } from "../registry.ts";
 import type { ByContent } from "../by-content.ts";
 import type { Placement } from "../placement.ts";
@@ -44,6 +45,7 @@ export interface CallEngine {
     readonly children: Children;
     readonly defaults: Defaults;
     readonly lease: Pick<DriverLease, "valid" | "pollNow">;
+    readonly permits: Permits;
     readonly watch: Watch;
   };
   /** The workflow function has settled. */

@@ -12,6 +12,7 @@ import { fits, type StandardSchema } from "../../values/schema.ts";
 import type { Compensate } from "./compensate.ts";
 import { Attempts, Info, type Attempted, type AttemptParts, type StepInfo } from "./attempts.ts";
 import { assertOptions } from "../../values/options.ts";
+import type { Permit, StepLimit } from "../permits.ts";
 import { pending } from "../promise.ts";
 import type { KeyRecord, Settlement } from "../replay.ts";
 import { retryPolicy, type RetryOptions } from "./retry.ts";
@@ -53,11 +54,16 @@ export interface StepOptions {
    * has started is undone in reverse order, whether it has settled or not.
    */
   readonly compensate?: Compensate<never> | undefined;
+  /**
+   * The limit of the service that the work calls, by its name in `limits` of the app. The step waits until the
+   * limit has room. Each attempt counts.
+   */
+  readonly limit?: StepLimit | undefined;
 }
 
 export type Work = (info: StepInfo) => unknown;
 
-const known = "retry timeout input schema was onUncertain byContent compensate";
+const known = "retry timeout input schema was onUncertain byContent compensate limit";
 
 export function step(
   engine: CallEngine,
@@ -85,7 +91,20 @@ export function step(
   const entered = engine.enter({ scope, kind: "step", name, input, was: options.was });
   if (entered === null) return pending();
   if (compensate !== undefined) engine.undoables.set(entered.key, { fn: compensate });
-  const parts = { scope, name, work, entered, policy, timeoutMs, input, schema, onUncertain, byContent };
+  const { limit } = options;
+  const parts = {
+    scope,
+    name,
+    work,
+    entered,
+    policy,
+    timeoutMs,
+    input,
+    schema,
+    onUncertain,
+    byContent,
+    limit,
+  };
   return new StepCall(engine, parts).promise;
 }
 
@@ -93,6 +112,7 @@ interface StepParts extends CallParts, AttemptParts {
   readonly work: Work;
   readonly schema: StandardSchema | undefined;
   readonly onUncertain: OnUncertain | undefined;
+  readonly limit: StepLimit | undefined;
 }
 
 export class StepCall extends KeyedCall<StepParts, unknown> {
@@ -100,6 +120,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
   /** The number of the start that this execution recorded. */
   #announced = 0;
   #begun = 0;
+  #permit: Permit | null = null;
 
   constructor(engine: CallEngine, parts: StepParts) {
     super(engine, "step", parts);
@@ -135,13 +156,33 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     else if (!this.engine.closing) this.#prepare();
   }
 
+  /** Waits for the permit of the next attempt. That the step waits is not recorded. */
+  async #ask(limit: StepLimit): Promise<void> {
+    const { engine, scope } = this;
+    try {
+      this.#permit = await engine.options.permits(limit, this.where, () => scope.closed || engine.closing);
+      // Work starts when the loop comes to it.
+      if (this.#permit !== null) this.waitUntil(0);
+    } catch (error) {
+      engine.block(error as DurableError);
+    }
+  }
+
+  #takePermit(): Permit | null {
+    const permit = this.#permit;
+    this.#permit = null;
+    return permit;
+  }
+
   get #nextAttempt(): number {
     return (this.record?.failures ?? 0) + 1;
   }
 
   /** Starts the next attempt. With `onUncertain` or `compensate` its start is recorded first. */
   #prepare(): void {
-    if (this.parts.onUncertain === undefined) return this.#attempts.start(this.#nextAttempt);
+    const { limit, onUncertain } = this.parts;
+    if (limit !== undefined && this.#permit === null) return this.#attempts.inBackground(this.#ask(limit));
+    if (onUncertain === undefined) return this.#attempts.start(this.#nextAttempt, this.#takePermit());
     // Still to be done, even if the workflow does not wait for it: the run does not end without it.
     if (this.engine.ceasing) return this.engine.queue(this);
     this.#announced = (this.record?.starts ?? 0) + 1;
@@ -185,7 +226,7 @@ export class StepCall extends KeyedCall<StepParts, unknown> {
     if (this.#announced !== record.starts) return this.#settleUncertain(record, onUncertain);
     // The driver stops before the work began, so the start is called off.
     if (this.engine.ceasing) this.#announce(0);
-    else this.#attempts.start(this.#nextAttempt);
+    else this.#attempts.start(this.#nextAttempt, this.#takePermit());
   }
 
   /** The work begins once this is durable; attempt 0 calls it off. */

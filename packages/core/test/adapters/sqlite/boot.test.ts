@@ -37,7 +37,19 @@ function inspect(): { version: number; tables: string[]; check: string } {
 
 const whole = {
   version: migrations.length,
-  tables: ["batches", "blobs", "chapters", "named", "named_again", "readers", "runs", "schedules", "tags"],
+  tables: [
+    "batches",
+    "blobs",
+    "chapters",
+    "limit_texts",
+    "named",
+    "named_again",
+    "paused_workflows",
+    "readers",
+    "runs",
+    "schedules",
+    "tags",
+  ],
   check: "ok",
 };
 

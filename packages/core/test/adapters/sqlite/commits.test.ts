@@ -237,6 +237,7 @@ describe("lists walk an index and sort nothing (H69)", () => {
             .map(({ detail }) => `${name}: ${String(detail)}`),
     );
     expect(plans.length).toBeGreaterThan(10);
-    expect(plans.filter((plan) => plan.includes("SCAN"))).toEqual([]);
+    // `found` has the values that a search has skipped to; `json_each` has dead processes.
+    expect(plans.filter((plan) => plan.includes("SCAN") && !/SCAN (found|json_each)/.test(plan))).toEqual([]);
   });
 });

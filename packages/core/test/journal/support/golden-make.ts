@@ -16,6 +16,7 @@ import { branches, failing, renamed, renamedBefore, reviews, sequence } from "./
 import { book } from "./golden-flows-format-2.ts";
 import { rounds } from "./golden-flows-format-3.ts";
 import { makers2 } from "./golden-make-format-2.ts";
+import { makersOfLimits } from "./golden-limits.ts";
 import { makersFind } from "./golden-make-find.ts";
 import { dropEarlier, makers3, written } from "./golden-make-format-3.ts";
 import { makersOfEnds } from "./golden-make-ends.ts";
@@ -136,6 +137,7 @@ const makers: Makers = {
   ...makers2,
   ...makers3,
   ...makersOfEnds,
+  ...makersOfLimits,
   ...makersFind,
   ...makersSteered,
 };

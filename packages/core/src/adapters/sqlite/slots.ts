@@ -1,0 +1,134 @@
+/**
+ * Slots in the file: which runs have one, and which runs a claim may take.
+ *
+ * sqlite-slots.1. A run has its slot exactly as long as its lease is live, so a dead process has none. A slot is counted and
+ *     taken in one commit.
+ * sqlite-slots.2. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
+ *     The claim of a dead process is over.
+ * sqlite-slots.3. A claim looks at each slot once, however many runs wait for it.
+ */
+
+import { singletonConflict } from "../../ports/storage-kit.ts";
+import type { AppendRequest, ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
+import { isDead } from "./process.ts";
+import { dueRowsOf } from "./listing.ts";
+import type { Row, Statements } from "./statements.ts";
+
+interface Due {
+  readonly now: number;
+  readonly most: number;
+  readonly turn: number;
+}
+
+/** A workflow may have runs from before it had slots. Behind many others, they are looked for in one of so many claims. */
+const [peek, everyTurns] = [200, 64];
+
+/** Refuses a new run whose singleton another run has. */
+export function refuseSingleton(sql: Statements, { locator, position, head }: AppendRequest): void {
+  const { workflow, runId, flow } = head;
+  if (position > 0 || flow?.singleton === undefined || sql.length.get(locator) !== undefined) return;
+  const other = sql.singletonOf.get(workflow, flow.singleton) as Row | undefined;
+  if (other !== undefined) throw singletonConflict(runId, String(other["run_id"]));
+}
+
+/** Records what the head says about slots and times. Appends change it only where there is a time. */
+export function keepFlow(sql: Statements, { locator, position, head: { flow } }: AppendRequest): void {
+  if (flow === undefined || (position > 0 && flow.startAt === undefined)) return;
+  sql.setFlow.run(JSON.stringify(flow), flow.slot ?? null, flow.singleton ?? null, locator);
+}
+
+/** How many runs have this slot now, and which of their processes are dead. */
+function useOf(
+  sql: Statements,
+  { workflow, slot, but = "" }: { readonly workflow: string; readonly slot: string; readonly but?: string },
+  now: number,
+): { readonly driven: number; readonly claimed: number; readonly dead: string[] } {
+  const rows = sql.inSlot.all(workflow, slot, but) as Row[];
+  const processes = new Set(rows.map(({ process }) => String(process)));
+  const dead = [...processes].filter(isDead);
+  const live = rows.filter(({ process }) => !dead.includes(String(process)));
+  const count = (until: string): number => live.filter((row) => Number(row[until]) > now).length;
+  return { driven: count("lease_until"), claimed: count("claimed_until"), dead };
+}
+
+/** True when other runs have all slots of this one; its claim is over then. */
+export function isFull(sql: Statements, run: Row, slots: SlotLimits | undefined, now: number): boolean {
+  const { workflow, slot = null, locator = null } = run;
+  const limit = slot === null ? undefined : slots?.[String(workflow)];
+  if (limit === undefined) return false;
+  const of = { workflow: String(workflow), slot: String(slot), but: String(locator) };
+  const full = useOf(sql, of, now).driven >= limit;
+  if (full) sql.unclaimSlot.run(locator);
+  return full;
+}
+
+/** The due runs of each workflow that may be claimed, those that are due longest first: at most `most` of each. */
+export function claimableRows(sql: Statements, request: ClaimRequest, { now, most, turn }: Due): Row[][] {
+  const { workflow, version, dueAt, slots = {} } = request;
+  const names = [...new Set(workflow)];
+  const limited = names.filter((name) => slots[name] !== undefined);
+  if (limited.length === 0) return dueRowsOf(sql, request, { dueAt, now, most });
+  const versions = version === undefined ? null : JSON.stringify(version);
+  return names.map((name) => {
+    const limit = slots[name];
+    if (limit === undefined) return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
+    const first = turn % everyTurns === 0 ? [] : dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most: most + peek });
+    const found = first
+      .flat()
+      .filter(({ slot = null }) => slot === null)
+      .slice(0, most);
+    if (first.length === 0) found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, versions, most) as Row[]));
+    for (const { slot } of sql.slotsOf.all(name) as Row[]) {
+      const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
+      const free = Math.min(limit - driven - claimed, most);
+      const given = [name, String(slot), dueAt, now, JSON.stringify(dead), versions, free];
+      if (free > 0) found.push(...(sql.dueOfSlot.all(...given) as Row[]));
+    }
+    return found.toSorted(
+      (a, b) => Number(a["wake_at"]) - Number(b["wake_at"]) || Number(a["id"]) - Number(b["id"]),
+    );
+  });
+}
+
+/** What is taken and waits, of all runs that have a slot. */
+function slotUse(sql: Statements, now: number): SlotUse[] {
+  const workflows = (sql.workflowsWithSlots.all() as Row[]).map((row) => String(row["workflow"]));
+  return workflows.toSorted().flatMap((workflow) =>
+    (sql.slotsOf.all(workflow) as Row[]).flatMap((row): SlotUse[] => {
+      const slot = String(row["slot"]);
+      const { driven: taken } = useOf(sql, { workflow, slot }, now);
+      const due = Number((sql.waitingOfSlot.get(workflow, slot, now) as Row)["runs"]);
+      return due === 0 ? [] : [{ workflow, slot, taken, waiting: Math.max(0, due - taken) }];
+    }),
+  );
+}
+
+interface Access {
+  read<T>(work: () => T): Promise<T>;
+  write<T>(work: () => T): Promise<T>;
+  now(): number;
+}
+
+/** What `storage.limits` is. */
+export function sqliteLimits(sql: Statements, { read, write, now }: Access): StorageLimits {
+  const valueOf = (name: string): string | null =>
+    ((sql.text.get(name, now()) as Row | undefined)?.["value"] as string | undefined) ?? null;
+  return {
+    slots: () => read(() => slotUse(sql, now())),
+    read: (name) => read(() => ({ value: valueOf(name), now: now() })),
+    swap: (name, before, after, keepMs) =>
+      write(() => {
+        if (valueOf(name) !== before) return false;
+        sql.dropTexts.run(now());
+        sql.keepText.run(name, after, now() + keepMs);
+        return true;
+      }),
+    texts: (prefix) =>
+      read(() =>
+        (sql.texts.all(now(), prefix) as Row[]).map((row) => ({
+          name: String(row["name"]),
+          value: String(row["value"]),
+        })),
+      ),
+  };
+}

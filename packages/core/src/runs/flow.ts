@@ -1,0 +1,345 @@
+/**
+ * When a run may begin, and beside which others: delays, slots, rates, debounce and singletons. Loaded by programs that
+ * use one of them.
+ *
+ * flow.1. A limited run is recorded first, without a lease. It is driven once its time has come, it has a slot, and, if it
+ *     has not begun, its rate allows it. A run that waits for one of these has no lease, and so no slot.
+ * flow.2. `begun` makes the input of a debounced run final. A start that moves the run and the driver that begins it
+ *     compete for the same position of its journal, so no start changes the input of a run that has begun.
+ * flow.3. A run whose rate is used up gets a turn, which is recorded. Its turn is a time to ask again: the rate is taken
+ *     when the run begins. A run without a turn does not overtake those that have one.
+ */
+
+import type { Definition, LimitKey } from "../engine/definition.ts";
+import type { DriverLease } from "../engine/lease.ts";
+import type { AdvanceOptions } from "../engine/stop.ts";
+import type { Entry, Fact } from "../journal/entry.ts";
+import { writeFact, type WrittenFact } from "../journal/fact-text.ts";
+import type { RunJournal } from "../journal/journal.ts";
+import type { Outcome } from "../journal/outcome.ts";
+import type { RunFlow } from "../ports/storage.ts";
+import { pause } from "../ports/world.ts";
+import { decode } from "../values/codec/decode.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { toMs, type Duration } from "../values/duration.ts";
+import { DurableError, show } from "../values/errors.ts";
+import { limits } from "../values/limits.ts";
+import { assertOptions } from "../values/options.ts";
+import type { LeasedRun } from "./drive.ts";
+import { checkLimits, type Host } from "./host.ts";
+import { openRun } from "./lookup.ts";
+import { outcomeWithChildren } from "./status.ts";
+import { TextStore } from "./text-store.ts";
+import { Window } from "./window.ts";
+
+export { permitOf } from "./permits.ts";
+
+/** When a new run begins, and beside which others. */
+export interface FlowStart {
+  /** Due runs with a higher priority are taken first; that of the workflow by default. */
+  readonly priority?: number | undefined;
+  /** The run begins after this time. */
+  readonly delay?: Duration | undefined;
+  /** The run begins at this time: a date, or milliseconds since the epoch. */
+  readonly at?: Date | number | undefined;
+  /**
+   * The run begins when no other start with this key came for the time `wait`. Until then, each further start
+   * with the key moves its beginning and replaces its input.
+   */
+  readonly debounce?: { readonly key: string; readonly wait: Duration } | undefined;
+  /** While a run of the workflow with this key has not ended, a start returns that run and records none. */
+  readonly singleton?: string | { readonly key: string } | undefined;
+}
+
+/** Priorities are times before 1970, so they come before any time that a run waits for. */
+const highestPriority = 1_000_000;
+
+// ---- what is recorded ----
+
+/** What the first entry of a run says about its limits; `undefined` if nothing. */
+export async function flowOf(
+  host: Host,
+  definition: Definition,
+  input: Json,
+  start: FlowStart = {},
+): Promise<RunFlow | undefined> {
+  const { name, flow = {} } = definition;
+  const where = `The start of "${name}"`;
+  const { concurrency, rate } = flow;
+  const value: unknown = decode(input, `input of workflow "${name}"`);
+  const limited = `The concurrency of "${name}"`;
+  if (concurrency !== undefined) assertOptions(concurrency, "limit key", limited);
+  if (concurrency !== undefined) assertLimit(concurrency.limit, limited);
+  if (rate !== undefined) rateOf(definition, value);
+  const given = start.priority ?? flow.priority ?? 0;
+  const priority = typeof given === "function" ? given(value as never) : given;
+  if (!Number.isSafeInteger(priority) || Math.abs(priority) > highestPriority)
+    throw invalid(
+      `${where} has the priority ${show(priority)}. Use a whole number from -${highestPriority} to ${highestPriority}.`,
+    );
+  const singleton = singletonOf(start, where);
+  const startAt = startOf(host, start, where);
+  const found: RunFlow = {
+    ...(concurrency !== undefined && { slot: keyOf(concurrency.key, value, limited) }),
+    ...(priority !== 0 && { priority }),
+    ...(startAt !== undefined && { startAt }),
+    ...(singleton !== undefined && { singleton }),
+  };
+  // A time alone needs nothing that a storage may lack.
+  if (definition.flow !== undefined || (singleton ?? start.priority) !== undefined)
+    checkLimits({ storage: await host.storage() });
+  return Object.keys(found).length === 0 ? undefined : found;
+}
+
+function startOf(host: Host, { delay, at, debounce }: FlowStart, where: string): number | undefined {
+  const given = [delay, at, debounce].filter((one) => one !== undefined);
+  if (given.length > 1) throw invalid(`${where} has two times to begin. Pass one of delay, at and debounce.`);
+  const now = host.world.now();
+  if (at !== undefined) {
+    const time = Number(at);
+    if (!Number.isFinite(time) || time < 0)
+      throw invalid(`${where} has \`at: ${show(at)}\`, which is not a time.`);
+    return time;
+  }
+  if (debounce !== undefined) return now + toMs(debounce.wait, `${where}: debounce.wait`);
+  return delay === undefined ? undefined : now + toMs(delay, `${where}: delay`);
+}
+
+/** A text for each purpose, so that the two do not meet. */
+function singletonOf({ singleton, debounce }: FlowStart, where: string): string | undefined {
+  if (singleton !== undefined && debounce !== undefined)
+    throw invalid(`${where} has \`singleton\` and \`debounce\`. Pass one of them.`);
+  if (debounce !== undefined) {
+    assertOptions(debounce, "key wait", `${where}: debounce`);
+    return debounced + keyOf(debounce.key, null, `${where}: debounce`);
+  }
+  if (singleton === undefined) return undefined;
+  if (typeof singleton !== "string") assertOptions(singleton, "key", `${where}: singleton`);
+  return `one ${keyOf(typeof singleton === "string" ? singleton : singleton.key, null, `${where}: singleton`)}`;
+}
+
+const debounced = "debounce ";
+
+function keyOf(key: LimitKey<never> | undefined, input: unknown, where: string): string {
+  const found: unknown = typeof key === "function" ? key(input as never) : (key ?? "");
+  if (typeof found === "string" && found.length <= limits.keyLength && found.isWellFormed()) return found;
+  throw invalid(`${where} has the key ${show(found)}. Use a text of at most ${limits.keyLength} characters.`);
+}
+
+function assertLimit(limit: number, where: string): void {
+  if (Number.isSafeInteger(limit) && limit >= 1) return;
+  throw invalid(`${where} has the limit ${show(limit)}. Use a whole number from 1 on.`);
+}
+
+function rateOf(
+  { name, flow }: Definition,
+  input: unknown,
+): { readonly name: string; readonly window: Window } | null {
+  const { rate } = flow ?? {};
+  if (rate === undefined) return null;
+  const where = `The rate of "${name}"`;
+  assertOptions(rate, "limit per key", where);
+  assertLimit(rate.limit, where);
+  const perMs = toMs(rate.per, `${where}: per`);
+  if (perMs < 1) throw invalid(`${where} has \`per: ${show(rate.per)}\`. Use a time.`);
+  return {
+    name: `rate ${JSON.stringify([name, keyOf(rate.key, input, where)])}`,
+    window: new Window(perMs, [rate.limit]),
+  };
+}
+
+function invalid(message: string): DurableError {
+  return new DurableError("invalid-options", message);
+}
+
+// ---- singletons and debounce: one run for several starts ----
+
+type Started = Fact<Json> & { kind: "run.started" };
+
+/**
+ * Records a run with limits, without a lease. If another run has its singleton, nothing is recorded, and that run is
+ * returned: moved to the new time if it is debounced.
+ */
+export async function record(
+  host: Host,
+  { journal, lease, started }: Pick<LeasedRun, "journal" | "lease"> & { readonly started: Started },
+  append: () => Promise<boolean>,
+): Promise<LeasedRun> {
+  const unleased = { lease, owned: false, starts: 0, length: 0 };
+  for (;;) {
+    try {
+      return { ...unleased, journal, created: await append() };
+    } catch (error) {
+      const other = DurableError.is(error, "conflict") ? error.details["singleton"] : undefined;
+      if (typeof other !== "string") throw error;
+      const existing = await openRun(host, other).catch(missing);
+      if (existing === null) continue;
+      if (!isDebounced(started) || (await moved(host, existing, started)))
+        return { ...unleased, journal: existing, created: false };
+    }
+  }
+}
+
+function missing(error: unknown): null {
+  if (DurableError.is(error, "not-found")) return null;
+  throw error;
+}
+
+/** Moves a debounced run; false when it has begun or ended, so that another one may be recorded. */
+async function moved(host: Host, journal: RunJournal, { flow = {}, input }: Started): Promise<boolean> {
+  while (journal.state.end === null && isDebounced(journal.state.summary)) {
+    const fact = written({ kind: "run.queued", flow, input }, host);
+    const { kind } = await journal.append([fact], { outside: true });
+    if (kind === "landed") return true;
+  }
+  return false;
+}
+
+/** A debounced run that has not begun: it has no singleton from then on. */
+function isDebounced({ flow }: { readonly flow?: RunFlow }): boolean {
+  return flow?.singleton?.startsWith(debounced) === true;
+}
+
+/** The run was recorded, and its code was not called yet, or has left no trace. */
+function isUnbegun({ first, entries }: RunJournal): boolean {
+  const isBefore = (entry: Entry): boolean =>
+    entry.outside || entry.seq <= first.seq || (entry.kind === "run.queued" && !entry.begun);
+  return first.kind !== "run.continued" && entries.every(isBefore);
+}
+
+// ---- admission ----
+
+interface Admission {
+  readonly host: Host;
+  readonly definition: Definition;
+  readonly journal: RunJournal;
+  /** Missing for a caller that waits until the run is admitted. */
+  readonly options: AdvanceOptions | undefined;
+  /** Takes the lease. */
+  take(): Promise<LeasedRun>;
+  /** Drives a run, once it is admitted. */
+  advance(host: Host, definition: Definition, run: RunJournal): Promise<unknown>;
+}
+
+/** The lease of a run that may be driven now, or the outcome of one that may not. */
+export async function admit(
+  given: Admission,
+  run: RunJournal | LeasedRun,
+): Promise<LeasedRun | (() => Promise<Outcome<unknown>>)> {
+  const { host, journal, options } = given;
+  const { world } = host;
+  const waits = options === undefined;
+  const first = "lease" in run && (run.owned || run.lease.full) ? run : null;
+  for (let leased: LeasedRun | null = first; ; leased = null) {
+    const early = (isUnbegun(journal) ? (journal.state.summary.flow?.startAt ?? 0) : 0) - world.now();
+    if (early > 0 && journal.state.end === null) {
+      await leased?.lease.release();
+      if (!waits || early > host.patienceMs) return () => outcomeWithChildren(host, journal, false);
+      await host.changed(journal, world.now() + early);
+      await journal.refresh();
+      continue;
+    }
+    if (waits && leased?.owned !== true) leased = await inLine(given);
+    leased ??= await given.take();
+    if (!leased.owned && leased.lease.full && !waits) later(given);
+    const { starts, owned } = leased;
+    const isOver = journal.state.end !== null || journal.lost || starts > (options?.maxStarts ?? Infinity);
+    if (!owned || isOver || !isUnbegun(journal)) return leased;
+    const { lease } = leased;
+    const next = await begin(given, leased).catch(async (error: unknown) => {
+      await lease.release();
+      throw error;
+    });
+    if (next === null) return leased;
+    if (next === 0) continue;
+    if (!waits) return async () => ({ runId: journal.runId, recorded: false, status: "running" });
+    await pause(world, next);
+  }
+}
+
+/** Lets a run begin: `null`; 0 when it must be looked at again; otherwise in how many milliseconds its turn comes. */
+async function begin({ host, definition, journal }: Admission, { lease }: LeasedRun): Promise<number | null> {
+  const startAt = journal.state.summary.flow?.startAt ?? 0;
+  if (startAt > host.world.now()) {
+    await lease.release();
+    return 0;
+  }
+  const rate = rateOf(
+    definition,
+    definition.flow?.rate === undefined ? null : decode(journal.input, `input of run ${journal.runId}`),
+  );
+  if (rate !== null) {
+    const hasTurn = journal.entries.some(({ kind, outside }) => kind === "run.queued" && !outside);
+    const store = new TextStore(await host.storage(), host.world);
+    const turn = await store.update(rate.name, rate.window.keepMs, (text, now) =>
+      rate.window.begin(rate.window.read(text), now, hasTurn),
+    );
+    if (turn > 0) return queued(host, journal, { lease, turn, hasTurn });
+  }
+  if (!isDebounced(journal.state.summary)) return null;
+  const { singleton: _, ...flow } = journal.state.summary.flow ?? {};
+  const fact = written({ kind: "run.queued", flow, begun: true }, host);
+  const appended = await journal.append([fact], { lease: lease.extend(false) });
+  if (appended.kind === "landed") return null;
+  await lease.release();
+  return 0;
+}
+
+/** Records the turn of a run; one that came a little too early asks again without a record. */
+async function queued(
+  host: Host,
+  journal: RunJournal,
+  { lease, turn, hasTurn }: { readonly lease: DriverLease; readonly turn: number; readonly hasTurn: boolean },
+): Promise<number> {
+  if (hasTurn) {
+    await lease.release(turn);
+    return turn;
+  }
+  const flow = { ...journal.state.summary.flow, startAt: host.world.now() + turn };
+  const fact = written({ kind: "run.queued", flow }, host);
+  const { kind } = await journal.append([fact], { lease: null });
+  if (kind === "landed") lease.released();
+  else await lease.release();
+  return 0;
+}
+
+function written(fact: Fact<Json>, host: Host): WrittenFact {
+  return writeFact(fact, host.world.now());
+}
+
+/** The shortest and the longest pause between two attempts to get a slot. */
+const [shortestMs, longestMs] = [25, 500];
+
+/** Runs of this process that wait for the same slot ask one after the other. */
+function inLine({ host, journal, take }: Admission): Promise<LeasedRun> {
+  const { workflow, flow } = journal.state.summary;
+  if (flow?.slot === undefined) return take();
+  return host.inTurn(`slot ${JSON.stringify([workflow, flow.slot])}`, async () => {
+    for (let ms = shortestMs; ; ms = Math.min(2 * ms, longestMs)) {
+      const leased = await take();
+      if (leased.owned || !leased.lease.full || journal.state.end !== null) return leased;
+      await pause(host.world, ms * (0.75 + host.world.random() / 2));
+      await journal.refresh();
+    }
+  });
+}
+
+const waiting = new WeakMap<Host, Set<string>>();
+
+/**
+ * A child whose parent is driven by a caller, and not by a worker: nothing else would drive it. The parent parks meanwhile,
+ * so that a child of the same workflow can have its slot.
+ */
+function later({ host, definition, journal, options, advance }: Admission): void {
+  const { runId, childOf } = journal;
+  const runs = waiting.get(host) ?? new Set();
+  waiting.set(host, runs);
+  if (childOf === undefined || options?.signal !== undefined || runs.has(runId)) return;
+  runs.add(runId);
+  host.background(
+    `run ${runId}`,
+    openRun(host, runId)
+      .then((run) => advance(host, definition, run))
+      .finally(() => runs.delete(runId)),
+  );
+}

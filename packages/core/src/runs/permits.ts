@@ -1,0 +1,176 @@
+/**
+ * Permits of steps: requests, tokens and calls at the same time, counted over all processes on a storage.
+ *
+ * permits.1. A step that waits has no permit, is no attempt, and writes nothing to its journal.
+ * permits.2. A permit for calls at the same time has an end that its process moves on. So a process that dies frees it.
+ * permits.3. Tokens are reserved by an estimate before the call and corrected afterwards by what the call metered.
+ */
+
+import type { LimitOptions, Permit, StepLimit } from "../engine/permits.ts";
+import type { Usage } from "../journal/usage.ts";
+import { pause } from "../ports/world.ts";
+import { toMs } from "../values/duration.ts";
+import { DurableError, show } from "../values/errors.ts";
+import { assertOptions } from "../values/options.ts";
+import type { Host } from "./host.ts";
+import { TextStore } from "./text-store.ts";
+import { Window, type WindowState } from "./window.ts";
+
+interface State {
+  window: WindowState;
+  /** Calls that are under way, each until when it counts. */
+  calls: Record<string, number>;
+  /** Tokens that calls used lately, on average. */
+  mean: number;
+}
+
+/** The pauses between two looks of a step that waits. */
+const [shortestMs, longestMs] = [20, 250];
+
+/** Waits for the permit of a step; `null` once it need not wait any longer. */
+export async function permitOf(
+  host: Host,
+  limit: StepLimit,
+  where: string,
+  isOver: () => boolean,
+): Promise<Permit | null> {
+  const { name, tokens } = checkedLimit(host, limit, where);
+  const use = new LimitUse(host, { name, isOver }, new TextStore(await host.storage(), host.world));
+  // Steps of this process ask one after the other, so that they come in the order in which they were called.
+  return host.inTurn(`limit ${name}`, async () => {
+    for (let ms = shortestMs; !isOver(); ms = Math.min(2 * ms, longestMs)) {
+      const taken = await use.take(tokens);
+      if (typeof taken !== "number") return taken;
+      await pause(host.world, Math.min(Math.max(taken, 1), ms));
+    }
+    return null;
+  });
+}
+
+function checkedLimit(
+  { limits }: Host,
+  limit: StepLimit,
+  where: string,
+): { readonly name: string; readonly tokens: number | undefined } {
+  const { name, tokens } = typeof limit === "string" ? { name: limit, tokens: undefined } : limit;
+  if (typeof limit !== "string") assertOptions(limit, "name tokens", `The limit of ${where}`);
+  if (!Object.hasOwn(limits, name)) {
+    const known = Object.keys(limits).map(show).join(", ") || "none";
+    throw new DurableError(
+      "invalid-options",
+      `The ${where} is under the limit ${show(name)}, which is not declared. Add it to createApp({ limits }). Declared: ${known}.`,
+    );
+  }
+  if (tokens === undefined || (Number.isFinite(tokens) && tokens >= 0)) return { name, tokens };
+  throw new DurableError(
+    "invalid-options",
+    `The ${where} reserves ${show(tokens)} tokens. Use a number from 0 on.`,
+  );
+}
+
+/** One limit, as one step uses it. */
+class LimitUse {
+  readonly #host: Host;
+  readonly #name: string;
+  readonly #store: TextStore;
+  readonly #options: LimitOptions;
+  readonly #window: Window;
+  readonly #isOver: () => boolean;
+
+  constructor(host: Host, { name, isOver }: { readonly name: string; isOver(): boolean }, store: TextStore) {
+    this.#host = host;
+    this.#name = name;
+    this.#isOver = isOver;
+    this.#store = store;
+    const options = host.limits[name] ?? {};
+    assertOptions(options, "requests tokens per concurrent", `The limit ${show(name)}`);
+    for (const [what, most] of Object.entries(options))
+      if (what !== "per" && most !== undefined && !(Number(most) >= 1))
+        throw new DurableError(
+          "invalid-options",
+          `The limit ${show(name)} has ${what}: ${show(most)}. Use a number from 1 on.`,
+        );
+    this.#options = options;
+    const perMs = Math.max(1, toMs(options.per ?? 60_000, `The limit ${show(name)}: per`));
+    this.#window = new Window(perMs, [options.requests ?? Infinity, options.tokens ?? Infinity]);
+  }
+
+  /** A permit, or in how many milliseconds there may be one. */
+  async take(tokens: number | undefined): Promise<Permit | number> {
+    const id = this.#host.world.id();
+    let reserved = 0;
+    const wait = await this.#change((state, now) => {
+      reserved = this.#options.tokens === undefined ? 0 : (tokens ?? state.mean);
+      const { concurrent = Infinity } = this.#options;
+      if (Object.keys(state.calls).length >= concurrent) return longestMs;
+      if (!this.#window.take(state.window, now, [1, reserved]))
+        return this.#window.wait(state.window, now, [1, reserved]);
+      if (concurrent < Infinity) state.calls[id] = now + this.#host.leaseMs;
+      return 0;
+    });
+    return wait > 0 ? wait : this.#permit(id, reserved);
+  }
+
+  #permit(id: string, reserved: number): Permit {
+    const stop = this.#options.concurrent === undefined ? () => {} : this.#keep(id);
+    return {
+      settle: async (usage) => {
+        stop();
+        const used = usage === undefined ? reserved : tokensOf(usage);
+        if (
+          this.#options.concurrent === undefined &&
+          (this.#options.tokens === undefined || usage === undefined)
+        )
+          return;
+        await this.#change((state, now) => {
+          delete state.calls[id];
+          if (usage === undefined) return 0;
+          state.mean = state.mean === 0 ? used : Math.round(0.8 * state.mean + 0.2 * used);
+          this.#window.add(state.window, now, [0, used - reserved]);
+          return 0;
+        });
+      },
+    };
+  }
+
+  /** Moves the end of a permit on while its call is under way; returns a function that stops it. */
+  #keep(id: string): () => void {
+    const { world, leaseMs } = this.#host;
+    let cancel = (): void => {};
+    const again = (): void => {
+      cancel = world.timer(leaseMs / 3, () => {
+        // Of a drive that has stopped it ends by its time.
+        if (this.#isOver()) return;
+        again();
+        // If it cannot be moved now, the next attempt comes before it ends.
+        this.#change((state, now) => {
+          state.calls[id] = now + leaseMs;
+          return 0;
+        }).catch(() => {});
+      });
+    };
+    again();
+    return () => cancel();
+  }
+
+  /** `change` returns 0 when the new state is to be kept. */
+  #change(change: (state: State, now: number) => number): Promise<number> {
+    const keepMs = this.#window.keepMs + this.#host.leaseMs;
+    return this.#store.update(`limit ${this.#name}`, keepMs, (text, now) => {
+      const [window, calls, mean] = (text === null ? [null, {}, 0] : JSON.parse(text)) as [
+        string | null,
+        State["calls"],
+        number,
+      ];
+      const live = Object.entries(calls).filter(([, until]) => until > now);
+      const state = { window: this.#window.read(window), calls: Object.fromEntries(live), mean };
+      const wait = change(state, now);
+      if (wait > 0) return { wait };
+      return { wait, text: JSON.stringify([this.#window.text(state.window), state.calls, state.mean]) };
+    });
+  }
+}
+
+function tokensOf(usage: readonly Usage[]): number {
+  return usage.reduce((sum, { inputTokens = 0, outputTokens = 0 }) => sum + inputTokens + outputTokens, 0);
+}

@@ -1,0 +1,42 @@
+/**
+ * Changes the texts of `storage.limits`, which several processes share.
+ *
+ * text-store.1. A change is a compare-and-swap on the text. One that came too late is computed again from the new text.
+ */
+
+import type { Storage, StorageLimits } from "../ports/storage.ts";
+import { pause, type World } from "../ports/world.ts";
+import { checkLimits } from "./host.ts";
+
+interface Change {
+  /** Missing when the text stays as it is. */
+  readonly text?: string;
+  /** In how many milliseconds to ask again; 0 when it was granted. */
+  readonly wait: number;
+}
+
+export class TextStore {
+  readonly #limits: StorageLimits;
+  readonly #world: World;
+
+  constructor(storage: Storage, world: World) {
+    checkLimits({ storage });
+    this.#limits = storage.limits as StorageLimits;
+    this.#world = world;
+  }
+
+  /** `change` gets the text and the time by the clock of the storage, and may be called several times. */
+  async update(
+    name: string,
+    keepMs: number,
+    change: (text: string | null, now: number) => Change,
+  ): Promise<number> {
+    for (let tries = 1; ; tries++) {
+      const { value, now } = await this.#limits.read(name);
+      const { text, wait } = change(value, now);
+      if (text === undefined || (await this.#limits.swap(name, value, text, keepMs + wait))) return wait;
+      // Others are at it as well.
+      await pause(this.#world, Math.min(4 * tries, 100) * this.#world.random());
+    }
+  }
+}

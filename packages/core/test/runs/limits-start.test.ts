@@ -1,0 +1,215 @@
+import { durable, type Workflow } from "@durable/core";
+import { crashEverywhere } from "@durable/testing";
+import { describe, expect, it } from "vitest";
+import { lab, noticingLab, pause, type Lab } from "../support/behaviour-lab.ts";
+import { open } from "../support/worker-lab.ts";
+import { numbered } from "../support/worker-runs.ts";
+
+/** A workflow that notes when each of its runs began, and with which input. */
+function noting({ world }: Lab, options: object = {}) {
+  const begun: { readonly id: string; readonly input: unknown; readonly at: number }[] = [];
+  const flow = durable(
+    "note",
+    async (ctx, input: unknown) => {
+      await ctx.step("begin", () => void begun.push({ id: ctx.runId, input, at: world.now() }));
+      return input;
+    },
+    options,
+  );
+  return { flow, begun };
+}
+
+describe("rate", () => {
+  it.each([
+    ["10 a minute", 10],
+    ["50 a minute", 50],
+  ])("%s: never more within any minute, and never less than 95 percent", async (_, limit) => {
+    const base = noticingLab();
+    const { flow, begun } = noting(base, { rate: { limit, per: "1 minute" } });
+    const ids = numbered("r", limit * 4);
+    for (const id of ids) await flow.with(base).start(1, { id, drive: false });
+    const shops = [1, 2].map(() => open(base, [flow], { concurrency: 5 }));
+    const from = base.world.now();
+    await base.world.advance(180_000);
+    const times = begun.map(({ at }) => at - from).toSorted((a, b) => a - b);
+    for (const [n, at] of times.entries())
+      expect((times[n + limit] ?? Infinity) - at, "the next after a full window").toBeGreaterThanOrEqual(
+        60_000,
+      );
+    expect(times.filter((at) => at < 60_000).length).toBe(limit);
+    for (const minute of [1, 2]) {
+      const within = times.filter((at) => at >= minute * 60_000 && at < (minute + 1) * 60_000);
+      expect(within.length, `minute ${minute + 1}`).toBeGreaterThanOrEqual(Math.floor(0.95 * limit));
+      expect(within.length).toBeLessThanOrEqual(limit);
+    }
+    expect(new Set(begun.map(({ id }) => id)).size, "none began twice").toBe(begun.length);
+    await Promise.all(shops.map(({ worker }) => worker.stop()));
+  });
+
+  it("is counted per key, and holds for runs that no worker drives", async () => {
+    const base = lab();
+    const { flow, begun } = noting(base, { rate: { limit: 2, per: "10s", key: (input: string) => input } });
+    const from = base.world.now();
+    const bound = flow.with(base);
+    const runs = numbered("r", 8).map((id, n) => bound.run(n < 6 ? "a" : "b", { id }));
+    const outcomes = await base.world.run(Promise.all(runs));
+    expect(outcomes.map(({ status }) => status)).toEqual(Array(8).fill("completed"));
+    const times = begun
+      .filter(({ input }) => input === "a")
+      .map(({ at }) => Math.floor((at - from) / 10_000));
+    expect(times).toEqual([0, 0, 1, 1, 2, 2]);
+    expect(begun.filter(({ input, at }) => input === "b" && at - from < 10_000)).toHaveLength(2);
+  });
+
+  it("a run that waits for its turn says so, and a run that has begun needs none", async () => {
+    const base = lab();
+    const { flow } = noting(base, { rate: { limit: 1, per: "1 hour" } });
+    const bound = flow.with(base);
+    await base.world.run(bound.run(1, { id: "first" }));
+    const outcome = await base.world.run(bound.run(2, { id: "second" }));
+    expect(outcome).toMatchObject({ status: "suspended", waiting: [] });
+    const kinds = (await bound.get("second").entries()).map(({ kind }) => kind);
+    expect(kinds).toEqual(["run.started", "run.queued"]);
+    expect(await base.world.run(bound.get("second").result())).toBe(2);
+  });
+});
+
+describe("priority", () => {
+  it("due runs with a higher priority go first; equal ones in the order in which they were recorded", async () => {
+    const base = noticingLab();
+    const { flow, begun } = noting(base, { priority: (input: number) => input });
+    for (const [n, priority] of [0, 5, 0, 9, -2, 5].entries())
+      await flow.with(base).start(priority, { id: `r${n}`, drive: false });
+    await flow.with(base).start(0, { id: "urgent", drive: false, priority: 100 });
+    const { until } = open(base, [flow], { concurrency: 1 });
+    await until(7);
+    expect(begun.map(({ id }) => id)).toEqual(["urgent", "r3", "r1", "r5", "r0", "r2", "r4"]);
+  });
+});
+
+describe("delay and at", () => {
+  it("a run begins at its time, and not before", async () => {
+    const base = lab();
+    const { flow, begun } = noting(base);
+    const bound = flow.with(base);
+    const from = base.world.now();
+    await bound.start(1, { id: "d", delay: "2 hours", drive: false });
+    await bound.start(2, { id: "a", at: new Date(from + 3_600_000), drive: false });
+    const { app, until } = open(base, [flow]);
+    expect(await app.advance("d")).toMatchObject({ status: "suspended", wakeAt: from + 7_200_000 });
+    await until(2);
+    expect(begun.map(({ id }) => id)).toEqual(["a", "d"]);
+    expect(begun.map(({ at }) => at - from >= 3_600_000)).toEqual([true, true]);
+    expect(begun[1]?.at).toBeGreaterThanOrEqual(from + 7_200_000);
+    expect(begun[1]?.at).toBeLessThan(from + 7_200_000 + 6_000);
+  });
+
+  it("run() waits within its patience, and result() waits in any case", async () => {
+    const base = lab();
+    const { flow } = noting(base);
+    const bound = flow.with(base);
+    expect(await base.world.run(bound.run(1, { delay: "30s" }))).toMatchObject({ status: "completed" });
+    const run = await bound.start(2, { delay: "1 day" });
+    expect(await base.world.run(run.result())).toBe(2);
+  });
+
+  it("a run without these options records what it always did", async () => {
+    const base = lab();
+    const { flow } = noting(base);
+    await base.world.run(flow.with(base).run(1, { id: "r", priority: undefined }));
+    const { batches, head } = await base.storage.read((await base.storage.list()).runs[0]?.locator ?? "");
+    expect(JSON.parse(batches[0] ?? "")).not.toHaveProperty("entries.0.flow");
+    expect(head).not.toHaveProperty("flow");
+  });
+});
+
+describe("singleton", () => {
+  it("a second start returns the run that has not ended", async () => {
+    const base = lab();
+    const flow = durable("ask", async (ctx, n: number) => [n, await ctx.suspend<string>("ok")]).with(base);
+    const first = await flow.start(1, { singleton: "k" });
+    const second = await flow.start(2, { singleton: { key: "k" }, id: "other" });
+    const third = await flow.start(3, { singleton: "l" });
+    expect([first.created, second.created, third.created]).toEqual([true, false, true]);
+    expect(second.id).toBe(first.id);
+    const outcome = await base.world.run(flow.run(4, { singleton: "k" }));
+    expect(outcome.runId).toBe(first.id);
+    await first.cancel();
+    const next = await flow.start(5, { singleton: "k" });
+    expect(next.created).toBe(true);
+    expect(next.id).not.toBe(first.id);
+  });
+
+  it("of many starts at the same time, one is recorded", async () => {
+    const base = lab();
+    const { flow } = noting(base);
+    const starts = Array.from({ length: 20 }, (_, n) =>
+      flow.with(base).start(n, { singleton: "k", drive: false }),
+    );
+    const runs = await Promise.all(starts);
+    expect(new Set(runs.map(({ id }) => id)).size).toBe(1);
+    expect(runs.filter(({ created }) => created)).toHaveLength(1);
+  });
+});
+
+describe("debounce", () => {
+  const starts = async (flow: Workflow<unknown, unknown>, base: Lab, gaps: readonly number[]) => {
+    const ids: string[] = [];
+    for (const [n, gap] of gaps.entries()) {
+      await pause(base.world, gap);
+      const run = await flow.with(base).start(n, { debounce: { key: "k", wait: "10s" }, drive: false });
+      ids.push(run.id);
+    }
+    return ids;
+  };
+
+  it("begins when no further start came, with the last input; a later start is another run", async () => {
+    const base = noticingLab();
+    const { flow, begun } = noting(base);
+    const { until } = open(base, [flow]);
+    const from = base.world.now();
+    const ids = await base.world.run(starts(flow, base, [0, 5_000, 9_000, 9_900, 30_000, 1_000]));
+    await until(2);
+    expect(new Set(ids).size).toBe(2);
+    expect(begun.map(({ id, input }) => [id, input])).toEqual([
+      [ids[0], 3],
+      [ids[4], 5],
+    ]);
+    expect(begun[0]?.at).toBeGreaterThanOrEqual(from + 33_900);
+    expect(begun[0]?.at).toBeLessThan(from + 40_000);
+    const kinds = (
+      await flow
+        .with(base)
+        .get(ids[0] ?? "")
+        .entries()
+    ).map(({ kind }) => kind);
+    expect(kinds.slice(0, 5)).toEqual(["run.started", ...Array(4).fill("run.queued")]);
+  });
+
+  it("a start that meets the beginning is a new run, and none is lost", async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const base = noticingLab(seed);
+      const { flow, begun } = noting(base);
+      const { worker } = open(base, [flow]);
+      const gaps = Array.from({ length: 12 }, () => Math.floor(9_990 + base.world.random() * 20));
+      const ids = await base.world.run(starts(flow, base, gaps));
+      await base.world.advance(60_000);
+      const last = new Map(ids.map((id, n) => [id, n]));
+      expect(begun.map(({ id, input }) => [id, input])).toEqual([...last]);
+      await worker.stop();
+    }
+  });
+});
+
+it("crash everywhere: limited runs end once, whatever dies", async () => {
+  const flow = durable(
+    "job",
+    async (ctx, input: string) => {
+      const a = await ctx.step("a", () => `${input} a`);
+      await ctx.sleep("1 minute");
+      return ctx.step("b", () => `${a} b`);
+    },
+    { concurrency: { limit: 1, key: (input) => input }, rate: { limit: 1, per: "10s" }, priority: 2 },
+  );
+  expect(await crashEverywhere(flow, { input: "x" })).toMatchObject({ ok: true });
+});

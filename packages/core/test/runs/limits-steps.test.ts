@@ -1,0 +1,171 @@
+import { createApp, durable } from "@durable/core";
+import { describe, expect, inject, it } from "vitest";
+import { kindsOf, lab, pause, type Lab } from "../support/behaviour-lab.ts";
+import { open } from "../support/worker-lab.ts";
+import { numbered } from "../support/worker-runs.ts";
+
+/** A provider that notes its calls, and how many are under way. */
+function provider({ world }: Lab, ms = 100) {
+  const calls: { readonly at: number; readonly tokens: number }[] = [];
+  const seen = { now: 0, most: 0 };
+  const call = async (tokens: number): Promise<number> => {
+    calls.push({ at: world.now(), tokens });
+    seen.most = Math.max(seen.most, ++seen.now);
+    await pause(world, ms);
+    seen.now -= 1;
+    return tokens;
+  };
+  /** The most that was called within a minute. */
+  const most = (of: (call: { readonly tokens: number }) => number): number =>
+    Math.max(
+      ...calls.map(({ at }) =>
+        calls.filter((one) => one.at >= at && one.at < at + 60_000).reduce((sum, one) => sum + of(one), 0),
+      ),
+    );
+  return { calls, seen, call, most };
+}
+
+describe("limits of steps", () => {
+  it("many runs in two processes do not trip the limits of a provider", async () => {
+    const base = lab();
+    const count = inject("full") ? 500 : 150;
+    const { call, calls, seen, most } = provider(base);
+    const flow = durable("ask", (ctx, n: number) =>
+      ctx.step(
+        "model",
+        ({ meter }) => {
+          meter({ model: "m", inputTokens: 100 + (n % 3), outputTokens: 100 });
+          return call(200 + (n % 3));
+        },
+        { limit: { name: "openai", tokens: 200 } },
+      ),
+    );
+    const limits = { openai: { requests: 60, tokens: 10_000, per: "1 minute", concurrent: 8 } };
+    const apps = [1, 2].map(() => createApp({ ...base, workflows: [flow], limits }));
+    const ids = numbered("r", count);
+    const from = base.world.now();
+    const runs = await Promise.all(ids.map((id, n) => (apps[n % 2] ?? apps[0])?.start("ask", n, { id })));
+    await base.world.run(Promise.all(runs.map((run) => run?.result())));
+    expect(calls).toHaveLength(count);
+    expect(seen.most).toBeLessThanOrEqual(8);
+    expect(most(() => 1)).toBeLessThanOrEqual(60);
+    expect(most(({ tokens }) => tokens)).toBeLessThanOrEqual(10_000 * 1.02);
+    // Calls of about 201 tokens at 10,000 a minute.
+    expect(base.world.now() - from).toBeLessThan((count / 49 + 1) * 60_000);
+  });
+
+  it("a step that reserves more than a limit has runs alone, and what it used is counted", async () => {
+    const base = lab();
+    const { call, calls } = provider(base);
+    const flow = durable("ask", (ctx, used: number) =>
+      ctx.step(
+        "model",
+        ({ meter }) => {
+          meter({ model: "m", inputTokens: used, outputTokens: 0 });
+          return call(used);
+        },
+        { limit: { name: "openai", tokens: 1 } },
+      ),
+    );
+    const bound = flow.with({ ...base, limits: { openai: { tokens: 100, per: "1 minute" } } });
+    const from = base.world.now();
+    for (const used of [900, 10]) await base.world.run(bound.run(used));
+    expect(calls.map(({ at }) => Math.floor((at - from) / 60_000))).toEqual([0, 1]);
+    const greedy = durable("greedy", (ctx) =>
+      ctx.step("model", () => call(0), { limit: { name: "openai", tokens: 1_000 } }),
+    );
+    const outcome = await base.world.run(
+      greedy.with({ ...base, limits: { openai: { tokens: 100, per: "1 minute" } } }).run(),
+    );
+    expect(outcome.status).toBe("completed");
+  });
+
+  it("a step that waits is no attempt, and nothing is recorded of it", async () => {
+    const base = lab();
+    const attempts: number[] = [];
+    const flow = durable("ask", (ctx) =>
+      ctx.step("model", ({ attempt }) => void attempts.push(attempt), { limit: "slow" }),
+    );
+    const app = createApp({ ...base, workflows: [flow], limits: { slow: { requests: 1, per: "30s" } } });
+    const runs = await Promise.all(["a", "b", "c"].map((id) => app.start("ask", undefined, { id })));
+    await base.world.run(Promise.all(runs.map((run) => run.result())));
+    expect(attempts).toEqual([1, 1, 1]);
+    for (const run of runs)
+      expect(await kindsOf(run)).toEqual(["run.started", "step.completed model", "run.completed"]);
+  });
+
+  it("each attempt counts, and a failed one settles what it used", async () => {
+    const base = lab();
+    const at: number[] = [];
+    const flow = durable("ask", (ctx) =>
+      ctx.step(
+        "model",
+        ({ attempt, meter }) => {
+          at.push(base.world.now());
+          meter({ model: "m", inputTokens: 10, outputTokens: 0 });
+          if (attempt < 3) throw new Error("again");
+        },
+        { limit: "model", retry: { attempts: 3, delay: 1 } },
+      ),
+    );
+    const limits = { model: { requests: 1, tokens: 1_000, per: "10s" } };
+    await base.world.run(flow.with({ ...base, limits }).run(undefined, { id: "r" }));
+    expect(at).toHaveLength(3);
+    expect((at[2] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(20_000);
+    const [text] = (await base.storage.limits?.texts("limit ")) ?? [];
+    expect(text?.name).toBe("limit model");
+    expect(JSON.parse(text?.value ?? "[]")).toMatchObject([expect.any(String), {}, 10]);
+  });
+
+  it("the permit of a process that died ends by its time", async () => {
+    const base = lab();
+    const limits = { one: { concurrent: 1 } };
+    const held = JSON.stringify([null, { dead: base.world.now() + 30_000 }, 0]);
+    await base.storage.limits?.swap("limit one", null, held, 60_000);
+    const from = base.world.now();
+    const flow = durable("ask", (ctx) => ctx.step("model", () => base.world.now() - from, { limit: "one" }));
+    const outcome = await base.world.run(flow.with({ ...base, limits }).run());
+    expect(outcome).toMatchObject({ status: "completed" });
+    expect(base.world.now() - from).toBeGreaterThanOrEqual(30_000);
+    expect(base.world.now() - from).toBeLessThan(31_000);
+  });
+
+  it("a long call keeps its permit", async () => {
+    const base = lab();
+    const { call, seen } = provider(base, 300_000);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
+    const bound = flow.with({ ...base, limits: { one: { concurrent: 1 } } });
+    await base.world.run(Promise.all([bound.run(), bound.run(), bound.run()]));
+    expect(seen.most).toBe(1);
+  });
+
+  it("a worker that is stopped leaves a step that waits to the next", async () => {
+    const base = lab();
+    const { call, calls } = provider(base);
+    const flow = durable("ask", (ctx) => ctx.step("model", () => call(0), { limit: "one" }));
+    const limits = { one: { requests: 1, per: "1 hour" } };
+    const app = createApp({ ...base, workflows: [flow], limits });
+    for (const id of ["a", "b"]) await app.start("ask", undefined, { id, drive: false });
+    const { createWorker } = await import("@durable/core");
+    const worker = createWorker(app);
+    await base.world.advance(60_000);
+    expect(calls).toHaveLength(1);
+    await base.world.run(worker.stop());
+    const { runs } = await base.storage.list({ dueAt: base.world.now() });
+    expect(runs).toHaveLength(1);
+    open(base, [flow]);
+  });
+
+  it("blocks a run whose limit is not declared, and says where", async () => {
+    const base = lab();
+    const flow = durable("ask", (ctx) => ctx.step("model", () => 1, { limit: "opena" }));
+    const bound = flow.with({ ...base, limits: { openai: { requests: 1 } } });
+    expect(await base.world.run(bound.run(undefined, { id: "r" }))).toMatchObject({
+      status: "blocked",
+      error: {
+        code: "invalid-options",
+        message: expect.stringMatching(/step "model" of run r .*"opena".*createApp\({ limits }\).*"openai"/),
+      },
+    });
+  });
+});

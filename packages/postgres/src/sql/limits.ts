@@ -1,0 +1,214 @@
+/**
+ * Limits of runs, and the texts of `storage.limits`.
+ *
+ * limits-sql.1. A run has its slot exactly as long as its lease is live. Slots are counted and taken under a lock of the
+ *     slot, which is held until the commit. Locks of one statement are taken in one order.
+ * limits-sql.2. For a claim, a run that was claimed has its slot, too. A claim takes no lock: the lease decides.
+ * limits-sql.3. A claim looks at each slot once, however many runs wait for it.
+ * limits-sql.4. A singleton is looked up under a lock of its text, which is held until the commit.
+ */
+
+import { clock, planned } from "./append.ts";
+
+const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
+
+/** The name of the schema in a text. */
+const named = (schema: string): string => schema.replaceAll("'", "''");
+
+const tables = (schema: string): string => `
+ALTER TABLE ${schema}.runs ADD COLUMN flow text COLLATE "C", ADD COLUMN slot text COLLATE "C",
+  ADD COLUMN singleton text COLLATE "C", ADD COLUMN claimed_until float8;
+CREATE INDEX runs_by_slot ON ${schema}.runs (workflow, slot, wake_at, id)
+  WHERE slot IS NOT NULL AND wake_at IS NOT NULL AND NOT deleted;
+CREATE INDEX runs_in_slots ON ${schema}.runs (workflow, slot) WHERE slot IS NOT NULL AND held AND NOT deleted;
+CREATE INDEX runs_by_singleton ON ${schema}.runs (workflow, singleton)
+  WHERE singleton IS NOT NULL AND status IN ('running', 'suspended', 'paused') AND NOT deleted;
+CREATE TABLE ${schema}.limit_texts (
+  name text COLLATE "C" PRIMARY KEY,
+  value text COLLATE "C" NOT NULL,
+  until float8 NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX limit_texts_by_end ON ${schema}.limit_texts (until);
+`;
+
+/** An append that records what the head says about limits. */
+const append = (schema: string): string => `
+CREATE FUNCTION ${schema}.append_flow_1(
+  at_locator text, at_position int, batch text, at_created float8, at_updated float8, at_steps int, by_owner text,
+  ttl float8, by_process text, at_status text, at_wake float8, line text, given_time float8, at_chapter int, of_run text,
+  of_workflow text, of_label text, of_parent text, reads text, impossible boolean, of_version text, of_tags text, new_tags boolean,
+  names text[], bodies text[], of_flow text, of_slot text, of_singleton text
+) RETURNS text
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  reason text;
+BEGIN
+  IF at_position = 0 AND of_singleton IS NOT NULL THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} singleton ' || of_workflow || ' ' || of_singleton, 0));
+    IF NOT EXISTS (SELECT FROM ${schema}.runs r WHERE r.locator = at_locator) THEN
+      SELECT r.run_id INTO reason FROM ${schema}.runs r WHERE r.workflow = of_workflow AND r.singleton = of_singleton
+        AND r.singleton IS NOT NULL AND r.status IN ('running', 'suspended', 'paused') AND NOT r.deleted LIMIT 1;
+      IF FOUND THEN RETURN 'singleton' || reason; END IF;
+    END IF;
+  END IF;
+  reason := ${schema}.append_whole_2(at_locator, at_position, batch, at_created, at_updated, at_steps, by_owner, ttl,
+    by_process, at_status, at_wake, line, given_time, at_chapter, of_run, of_workflow, of_label, of_parent, reads,
+    impossible, of_version, of_tags, new_tags, names, bodies);
+  IF reason IS NULL THEN
+    UPDATE ${schema}.runs r SET flow = of_flow, slot = of_slot, singleton = of_singleton WHERE r.locator = at_locator;
+  END IF;
+  RETURN reason;
+END $$;
+`;
+
+/** How many runs other than this one have a slot, and not a dead driver. */
+const taken = (schema: string): string => `
+CREATE FUNCTION ${schema}.slots_taken_1(
+  of_workflow text, of_slot text, but bigint, claimed boolean, dead text[], at_time float8
+) RETURNS int
+LANGUAGE sql ${planned} AS $$
+  SELECT count(*)::int FROM ${schema}.runs r
+  WHERE r.workflow = of_workflow AND r.slot = of_slot AND r.slot IS NOT NULL AND r.held AND NOT r.deleted AND r.id <> but
+    AND (r.lease_until > at_time OR (claimed AND r.claimed_until > at_time))
+    AND NOT coalesce(r.process = ANY (dead), false)
+$$;
+`;
+
+/** Like \`lease_1\`, for runs that may have a slot. A row with \`is_full\` grants nothing. */
+const lease = (schema: string): string => `
+CREATE FUNCTION ${schema}.lease_slots_1(
+  of_locator text, of_owner text, ttl float8, by_process text, dead text[], given_time float8,
+  limited text[], most int[]
+) RETURNS TABLE (item int, starts_now int, length_now int, note text, held_by text, workflow_of text, due_from float8,
+  is_full boolean)
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  run ${schema}.runs;
+  place int;
+BEGIN
+  ${isQuick}
+  SELECT * INTO run FROM ${schema}.runs r WHERE r.locator = of_locator AND NOT r.deleted;
+  place := CASE WHEN run.slot IS NOT NULL AND ttl > 0 THEN array_position(limited, run.workflow) END;
+  IF place IS NOT NULL THEN
+    PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} slot ' || run.workflow || ' ' || run.slot, 0));
+    SELECT * INTO run FROM ${schema}.runs r WHERE r.locator = of_locator AND NOT r.deleted FOR NO KEY UPDATE;
+    IF FOUND AND NOT (run.owner IS NOT DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false))
+      AND NOT (run.owner IS DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false)
+        AND NOT coalesce(run.process = ANY (dead), false))
+      AND ${schema}.slots_taken_1(run.workflow, run.slot, run.id, false, dead, at_time) >= most[place] THEN
+      -- Its claim is over: it is due again, once a slot is free.
+      UPDATE ${schema}.runs r SET claimed_until = NULL, quiet_until = 0, held = r.lease_until IS NOT NULL,
+          held_until = r.lease_until
+        WHERE r.id = run.id AND r.claimed_until IS NOT NULL;
+      RETURN QUERY SELECT 1, NULL::int, run.length, NULL::text, NULL::text, NULL::text, NULL::float8, true;
+      RETURN;
+    END IF;
+    UPDATE ${schema}.runs r SET claimed_until = NULL WHERE r.id = run.id AND r.claimed_until IS NOT NULL;
+  END IF;
+  RETURN QUERY SELECT l.*, false FROM ${schema}.lease_1(ARRAY[of_locator], ARRAY[of_owner], ARRAY[ttl], by_process,
+    dead, given_time) AS l;
+END $$;
+`;
+
+const until = "greatest(r.lease_until, r.quiet_until)";
+
+/** Claims runs of workflows with slots: of each slot as many as are free. */
+const claim = (schema: string): string => `
+CREATE FUNCTION ${schema}.claim_slots_1(
+  limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
+  given_time float8, look_for_all boolean, versions text[]
+) RETURNS SETOF ${schema}.runs
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  candidates bigint[];
+BEGIN
+  ${isQuick}
+  candidates := ARRAY(
+    SELECT c.id FROM (
+      SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
+      FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (
+        WITH RECURSIVE found (slot) AS (
+          (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot IS NOT NULL
+            AND r.wake_at IS NOT NULL AND NOT r.deleted ORDER BY r.slot LIMIT 1)
+          UNION ALL
+          SELECT (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot IS NOT NULL
+            AND r.wake_at IS NOT NULL AND NOT r.deleted AND r.slot > found.slot ORDER BY r.slot LIMIT 1)
+          FROM found WHERE found.slot IS NOT NULL
+        ), free AS (
+          SELECT f.slot, w.most_of - ${schema}.slots_taken_1(w.name, f.slot, 0, true, dead, at_time) AS places
+          FROM found f WHERE f.slot IS NOT NULL
+        )
+        SELECT r.id, r.wake_at FROM free CROSS JOIN LATERAL (
+          SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot = free.slot
+            AND r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND r.wake_at <= due_at AND NOT r.deleted
+            AND (versions IS NULL OR r.version = ANY (versions))
+            AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))
+          ORDER BY r.wake_at, r.id LIMIT least(free.places, most)
+        ) AS r WHERE free.places > 0
+        UNION ALL
+        (SELECT p.id, p.wake_at FROM (
+          SELECT r.id, r.wake_at, r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
+            AND r.wake_at <= due_at AND NOT r.held AND NOT r.deleted
+            AND (versions IS NULL OR r.version = ANY (versions))
+          ORDER BY r.wake_at, r.id LIMIT CASE WHEN look_for_all THEN NULL ELSE most + 200 END
+        ) AS p WHERE p.slot IS NULL LIMIT most)
+        UNION ALL
+        (SELECT r.id, r.wake_at FROM ${schema}.runs r WHERE r.workflow = w.name AND r.wake_at IS NOT NULL
+          AND r.wake_at <= due_at AND r.held AND NOT r.deleted AND r.slot IS NULL
+          AND (versions IS NULL OR r.version = ANY (versions))
+          AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
+          ORDER BY r.wake_at, r.id LIMIT most)
+      ) AS d
+    ) AS c ORDER BY c.round, c.n LIMIT most);
+  RETURN QUERY
+    WITH free AS (
+      SELECT r.id AS free_id, c.n
+      FROM unnest(candidates) WITH ORDINALITY AS c (id, n) JOIN ${schema}.runs r ON r.id = c.id
+      WHERE r.wake_at <= due_at AND NOT r.deleted
+        AND (NOT r.held OR ${until} <= at_time OR coalesce(r.process = ANY (dead), false))
+      ORDER BY c.n FOR UPDATE OF r SKIP LOCKED
+    ), claimed AS (
+      UPDATE ${schema}.runs r SET quiet_until = at_time + quiet_ms, lease_until = least(r.lease_until, at_time),
+        process = by_process, held = true, held_until = at_time + quiet_ms,
+        claimed_until = CASE WHEN r.slot IS NOT NULL THEN at_time + quiet_ms END
+      FROM free WHERE r.id = free.free_id RETURNING r.id AS claimed_id, free.n
+    )
+    SELECT r.* FROM claimed JOIN ${schema}.runs r ON r.id = claimed.claimed_id ORDER BY claimed.n;
+END $$;
+`;
+
+/** Replaces a text if it is still the one that the caller has read. Needs no wait for the disk: a crash frees limits. */
+const swap = (schema: string): string => `
+CREATE FUNCTION ${schema}.swap_text_1(of_name text, before text, after text, keep_ms float8, given_time float8)
+RETURNS boolean
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+BEGIN
+  ${isQuick}
+  DELETE FROM ${schema}.limit_texts t WHERE t.name = of_name AND t.until <= at_time;
+  IF before IS NULL THEN
+    INSERT INTO ${schema}.limit_texts VALUES (of_name, after, at_time + keep_ms) ON CONFLICT (name) DO NOTHING;
+    IF NOT FOUND THEN RETURN false; END IF;
+    DELETE FROM ${schema}.limit_texts t WHERE t.name IN (
+      SELECT o.name FROM ${schema}.limit_texts o WHERE o.until <= at_time LIMIT 8 FOR UPDATE SKIP LOCKED);
+    RETURN true;
+  END IF;
+  UPDATE ${schema}.limit_texts t SET value = after, until = at_time + keep_ms WHERE t.name = of_name AND t.value = before;
+  RETURN FOUND;
+END $$;
+`;
+
+export const limitFunctions = (schema: string): string =>
+  [tables, append, taken, lease, claim, swap].map((text) => text(schema)).join("");
+
+/** What is taken and waits, of all runs that have a slot. */
+export const slotUseText = (schema: string): string => `
+  SELECT r.workflow, r.slot,
+    count(*) FILTER (WHERE coalesce(r.lease_until > ${clock("$1::float8")}, false))::int AS taken,
+    count(*) FILTER (WHERE NOT coalesce(r.lease_until > ${clock("$1::float8")}, false)
+      AND r.wake_at <= ${clock("$1::float8")})::int AS waiting
+  FROM ${schema}.runs r WHERE r.slot IS NOT NULL AND r.wake_at IS NOT NULL AND NOT r.deleted
+  GROUP BY r.workflow, r.slot ORDER BY r.workflow, r.slot`;

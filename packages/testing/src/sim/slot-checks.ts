@@ -1,0 +1,43 @@
+/**
+ * Runs of workflows with slots.
+ *
+ * I30. No body starts under a lease while other runs of its workflow have all slots, by the leases that the storage has
+ *      granted. A lease that an append extended after it had expired does not count: the driver does not know that it
+ *      came late.
+ *
+ * Proven by the planted bugs of `npm run sim:mutants`.
+ */
+
+import { seeded } from "../random.ts";
+import type { Body, History } from "./history.ts";
+import type { FlowPlan, Plan } from "./plan.ts";
+
+/** How many runs of a workflow are driven at the same time, in some plans. A stream of its own (see `fleetOf`). */
+export function slotsOf(seed: number): Pick<Plan, "slots"> {
+  const random = seeded(seed * 668_265_263 + 5);
+  return random.chance(0.15) ? { slots: random.pick([1, 1, 2]) } : {};
+}
+
+/** The limit of a workflow of the plan. Children, and runs that kill their drivers, have none. */
+export function limitOf(plan: Plan, name: string): number | undefined {
+  const isOfPlan = plan.flows.some((flow: FlowPlan) => flow.name === name && name !== "killer");
+  return isOfPlan ? plan.slots : undefined;
+}
+
+/** Runs when a body starts. */
+export function judgeSlot(history: History, plan: Plan, { run, process, leased }: Body): void {
+  const limit = run === undefined ? undefined : limitOf(plan, run.workflow);
+  if (run === undefined || limit === undefined || !leased) return;
+  const others = history.leases.held().filter((locator) => {
+    const other = history.latest(locator);
+    return (
+      other !== undefined && !other.deleted && other.workflow === run.workflow && other.runId !== run.runId
+    );
+  });
+  if (others.length > 0) history.meet("a run beside others with slots");
+  if (others.length < limit || history.leases.isLate(run.locator)) return;
+  history.violate(
+    "I30",
+    `run ${run.runId}: ${process} starts work, and ${others.length} other runs of ${run.workflow} have its ${limit} slots`,
+  );
+}
