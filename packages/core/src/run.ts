@@ -81,7 +81,13 @@ export interface EditedCalls {
 export const startNames = "priority delay at debounce singleton";
 
 /** What remains of the options of a start beside those that every run has; `undefined` if nothing. */
-export function startOf({ id: _, drive: __, deadline: ___, tags: ____, ...start }: StartOptions): FlowStart | undefined {
+export function startOf({
+  id: _,
+  drive: __,
+  deadline: ___,
+  tags: ____,
+  ...start
+}: StartOptions): FlowStart | undefined {
   return Object.keys(start).length > 0 ? start : undefined;
 }
 

@@ -6,15 +6,12 @@
  * deadline.2. The deadline of a call is a sleep inside its key, so that replay sees it fire where it fired.
  */
 
-import type { RunJournal } from "../journal/journal.ts";
 import type { World } from "../ports/world.ts";
 import { endOfTime, toMs, type Duration } from "../values/duration.ts";
 import { DurableError, recordedError } from "../values/errors.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { sleep } from "./calls/sleep.ts";
-import type { CallRegistry } from "./registry.ts";
 import type { Scope } from "./scope.ts";
-import { failure, type Finish } from "./stop.ts";
 
 /** The deadline of a run that begins now, as its first entry has it. */
 export function deadlineAt(

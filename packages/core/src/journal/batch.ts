@@ -91,7 +91,8 @@ export function writeBatch(writeId: string, outside: boolean, { texts, format }:
  */
 export function formatOf(fact: Fact<Json>): number {
   const { kind } = fact;
-  if (["nonce", "deadline", "compensate", "topic", "rejects", "flow"].some((field) => field in fact)) return 3;
+  if (["nonce", "deadline", "compensate", "topic", "rejects", "flow"].some((field) => field in fact))
+    return 3;
   const second =
     (kind === "attempt.failed" && fact.stream === true) ||
     (kind === "run.started" && (fact.childOf !== undefined || fact.workflow === "")) ||

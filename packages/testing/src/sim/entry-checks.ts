@@ -78,9 +78,7 @@ function wrongSender(
 ): string | null {
   // A run that was cancelled and cleaned up is ended by its driver.
   if (kind === "run.cancelled" && before.some(({ entry }) => entry.kind === "run.cancelling")) return null;
-  if (
-    /^(suspend\.answered|message\.sent|run\.(cancelled|cancelling|paused|unpaused|retried))$/.test(kind)
-  )
+  if (/^(suspend\.answered|message\.sent|run\.(cancelled|cancelling|paused|unpaused|retried))$/.test(kind))
     return outside ? null : "is not marked as from outside";
   // Cancelling a child that has not begun also starts it, in the same outside batch.
   const unborn = kind === "run.started" && entries[1]?.kind === "run.cancelled";

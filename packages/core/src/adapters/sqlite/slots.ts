@@ -71,13 +71,18 @@ export function claimableRows(sql: Statements, request: ClaimRequest, { now, mos
   const versions = version === undefined ? null : JSON.stringify(version);
   return names.map((name) => {
     const limit = slots[name];
-    if (limit === undefined) return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
-    const first = turn % everyTurns === 0 ? [] : dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most: most + peek });
+    if (limit === undefined)
+      return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
+    const first =
+      turn % everyTurns === 0
+        ? []
+        : dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most: most + peek });
     const found = first
       .flat()
       .filter(({ slot = null }) => slot === null)
       .slice(0, most);
-    if (first.length === 0) found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, versions, most) as Row[]));
+    if (first.length === 0)
+      found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, versions, most) as Row[]));
     for (const { slot } of sql.slotsOf.all(name) as Row[]) {
       const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
       const free = Math.min(limit - driven - claimed, most);

@@ -45,8 +45,8 @@ import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
 import { isFull, sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
-import { headOf, listedHead, noteOf, noteText, type Row, type Statements, type Value } from "./statements.ts";
-import { checkNote, checkPart, checkRun, headSum, textSum } from "./sums.ts";
+import { headOf, listedHead, noteOf, noteText, type Row, type Statements } from "./statements.ts";
+import { checkNote, checkPart, checkRun, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
 
 interface Rows {
