@@ -43,6 +43,7 @@ test("goals are judged where their figures are known", () => {
       measured: "0.80 of the floor",
       met: true,
     },
+    { workload: "A", goal: "ahead of every synced peer", measured: "4.00 times the best peer", met: true },
   ]);
 });
 
