@@ -103,7 +103,7 @@ export type {
 export type { AdvanceOptions } from "./engine/stop.ts";
 export type { Defaults, Definition, FlowOptions, LimitKey, MessageSchemas } from "./engine/definition.ts";
 export type { LimitOptions, StepLimit } from "./engine/permits.ts";
-export type { FlowStart } from "./runs/flow.ts";
+export type { FlowStart } from "./runs/new-run.ts";
 export type { HostOptions } from "./runs/host.ts";
 export type { Secret } from "./journal/tokens.ts";
 export type { Chain, Cipher, Place, Spot } from "./ports/cipher.ts";

@@ -2,8 +2,9 @@
 
 import type { Definition, MessageSchemas } from "./engine/definition.ts";
 import type { CancelOptions } from "./runs/cancel.ts";
-import { advance, cancelRun, create } from "./runs/drive.ts";
-import type { FlowStart } from "./runs/flow.ts";
+import { create } from "./runs/create.ts";
+import { advance, cancelRun } from "./runs/drive.ts";
+import type { FlowStart } from "./runs/new-run.ts";
 import type { Duration } from "./values/duration.ts";
 import { DurableError } from "./values/errors.ts";
 import type { ForkOptions } from "./runs/fork.ts";

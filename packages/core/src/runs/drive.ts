@@ -3,35 +3,21 @@
  * Each advance reads the journal once, then takes the lease, then reads the entries that came in between.
  */
 
-import { writeFact } from "../journal/fact-text.ts";
 import type { CancelOptions } from "./cancel.ts";
-import type { NewRun } from "./new-run.ts";
 import { decode } from "../values/codec/decode.ts";
-import { fingerprintOf } from "../values/codec/fingerprint.ts";
-import type { Json } from "../values/codec/tags.ts";
 import type { Definition } from "../engine/definition.ts";
 import { ChildCall } from "../engine/calls/child.ts";
 import type { ChildRun } from "../engine/child-runs.ts";
-import type { DriverLease } from "../engine/lease.ts";
 import type { AdvanceOptions, OnReplayEnd, ReplayEnd, Stop } from "../engine/stop.ts";
-import type { ChildOf } from "../journal/entry.ts";
 import { DurableError } from "../values/errors.ts";
 import { flowPart } from "./flow-part.ts";
+import { acquire, create, isChild } from "./create.ts";
+import type { LeasedRun } from "./new-run.ts";
 import type { Host } from "./host.ts";
 import { RunJournal } from "../journal/journal.ts";
-import { incomplete } from "../journal/errors.ts";
 import { assertRunId, childIdOf, locatorOf } from "../journal/keys.ts";
 import { Execution } from "./execution.ts";
-import { deadlineAt } from "../engine/deadline.ts";
-import {
-  assertVersion,
-  definitionOf,
-  encodeInput,
-  newNonce,
-  notFound,
-  openJournal,
-  openRun,
-} from "./lookup.ts";
+import { assertVersion, definitionOf, notFound, openJournal, openRun } from "./lookup.ts";
 import { later } from "./load-later.ts";
 import { lazy } from "../values/lazy.ts";
 import { assertOptions } from "../values/options.ts";
@@ -40,123 +26,7 @@ import { pending } from "../engine/promise.ts";
 import { isPoison, poisoned } from "./poison.ts";
 import { outcomeWithChildren } from "./status.ts";
 
-const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
 const spawnPart = /* @__PURE__ */ lazy(() => import("./spawn.ts"));
-
-/** An open run, and whether this process may drive it. */
-export interface LeasedRun {
-  readonly journal: RunJournal;
-  readonly lease: DriverLease;
-  /** False while another process drives the run. */
-  readonly owned: boolean;
-  /** The run was recorded just now. */
-  readonly created: boolean;
-  /** How often a driver took the run since its journal last grew. Many starts mean that the run kills its drivers. */
-  readonly starts: number;
-  /** How many batches the journal had when the lease was taken. */
-  readonly length: number;
-}
-
-// ---- create: record a run ----
-
-/** Records a new run, or finds the one with this id, and takes its lease if asked to. */
-export async function create(
-  host: Host,
-  definition: Definition,
-  input: unknown,
-  given: NewRun,
-): Promise<LeasedRun> {
-  const { id, childOf, spawnedBy, plain = false, takeLease, start } = given;
-  const encoded = await encodeInput(definition, input);
-  const tags =
-    (definition.tags ?? given.tags) && (await tagPart()).firstTags(definition, encoded, given.tags);
-  const runId = id ?? host.world.id();
-  assertRunId(runId);
-  const journal = new RunJournal(locatorOf(runId), await host.journals());
-  const lease = await host.newLease();
-  const { name: workflow, version } = definition;
-  const part = definition.flow === undefined && start === undefined ? null : await flowPart();
-  const flow = await part?.flowOf(host, definition, encoded, start);
-  const started = {
-    kind: "run.started",
-    runId,
-    workflow,
-    version,
-    input: encoded,
-    ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
-    ...(childOf === undefined ? {} : { childOf }),
-    ...(flow === undefined ? {} : { flow }),
-    ...(spawnedBy === undefined ? {} : { spawnedBy }),
-    ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
-    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
-  } as const;
-  const append = async (leases: boolean): Promise<boolean> => {
-    const fact = writeFact(started, host.world.now());
-    const appended = await journal.append([fact], leases ? { lease: lease.leaseForNewRun(journal) } : {});
-    const isNew = appended.kind === "landed";
-    if (!isNew) assertSame(journal, definition, encoded, given);
-    return isNew;
-  };
-  // A run with limits takes its lease when it is admitted.
-  if (part !== null) return part.record(host, { journal, lease, started }, () => append(false));
-  const created = await append(takeLease);
-  return created || !takeLease
-    ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
-    : acquire(host, journal);
-}
-
-function assertSame(
-  journal: RunJournal,
-  { name }: Definition,
-  input: Json,
-  { childOf, isNew }: NewRun,
-): void {
-  const { runId, workflow, parent } = journal.state.summary;
-  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
-    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
-    throw new DurableError(
-      isNew ? "run-exists" : "workflow-mismatch",
-      `Run ${runId} already exists as a ${role}. Choose another id.`,
-    );
-  }
-  if (journal.firstInput !== fingerprintOf(input)) {
-    throw new DurableError(
-      "input-mismatch",
-      `Run ${runId} was started with another input. Use the same input, another id, or flow.fork("${runId}", { from, input }) to keep recorded work.`,
-    );
-  }
-}
-
-/** A fork of the parent has the same parent, and is no child. */
-function isChild(journal: RunJournal, childOf: ChildOf | undefined): boolean {
-  return childOf === undefined || journal.childOf?.runId === childOf.runId;
-}
-
-// ---- acquire: take the lease ----
-
-/** Takes the lease of a journal, and reads the entries that are new; nothing after more than `maxStarts`. */
-export async function acquire(
-  host: Host,
-  journal: RunJournal,
-  maxStarts = Infinity,
-  definition?: Definition,
-): Promise<LeasedRun> {
-  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease(definition));
-  const granted = journal.state.end === null ? await lease.acquire(journal) : null;
-  const { starts = 0, length = 0 } = granted ?? {};
-  const leased = { journal, lease, owned: granted !== null, starts, length, created: false };
-  if (starts > maxStarts) return leased;
-  try {
-    if (journal.position === 0 || journal.position < length) await journal.refresh();
-    // A copy that lags is read on. With a stale copy, recorded work would run again.
-    if (journal.position < length) await journal.refresh();
-    if (journal.position < length) throw incomplete(journal.locator, journal.position, length);
-    return leased;
-  } catch (error) {
-    await lease.release();
-    throw error;
-  }
-}
 
 // ---- advance: drive to the next stop ----
 

@@ -21,11 +21,12 @@ import type { RunFlow } from "../ports/storage.ts";
 import { pause } from "../ports/world.ts";
 import { decode } from "../values/codec/decode.ts";
 import type { Json } from "../values/codec/tags.ts";
-import { toMs, type Duration } from "../values/duration.ts";
+import { toMs } from "../values/duration.ts";
 import { DurableError, show } from "../values/errors.ts";
 import { limits } from "../values/limits.ts";
 import { assertOptions } from "../values/options.ts";
-import type { LeasedRun } from "./drive.ts";
+import type { LeasedRun } from "./new-run.ts";
+import type { FlowStart } from "./new-run.ts";
 import { checkLimits, type Host } from "./host.ts";
 import { openRun } from "./lookup.ts";
 import { outcomeWithChildren } from "./status.ts";
@@ -33,23 +34,6 @@ import { TextStore } from "./text-store.ts";
 import { Window } from "./window.ts";
 
 export { permitOf } from "./permits.ts";
-
-/** When a new run begins, and beside which others. */
-export interface FlowStart {
-  /** Due runs with a higher priority are taken first; that of the workflow by default. */
-  readonly priority?: number | undefined;
-  /** The run begins after this time. */
-  readonly delay?: Duration | undefined;
-  /** The run begins at this time: a date, or milliseconds since the epoch. */
-  readonly at?: Date | number | undefined;
-  /**
-   * The run begins when no other start with this key came for the time `wait`. Until then, each further start
-   * with the key moves its beginning and replaces its input.
-   */
-  readonly debounce?: { readonly key: string; readonly wait: Duration } | undefined;
-  /** While a run of the workflow with this key has not ended, a start returns that run and records none. */
-  readonly singleton?: string | { readonly key: string } | undefined;
-}
 
 /** Priorities are times before 1970, so they come before any time that a run waits for. */
 const highestPriority = 1_000_000;

@@ -7,7 +7,8 @@
  */
 
 import { encode, encodeThrown } from "../values/codec/encode.ts";
-import { acquire, advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
+import { acquire } from "./create.ts";
+import { advance, codeOf, outcomeAfter, toNextStop, wakeParent } from "./drive.ts";
 import { vanishedWait, type OnReplayEnd, type ReplayEnd } from "../engine/stop.ts";
 import { SuspendCall } from "../engine/calls/suspend.ts";
 import { writeFact } from "../journal/fact-text.ts";

@@ -13,7 +13,6 @@ import { randomTree } from "./random-tree.ts";
 import { withUndo } from "./random-undo.ts";
 import { steered } from "./steer-plan.ts";
 import { changedTree, renamedTree, type Tree } from "./tree.ts";
-import { slotsOf } from "./slot-checks.ts";
 
 export interface FlowPlan {
   readonly name: string;
@@ -267,4 +266,10 @@ function drops(random: Random): Action[] {
     target: random.between(0, 99),
     ms: 0,
   }));
+}
+
+/** How many runs of a workflow are driven at the same time, in some plans. A stream of its own (see `fleetOf`). */
+function slotsOf(seed: number): Pick<Plan, "slots"> {
+  const random = seeded(seed * 668_265_263 + 5);
+  return random.chance(0.15) ? { slots: random.pick([1, 1, 2]) } : {};
 }

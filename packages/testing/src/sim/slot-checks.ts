@@ -8,15 +8,8 @@
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
-import { seeded } from "../random.ts";
 import type { Body, History } from "./history.ts";
 import type { FlowPlan, Plan } from "./plan.ts";
-
-/** How many runs of a workflow are driven at the same time, in some plans. A stream of its own (see `fleetOf`). */
-export function slotsOf(seed: number): Pick<Plan, "slots"> {
-  const random = seeded(seed * 668_265_263 + 5);
-  return random.chance(0.15) ? { slots: random.pick([1, 1, 2]) } : {};
-}
 
 /** The limit of a workflow of the plan. Children, and runs that kill their drivers, have none. */
 export function limitOf(plan: Plan, name: string): number | undefined {

@@ -1,0 +1,116 @@
+/** Records new runs, and takes the leases of runs that exist. */
+
+import { writeFact } from "../journal/fact-text.ts";
+import { fingerprintOf } from "../values/codec/fingerprint.ts";
+import type { Json } from "../values/codec/tags.ts";
+import { deadlineAt } from "../engine/deadline.ts";
+import type { Definition } from "../engine/definition.ts";
+import type { ChildOf } from "../journal/entry.ts";
+import { incomplete } from "../journal/errors.ts";
+import { RunJournal } from "../journal/journal.ts";
+import { assertRunId, locatorOf } from "../journal/keys.ts";
+import { DurableError } from "../values/errors.ts";
+import { lazy } from "../values/lazy.ts";
+import { flowPart } from "./flow-part.ts";
+import type { Host } from "./host.ts";
+import { encodeInput, newNonce } from "./lookup.ts";
+import type { LeasedRun, NewRun } from "./new-run.ts";
+
+const tagPart = /* @__PURE__ */ lazy(() => import("./tags.ts"));
+
+/** Records a new run, or finds the one with this id, and takes its lease if asked to. */
+export async function create(
+  host: Host,
+  definition: Definition,
+  input: unknown,
+  given: NewRun,
+): Promise<LeasedRun> {
+  const { id, childOf, spawnedBy, plain = false, takeLease, start } = given;
+  const encoded = await encodeInput(definition, input);
+  const tags =
+    (definition.tags ?? given.tags) && (await tagPart()).firstTags(definition, encoded, given.tags);
+  const runId = id ?? host.world.id();
+  assertRunId(runId);
+  const journal = new RunJournal(locatorOf(runId), await host.journals());
+  const lease = await host.newLease();
+  const { name: workflow, version } = definition;
+  const part = definition.flow === undefined && start === undefined ? null : await flowPart();
+  const flow = await part?.flowOf(host, definition, encoded, start);
+  const started = {
+    kind: "run.started",
+    runId,
+    workflow,
+    version,
+    input: encoded,
+    ...(plain ? {} : { nonce: newNonce(host.world, runId) }),
+    ...(childOf === undefined ? {} : { childOf }),
+    ...(flow === undefined ? {} : { flow }),
+    ...(spawnedBy === undefined ? {} : { spawnedBy }),
+    ...(tags === undefined || Object.keys(tags).length === 0 ? {} : { tags }),
+    ...deadlineAt(host, given.deadline ?? definition.defaults.deadline),
+  } as const;
+  const append = async (leases: boolean): Promise<boolean> => {
+    const fact = writeFact(started, host.world.now());
+    const appended = await journal.append([fact], leases ? { lease: lease.leaseForNewRun(journal) } : {});
+    const isNew = appended.kind === "landed";
+    if (!isNew) assertSame(journal, definition, encoded, given);
+    return isNew;
+  };
+  // A run with limits takes its lease when it is admitted.
+  if (part !== null) return part.record(host, { journal, lease, started }, () => append(false));
+  const created = await append(takeLease);
+  return created || !takeLease
+    ? { journal, lease, owned: takeLease, starts: 1, length: 1, created }
+    : acquire(host, journal);
+}
+
+function assertSame(
+  journal: RunJournal,
+  { name }: Definition,
+  input: Json,
+  { childOf, isNew }: NewRun,
+): void {
+  const { runId, workflow, parent } = journal.state.summary;
+  if (workflow !== name || (isNew && parent !== null) || !isChild(journal, childOf)) {
+    const role = parent === null ? `run of workflow "${workflow}"` : "fork, child or spawned run";
+    throw new DurableError(
+      isNew ? "run-exists" : "workflow-mismatch",
+      `Run ${runId} already exists as a ${role}. Choose another id.`,
+    );
+  }
+  if (journal.firstInput !== fingerprintOf(input)) {
+    throw new DurableError(
+      "input-mismatch",
+      `Run ${runId} was started with another input. Use the same input, another id, or flow.fork("${runId}", { from, input }) to keep recorded work.`,
+    );
+  }
+}
+
+/** A fork of the parent has the same parent, and is no child. */
+export function isChild(journal: RunJournal, childOf: ChildOf | undefined): boolean {
+  return childOf === undefined || journal.childOf?.runId === childOf.runId;
+}
+
+/** Takes the lease of a journal, and reads the entries that are new; nothing after more than `maxStarts`. */
+export async function acquire(
+  host: Host,
+  journal: RunJournal,
+  maxStarts = Infinity,
+  definition?: Definition,
+): Promise<LeasedRun> {
+  const lease = host.parked.checkedOut(journal)?.lease ?? (await host.newLease(definition));
+  const granted = journal.state.end === null ? await lease.acquire(journal) : null;
+  const { starts = 0, length = 0 } = granted ?? {};
+  const leased = { journal, lease, owned: granted !== null, starts, length, created: false };
+  if (starts > maxStarts) return leased;
+  try {
+    if (journal.position === 0 || journal.position < length) await journal.refresh();
+    // A copy that lags is read on. With a stale copy, recorded work would run again.
+    if (journal.position < length) await journal.refresh();
+    if (journal.position < length) throw incomplete(journal.locator, journal.position, length);
+    return leased;
+  } catch (error) {
+    await lease.release();
+    throw error;
+  }
+}
