@@ -55,6 +55,16 @@ describe("a parked run that stays warm", () => {
     expect(await parked.checkOut("l"), "and not given to a third one").toBeNull();
   });
 
+  test("one that has missed what another driver wrote is not handed out", async () => {
+    const parked = new ParkedRuns(10);
+    for (const outside of [true, false]) {
+      const refresh = (): Promise<unknown> => Promise.resolve([{ outside }]);
+      const journal = { locator: "l", state: { end: null }, size: 1, refresh };
+      parked.keep({ journal, parked: true } as unknown as Parked);
+      expect(await parked.checkOut("l"), `outside: ${outside}`).toBe(outside ? journal : null);
+    }
+  });
+
   test("an answer in the same process calls no function again and reads the tail alone", async () => {
     const storage = noting(new MemoryStorage());
     const { flow, seen } = waiting();

@@ -1,4 +1,4 @@
-import { MemoryBucket, type NamedBlob, type RemoteStorage, type RunHead } from "@durable/core";
+import { MemoryBucket, type NamedBlob, type RemoteStorage, type RunHead, type Bucket } from "@durable/core";
 import { countingBucket } from "@durable/testing";
 import { describe, expect, inject, test } from "vitest";
 import { fuzzChapters } from "./support/chapters-fuzz.ts";
@@ -112,6 +112,30 @@ describe("dropping chapters", () => {
         "two ways on, three batches, two drops",
       ).toHaveLength(7);
     }
+  });
+
+  test("whoever begins at the first slot is sent on before any slot is removed", async () => {
+    const bucket = new MemoryBucket();
+    const head = await chapters(remote(bucket), { count: 3 });
+    const slots = await keysOf(bucket, `runs/${head.locator}/`);
+    const writes: string[] = [];
+    const noting: Bucket = {
+      get: (key) => bucket.get(key),
+      list: (query) => bucket.list(query),
+      create: (key, text) => bucket.create(key, text),
+      put: (key, text) => {
+        writes.push(`put ${slots.indexOf(key)}`);
+        return bucket.put(key, text);
+      },
+      delete: (keys) => {
+        for (const key of keys) if (slots.includes(key)) writes.push(`delete ${slots.indexOf(key)}`);
+        return bucket.delete(keys);
+      },
+    };
+    await remote(noting, { now: 70_000 }).dropChapters(head.locator, 3);
+    const removed = writes.findIndex((write) => write.startsWith("delete "));
+    expect(removed).toBeGreaterThan(0);
+    expect(writes.slice(0, removed)).toContain("put 0");
   });
 
   test("a process that dies at any write of it leaves all or what was to be left, and others finish", async () => {
