@@ -132,8 +132,14 @@ export async function toNextStop(
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
-      spawn: async (request, given) =>
-        (await spawnPart()).spawnRun(host, journal, request, given, { create, advance, openRun, childIdOf }),
+      spawn: async (request, { signal }) =>
+        (await spawnPart()).spawnRun(host, journal, request, {
+          signal,
+          create,
+          advance,
+          openRun,
+          childIdOf,
+        }),
       wake: (runId) => wake(host, runId),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();
