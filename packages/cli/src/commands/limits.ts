@@ -42,20 +42,24 @@ interface WindowUse {
 async function windowsOf(limitsOf: StorageLimits): Promise<WindowUse[]> {
   const texts = [...(await limitsOf.texts("limit ")), ...(await limitsOf.texts("rate "))];
   return texts.map(({ name, value }) => {
-    const [kind = "", rest = ""] = [name.slice(0, name.indexOf(" ")), name.slice(name.indexOf(" ") + 1)];
-    const whole = JSON.parse(value) as unknown[];
-    const isRate = kind === "rate";
-    const window = (isRate ? whole : JSON.parse(String(whole[0] ?? "[0]"))) as [number, ...number[][]];
-    const used = window
-      .slice(1)
-      .reduce<number[]>(
-        (sum, part) => (part as number[]).slice(1).map((amount, n) => (sum[n] ?? 0) + amount),
-        [],
-      );
-    const [workflow = "", key = ""] = isRate ? (JSON.parse(rest) as string[]) : [];
-    const calls = isRate ? 0 : Object.keys((whole[1] ?? {}) as object).length;
-    return { kind, name: isRate ? [workflow, key].filter(Boolean).join(" ") : rest, used, calls };
+    const border = name.indexOf(" ");
+    const [kind, rest] = [name.slice(0, border), name.slice(border + 1)];
+    if (kind === "rate") {
+      const [workflow = "", key = ""] = JSON.parse(rest) as string[];
+      return { kind, name: [workflow, key].filter(Boolean).join(" "), used: usedIn(value), calls: 0 };
+    }
+    const [window, calls] = JSON.parse(value) as [string | null, object?];
+    return { kind, name: rest, used: usedIn(window ?? "[0]"), calls: Object.keys(calls ?? {}).length };
   });
+}
+
+/** The sums of a window: its first part is a time, each other one a time and amounts. */
+function usedIn(window: string): number[] {
+  const [, ...parts] = JSON.parse(window) as [number, ...number[][]];
+  return parts.reduce<number[]>(
+    (sum, [, ...amounts]) => amounts.map((amount, n) => (sum[n] ?? 0) + amount),
+    [],
+  );
 }
 
 function slotLines(slots: readonly SlotUse[], term: Terminal): string[] {

@@ -113,19 +113,8 @@ END $$;
 
 const until = "greatest(r.lease_until, r.quiet_until)";
 
-/** Claims runs of workflows with slots: of each slot as many as are free. */
-const claim = (schema: string): string => `
-CREATE FUNCTION ${schema}.claim_slots_1(
-  limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
-  given_time float8, look_for_all boolean, versions text[]
-) RETURNS SETOF ${schema}.runs
-LANGUAGE plpgsql ${planned} AS $$
-DECLARE
-  at_time float8 := ${clock("given_time")};
-  candidates bigint[];
-BEGIN
-  ${isQuick}
-  candidates := ARRAY(
+/** Due runs that may have a slot, the first of each workflow in front, then the second of each. */
+const candidates = (schema: string): string => `
     SELECT c.id FROM (
       SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
       FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (
@@ -161,7 +150,21 @@ BEGIN
           AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
           ORDER BY r.wake_at, r.id LIMIT most)
       ) AS d
-    ) AS c ORDER BY c.round, c.n LIMIT most);
+    ) AS c ORDER BY c.round, c.n LIMIT most`;
+
+/** Claims runs of workflows with slots: of each slot as many as are free. */
+const claim = (schema: string): string => `
+CREATE FUNCTION ${schema}.claim_slots_1(
+  limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
+  given_time float8, look_for_all boolean, versions text[]
+) RETURNS SETOF ${schema}.runs
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  candidates bigint[];
+BEGIN
+  ${isQuick}
+  candidates := ARRAY(${candidates(schema)});
   RETURN QUERY
     WITH free AS (
       SELECT r.id AS free_id, c.n
