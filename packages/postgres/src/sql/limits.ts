@@ -113,11 +113,8 @@ END $$;
 
 const until = "greatest(r.lease_until, r.quiet_until)";
 
-/** Due runs that may have a slot, the first of each workflow in front, then the second of each. */
-const candidates = (schema: string): string => `
-    SELECT c.id FROM (
-      SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
-      FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (
+/** Those of a workflow that a claim may take: of each slot as many as are free, and runs without a slot. */
+const claimable = (schema: string): string => `
         WITH RECURSIVE found (slot) AS (
           (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot IS NOT NULL
             AND r.wake_at IS NOT NULL AND NOT r.deleted ORDER BY r.slot LIMIT 1)
@@ -148,9 +145,7 @@ const candidates = (schema: string): string => `
           AND r.wake_at <= due_at AND r.held AND NOT r.deleted AND r.slot IS NULL
           AND (versions IS NULL OR r.version = ANY (versions))
           AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
-          ORDER BY r.wake_at, r.id LIMIT most)
-      ) AS d
-    ) AS c ORDER BY c.round, c.n LIMIT most`;
+          ORDER BY r.wake_at, r.id LIMIT most)`;
 
 /** Claims runs of workflows with slots: of each slot as many as are free. */
 const claim = (schema: string): string => `
@@ -164,7 +159,12 @@ DECLARE
   candidates bigint[];
 BEGIN
   ${isQuick}
-  candidates := ARRAY(${candidates(schema)});
+  candidates := ARRAY(
+    SELECT c.id FROM (
+      SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
+      FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (${claimable(schema)}
+      ) AS d
+    ) AS c ORDER BY c.round, c.n LIMIT most);
   RETURN QUERY
     WITH free AS (
       SELECT r.id AS free_id, c.n
