@@ -15,7 +15,6 @@ import type { Fact } from "../journal/entry.ts";
 import { traitsOf } from "../journal/kinds.ts";
 import { DurableError } from "../values/errors.ts";
 import type { RunJournal } from "../journal/journal.ts";
-import { stepAsked } from "../journal/keys.ts";
 import type { World } from "../ports/world.ts";
 import { Changes } from "./changes.ts";
 import { Ending } from "./ending.ts";
@@ -23,17 +22,8 @@ import { FreshCalls } from "./fresh-calls.ts";
 import { InFlight } from "./in-flight.ts";
 import type { CallEngine } from "./calls/call.ts";
 import { CallRegistry, type Asked, type Call, type Entered } from "./registry.ts";
-import {
-  abortReason,
-  isParked,
-  parkOf,
-  type Driving,
-  type ReplayEnd,
-  type EngineOptions,
-  type Finish,
-  type Stop,
-  type Undoable,
-} from "./stop.ts";
+import type { Driving, EngineOptions, Finish, ReplayEnd, Stop, Undoable } from "./stop.ts";
+import { abortReason, isParked, parkOf } from "./stop.ts";
 import { Outbox } from "./outbox.ts";
 import { Signal } from "./promise.ts";
 import { Replay, type Settlement } from "./replay.ts";
@@ -267,9 +257,7 @@ export class Engine implements ReplayEnd, CallEngine {
   }
 
   #settle(call: Call, settlement: Settlement): void {
-    this.replay.deliver(settlement.seq);
-    // Answers about an uncertain step are not replayed after it settles, so they must not advance ctx.now().
-    if (stepAsked(call.key) === null) this.replay.clock = Math.max(this.replay.clock, settlement.at);
+    this.replay.deliver(settlement);
     this.timers.cancel(call);
     this.#inTurn = this.#moving = true;
     call.settle(settlement);

@@ -19,7 +19,6 @@ import { nextChapter } from "./chapters.ts";
 import { ownerNow, runAs, type Owner } from "../ports/async-context.ts";
 import type { RunHead } from "../ports/storage.ts";
 import { flowPart } from "./flow-part.ts";
-import { headsBelow } from "./lookup.ts";
 import { guard, type Host } from "./host.ts";
 import type { Fact } from "../journal/entry.ts";
 import type { Observe } from "./observer.ts";
@@ -113,6 +112,7 @@ export class Execution implements Parked {
       lingerMs: host.lingerMs,
       permits: async (...given) => (await flowPart()).permitOf(host, ...given),
       owner,
+      parts: later,
       undo: async () => (await later()).beginUndo(engine, parts),
       watch: watchOf(journal, lease),
       revive: () => host.parked.resumedItself(execution) && execution.revive(),
@@ -122,7 +122,7 @@ export class Execution implements Parked {
     const continueAs = (next: unknown): Promise<never> => {
       const finish = nextChapter(engine, definition, next);
       continues = true;
-      void finish.then((found) => engine.finish(found));
+      void finish.then((found) => engine.finish(found), owner.blame);
       return pending();
     };
     const fail = (error: unknown): Promise<never> => {
@@ -195,7 +195,7 @@ export class Execution implements Parked {
   /** From one list of all children, made once per drive. */
   async #headOf(child: string): Promise<RunHead | undefined> {
     if (this.journal.state.openChildren().length <= fewChildren) return undefined;
-    this.#heads ??= headsBelow(this.#host, this.journal.runId);
+    this.#heads ??= later().then(({ headsBelow }) => headsBelow(this.#host, this.journal.runId));
     return (await this.#heads).get(child);
   }
 
