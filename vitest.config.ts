@@ -70,6 +70,7 @@ class LongFirst extends BaseSequencer {
       const found = long.findIndex((part) => moduleId.includes(part));
       return found === -1 ? long.length : found;
     };
+    // oxlint-disable-next-line unicorn/no-array-sort -- a method of the sequencer
     return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
   }
 }

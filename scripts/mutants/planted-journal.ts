@@ -233,8 +233,8 @@ const memory: readonly PlantedBug[] = [
   {
     name: "blobs-of-nobody",
     breaks: "memory.3",
-    file: "adapters/memory.ts",
-    find: "if (blob !== undefined && --blob.runs === 0) this.#blobs.delete(name);",
+    file: "adapters/memory/blobs.ts",
+    find: "if (blob !== undefined && --blob.runs === 0) this.#kept.delete(name);",
     replace: "if (blob !== undefined) blob.runs -= 1;",
     why: "A blob stays although no run names it.",
     seenBy: {
@@ -245,9 +245,9 @@ const memory: readonly PlantedBug[] = [
   {
     name: "blobs-go-with-their-first-run",
     breaks: "memory.3",
-    file: "adapters/memory.ts",
-    find: "if (blob !== undefined && --blob.runs === 0) this.#blobs.delete(name);",
-    replace: "this.#blobs.delete(name);",
+    file: "adapters/memory/blobs.ts",
+    find: "if (blob !== undefined && --blob.runs === 0) this.#kept.delete(name);",
+    replace: "this.#kept.delete(name);",
     why: "A blob is deleted with the first of the runs that name it.",
     seenBy: {
       test: "packages/core/test/adapters/memory.test.ts",

@@ -99,4 +99,16 @@ export const plantedInLimits: readonly PlantedBug[] = [
     why: "Tokens are counted as they were estimated, and not as they were used.",
     seenBy: seenBy("steps"),
   },
+  {
+    name: "slot-outlives-its-lease",
+    breaks: "memory-slots.1",
+    file: "adapters/memory/slots.ts",
+    find: "  !deleted && lease !== null && lease.until > now;",
+    replace: "  !deleted && lease !== null;",
+    why: "A driver that died keeps its slot for ever.",
+    seenBy: {
+      test: "packages/core/test/adapters/memory.test.ts",
+      because: "simulated workers take over the runs of dead ones, and so their leases",
+    },
+  },
 ];

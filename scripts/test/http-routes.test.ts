@@ -1,7 +1,7 @@
 /** docs/reference/http-routes.md against the handler: its routes, parameters, statuses and actions. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createApp, durable, MemoryStorage } from "@durable/core";
+import { createApp, durable, FatalError, MemoryStorage } from "@durable/core";
 import { createHandler, HttpError, openApi, type Action, type HttpErrorCode } from "@durable/http";
 import { describe, expect, it } from "vitest";
 import { root } from "../lib/workspace.ts";
@@ -25,6 +25,9 @@ function cells(text: string, heading: string): string[] {
     new RegExp(`^\\| ${heading} \\|.*\\n\\|[-|]+\\|\\n((?:\\|.*\\n?)+)`, "m").exec(text)?.[1] ?? "";
   return [...table.matchAll(/^\| `?([^`|]+?)`? \|/gm)].map(([, cell = ""]) => cell);
 }
+
+const actionNames =
+  /`(start|read|tokens|list|stream|fork|cancel|delete|purge|send|report|pause|unpause|retry|schedules|schedule|describe)`/g;
 
 interface Operation {
   readonly parameters?: readonly { readonly name: string; readonly in: string }[];
@@ -60,9 +63,7 @@ describe.each(routes.map((route) => [`${route.method} ${route.path}`, route] as 
 
   it("names the actions that are asked for", async () => {
     const [, named = ""] = /^Action: (.*)$/m.exec(route.text) ?? [];
-    const actions = [
-      ...named.matchAll(/`(start|read|tokens|list|stream|fork|cancel|delete|purge|send|report|describe)`/g),
-    ];
+    const actions = [...named.replaceAll(/with `\w+`/g, "").matchAll(actionNames)];
     expect(named === "none.").toBe(actions.length === 0);
     expect(await asked(route)).toEqual(actions.map(([, action]) => action));
   });
@@ -74,20 +75,25 @@ async function asked({ method, path, text }: Route): Promise<string[]> {
     const draft = await ctx.step("draft", () => `hello ${name}`);
     return ctx.suspend("approve", { note: draft });
   });
+  const broken = durable("broken", (ctx) => ctx.step("s", () => Promise.reject(new FatalError("no"))));
   const app = createApp({
-    workflows: [greet],
+    workflows: [greet, broken],
     storage: new MemoryStorage(),
     secret: "only for this test, 32 characters",
   });
   const run = await app.start("greet", "Ada", { id: "greet-0" });
   await run.result().catch(() => {});
+  await app.schedule("daily", greet, { cron: "0 9 * * *", input: "Ada" });
+  const failed = await app.start("broken", undefined, { id: "broken-0" });
+  await failed.result().catch(() => {});
   const outcome = await run.outcome();
   const token = outcome.status === "suspended" ? (outcome.waiting[0]?.token ?? "") : "";
   const actions: Action[] = [];
   const handler = createHandler(app, { authorize: (_, action) => actions.push(action) > 0 });
   const address = path
-    .replace("{runId}", "greet-0")
-    .replace("{name}", "draft")
+    .replace("{runId}", path.endsWith("/retry") ? "broken-0" : "greet-0")
+    .replace("{name}", path.startsWith("/schedules") ? "daily" : "draft")
+    .replace("{workflow}", "greet")
     .replace("{topic}", "note")
     .replace("{token}", token);
   const [, body] = /^```json\n([\s\S]*?)\n```$/m.exec(text) ?? [];

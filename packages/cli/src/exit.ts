@@ -33,6 +33,7 @@ const ofCode: Partial<Record<ErrorCode, number>> = {
   "journal-regressed": exit.refused,
   poison: exit.refused,
   "retry-refused": exit.refused,
+  "other-version": exit.refused,
   "unknown-workflow": exit.notFound,
   "unknown-step": exit.notFound,
   "not-found": exit.notFound,

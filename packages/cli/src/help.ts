@@ -7,8 +7,11 @@ import { styled } from "./terminal.ts";
 import { padEnd } from "./text/width.ts";
 
 const groups: readonly (readonly [string, readonly CommandName[]])[] = [
-  ["Look", ["ls", "show", "tail", "tree", "diff", "ui"]],
-  ["Steer", ["resume", "send", "wake", "cancel", "fork", "schedules", "rm", "purge"]],
+  ["Look", ["ls", "show", "tail", "tree", "diff", "limits", "workers", "ui"]],
+  [
+    "Steer",
+    ["resume", "send", "wake", "cancel", "pause", "unpause", "retry", "fork", "schedules", "rm", "purge"],
+  ],
   ["Check", ["doctor", "replay", "explain"]],
   ["Move", ["export", "import", "copy"]],
   ["Set up", ["init", "mcp", "completion"]],

@@ -8,7 +8,8 @@ import {
   type Outcome,
   type Prices,
 } from "@durable/core";
-import { viewRun, type RunView } from "@durable/core/view";
+import { storageOf } from "@durable/core/tools";
+import { locatorOf, viewRun, type RunView } from "@durable/core/view";
 
 export interface Look {
   readonly view: RunView;
@@ -17,7 +18,11 @@ export interface Look {
   readonly past: boolean;
   /** `null` when the outcome cannot be told, because no secret is there to sign its tokens. */
   readonly outcome: Outcome<unknown> | null;
+  readonly tags: Readonly<Record<string, string>>;
 }
+
+/** A read from here gives no batches, only what stands beside the journal. */
+const beyondEnd = 2_147_483_647;
 
 export interface LookOptions {
   readonly prices?: Prices | undefined;
@@ -31,7 +36,14 @@ export async function lookAt(app: App, runId: string, { chapter, ...options }: L
   const outcome = chapter === undefined ? await outcomeOf(app, runId) : null;
   const blocked = outcome?.status === "blocked" ? noteOf(outcome) : undefined;
   const past = chapter !== undefined && viewRun(await run.entries()).chapter > chapter;
-  return { view: viewRun(entries, { ...options, blocked }), entries, past, outcome };
+  const { head } = await (await storageOf(app)).read(locatorOf(runId), beyondEnd);
+  return {
+    view: viewRun(entries, { ...options, blocked }),
+    entries,
+    past,
+    outcome,
+    tags: head?.tags ?? {},
+  };
 }
 
 /** Tokens need a secret. What is shown without one has no tokens. */

@@ -145,7 +145,7 @@ test("the completion script completes commands and options in bash", () => {
     const ask = `${script}\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _durable; echo "\${COMPREPLY[*]}"`;
     return execFileSync("bash", ["-c", ask], { encoding: "utf8" }).trim().split(" ");
   };
-  expect(complete("durable", "re")).toEqual(["resume", "replay"]);
+  expect(complete("durable", "re")).toEqual(["resume", "retry", "replay"]);
   expect(complete("durable", "fork", "--from")).toEqual(["--from", "--from-failure"]);
   expect(complete("durable", "show", "@f")).toEqual(["@failed"]);
 });

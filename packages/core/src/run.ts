@@ -60,13 +60,8 @@ export interface RunOptions extends FlowStart {
 export const startNames = "priority delay at debounce singleton";
 
 /** What remains of the options of a start beside those that every run has; `undefined` if nothing. */
-export function startOf({
-  id: _,
-  drive: __,
-  deadline: ___,
-  tags: ____,
-  ...start
-}: StartOptions): FlowStart | undefined {
+export function startOf(options: StartOptions): FlowStart | undefined {
+  const { id: _, drive: __, deadline: ___, tags: ____, ...start } = options;
   return Object.keys(start).length > 0 ? start : undefined;
 }
 

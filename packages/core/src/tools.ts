@@ -1,6 +1,6 @@
 /**
- * For tools around an app, such as the command line and the dashboard: its storage, a replay that changes nothing,
- * and an early end of sleeps.
+ * For tools around an app, such as the command line and the dashboard: its storage, its workers, a replay that changes
+ * nothing, and an early end of sleeps.
  *
  * tools.1. A replay writes nothing, takes no lease and starts no work: the code runs as far as the journal goes.
  */
@@ -20,6 +20,8 @@ import { encode, encodeThrown } from "./values/codec/encode.ts";
 import { DurableError } from "./values/errors.ts";
 import { assertOptions } from "./values/options.ts";
 
+export { fleetOf, type Fleet, type WorkerInfo, type WorkflowLoad } from "./fleet.ts";
+export { limitUse, type LimitUse, type WindowUse } from "./limit-use.ts";
 export { loadParts } from "./values/lazy.ts";
 
 /** What a replay of a run against the present code showed. */

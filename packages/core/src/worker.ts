@@ -29,6 +29,11 @@ import { assertOptions } from "./values/options.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
+  /**
+   * Under which `durable workers` and the dashboard list this worker. Needs a storage with limits, such as SQLite
+   * and Postgres. Without a name it is not listed.
+   */
+  readonly name?: string | undefined;
   /** Takes only runs of these workflows of the app; of all of them by default. */
   readonly workflows?: readonly string[] | undefined;
   /**
@@ -91,9 +96,10 @@ const aloneMs = 60_000;
 const batchMs = 25;
 
 const workerOptions =
-  "workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
+  "name workflows versions concurrency interval idleInterval maxStarts drain onStop onDrive hooks logger purge";
 
 const purging = /* @__PURE__ */ lazy(() => import("./purge-work.ts"));
+const fleet = /* @__PURE__ */ lazy(() => import("./fleet.ts"));
 
 /** Starts a loop that finds due runs in the storage and drives them, until it is stopped. */
 export function createWorker(app: App, options: WorkerOptions = {}): Worker {
@@ -147,6 +153,7 @@ class PollingWorker implements Worker {
   readonly #forget: () => void;
   readonly #purging: Promise<void>;
   readonly #schedules: Promise<void>;
+  readonly #announcing: Promise<void>;
   #stopped: Promise<void> | null = null;
   #isDying = false;
   /** The last look for due runs failed. */
@@ -189,6 +196,22 @@ class PollingWorker implements Worker {
       unguard();
     };
     this.#purging = options.purge === undefined ? Promise.resolve() : this.#purge(options.purge);
+    this.#announcing =
+      options.name === undefined ? Promise.resolve() : this.#announce(options.name, workflows);
+  }
+
+  async #announce(name: string, workflows: readonly string[]): Promise<void> {
+    const { versions = null } = this.#options;
+    try {
+      const { announce } = await fleet();
+      await announce(
+        this.#app,
+        () => ({ name, workflows, versions, concurrency: this.#places, active: this.active }),
+        this.#abort.signal,
+      );
+    } catch (error) {
+      this.#world.warn(`the worker ${show(name)} cannot be listed: ${describeError(error)}`);
+    }
   }
 
   async #purge(options: WorkerPurge): Promise<void> {
@@ -355,7 +378,7 @@ class PollingWorker implements Worker {
     await new Promise<void>((resolve) => {
       // Cancelled when all runs are released, because a pending timer keeps the process alive.
       const cancel = world.timer(this.#drainMs, resolve);
-      const background = [this.#purging, this.#schedules];
+      const background = [this.#purging, this.#schedules, this.#announcing];
       void Promise.all([...this.#active.values(), ...background]).then(() => resolve(cancel()));
     });
     if (this.active === 0) return;

@@ -245,7 +245,7 @@ test("other addresses are 404, other methods 405 with what is allowed", async ()
     handler(new Request(`http://lab.example${path}`, { method }));
   const wrong = await ask("DELETE", "/runs");
   expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, POST"]);
-  expect((await ask("PUT", "/runs/a")).headers.get("allow")).toBe("GET, HEAD");
+  expect((await ask("PUT", "/runs/a")).headers.get("allow")).toBe("GET, HEAD, DELETE");
   expect((await ask("OPTIONS", "/resume/x")).headers.get("access-control-allow-origin")).toBeNull();
 });
 

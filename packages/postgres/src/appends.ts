@@ -269,7 +269,7 @@ function reportedPart(
 
 /** The same, with what the head says about limits at the end. */
 function flowPart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
-  const { columns, more = { columns: [], args: "" } } = wholePart(of, values);
+  const { columns, more } = wholePart(of, values);
   const from = columns.length + more.columns.length;
   const args = flowColumns.map((_, n) => `c.c${from + n}`);
   return {

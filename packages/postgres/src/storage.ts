@@ -28,15 +28,17 @@ import type {
 import { noChapter, pageSize, stillRead } from "@durable/core/storage-kit";
 import { thisProcess } from "@durable/core/process";
 import { appendStatement, preparedAppend, refusalsOf, sizeOf, type Refusal } from "./appends.ts";
+import { Claims } from "./claims.ts";
 import { Database } from "./database.ts";
 import { Drivers } from "./drivers.ts";
 import { DueWaits, type DueRuns } from "./due.ts";
 import { Groups } from "./groups.ts";
 import { Leases } from "./leases.ts";
-import { postgresLimits, slotColumns } from "./limits.ts";
+import { postgresLimits } from "./limits.ts";
 import { migrate } from "./migrate.ts";
 import { Notices, type Notice } from "./notices.ts";
 import type { PostgresOptions } from "./options.ts";
+import { keepPause, pausesIn } from "./pauses.ts";
 import { schedulesIn } from "./schedules.ts";
 import { settingsOf } from "./settings.ts";
 import { replyOf, type ReadRow } from "./reply.ts";
@@ -44,7 +46,7 @@ import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
 import { takeTurnText } from "./sql/retention.ts";
-import { put, take } from "./text.ts";
+import { put } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
@@ -60,6 +62,7 @@ export class PostgresStorage implements Storage {
   readonly #database: Database;
   readonly #schema: string;
   readonly #appends: Groups<AppendRequest, DurableError | null>;
+  readonly #claims: Claims;
   readonly #leases: Leases;
   readonly #drivers: Drivers;
   readonly #watch: Watch;
@@ -67,7 +70,6 @@ export class PostgresStorage implements Storage {
   readonly #notices: Notices;
   /** Slots of runs, and texts under names. */
   readonly limits: StorageLimits;
-  #claims = 0;
   #closing: Promise<void> | null = null;
 
   constructor(options: string | PostgresOptions) {
@@ -77,6 +79,7 @@ export class PostgresStorage implements Storage {
     this.schedules = schedulesIn(this.#database, this.#schema);
     this.#drivers = new Drivers(this.#database);
     this.limits = postgresLimits(this.#database);
+    this.#claims = new Claims(this.#database, this.#drivers);
     this.#leases = new Leases(this.#database, this.#drivers, (workflow) => this.#tellDue(workflow));
     this.#appends = new Groups({
       send: (requests) => this.#send(requests),
@@ -182,56 +185,7 @@ export class PostgresStorage implements Storage {
   }
 
   claim(request: ClaimRequest): Promise<readonly RunHead[]> {
-    const { workflow, limit, slots = {} } = request;
-    const names = [...new Set(workflow)];
-    // Each claim begins with another workflow, so that claims of one run give every workflow its turn.
-    const turn = names.length === 0 ? 0 : this.#claims++ % names.length;
-    const inTurn = [...names.slice(turn), ...names.slice(0, turn)];
-    const free = inTurn.filter((name) => slots[name] === undefined);
-    return this.#database.do(async () => {
-      const most = pageSize(limit);
-      if (free.length === names.length) return this.#claimFree(inTurn, request, most);
-      // Workflows with and without slots are two searches, and each of them is first in turn.
-      const parts = [
-        (left: number) => this.#claimFree(free, request, left),
-        (left: number) => this.#claimSlots(inTurn, request, left),
-      ];
-      const taken: RunHead[] = [];
-      for (const part of this.#claims % 2 === 0 ? parts : parts.toReversed())
-        if (taken.length < most) taken.push(...(await part(most - taken.length)));
-      return taken;
-    });
-  }
-
-  #claimFree(
-    names: readonly string[],
-    { version, dueAt, quietMs }: ClaimRequest,
-    most: number,
-  ): Promise<RunHead[]> {
-    const call =
-      version === undefined
-        ? "claim_1($1, $2, $3, $4, $5, $6, $7)"
-        : "claim_2($1, $2, $3, $4, $5, $6, $7, $8)";
-    const text = `SELECT * FROM ${this.#schema}.${call}`;
-    return this.#drivers.withDead(true, async (dead) => {
-      const values = [names.map(put), dueAt, most, quietMs, thisProcess, dead, this.#now()];
-      if (version !== undefined) values.push(version.map(put));
-      return (await this.#database.rows<RunRow>(text, values)).map(listedHead);
-    });
-  }
-
-  #claimSlots(
-    names: readonly string[],
-    { version, dueAt, quietMs, slots = {} }: ClaimRequest,
-    most: number,
-  ): Promise<RunHead[]> {
-    const text = `SELECT * FROM ${this.#schema}.claim_slots_1($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`;
-    const isWide = this.#claims % 64 === 0;
-    return this.#drivers.withDead(true, async (dead) => {
-      const given = [dueAt, most, quietMs, thisProcess, dead, this.#now(), isWide, version?.map(put) ?? null];
-      const rows = await this.#database.rows<RunRow>(text, [...slotColumns(slots, names), ...given]);
-      return rows.map(listedHead);
-    });
+    return this.#database.do(() => this.#claims.claim(request));
   }
 
   lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {
@@ -250,32 +204,11 @@ export class PostgresStorage implements Storage {
   }
 
   pause(workflow: string, pause: WorkflowPause | null): Promise<void> {
-    const paused = `${this.#schema}.paused`;
-    const name = put(workflow);
-    return this.#database.do(async () => {
-      if (pause === null) await this.#database.rows(`DELETE FROM ${paused} WHERE workflow = $1`, [name]);
-      else
-        await this.#database.rows(
-          `INSERT INTO ${paused} (workflow, reason, since) VALUES ($1, $2, $3)
-             ON CONFLICT (workflow) DO UPDATE SET reason = excluded.reason, since = excluded.since`,
-          [name, pause.reason === null ? null : put(pause.reason), pause.since],
-        );
-    });
+    return this.#database.do(() => keepPause(this.#database, workflow, pause));
   }
 
   paused(): Promise<readonly WorkflowPause[]> {
-    return this.#database.do(async () => {
-      const text = `SELECT workflow, reason, since FROM ${this.#schema}.paused`;
-      const rows = await this.#database.rows<{ workflow: string; reason: string | null; since: number }>(
-        text,
-        [],
-      );
-      return rows.map(({ workflow, reason, since }) => ({
-        workflow: take(workflow),
-        reason: reason === null ? null : take(reason),
-        since,
-      }));
-    });
+    return this.#database.do(() => pausesIn(this.#database));
   }
 
   delete(locator: string): Promise<void> {

@@ -9,6 +9,7 @@ export const commands = {
   tree: async (): Promise<Command> => (await import("./tree.ts")).tree,
   diff: async (): Promise<Command> => (await import("./diff.ts")).diffCommand,
   limits: async (): Promise<Command> => (await import("./limits.ts")).limits,
+  workers: async (): Promise<Command> => (await import("./workers.ts")).workers,
   ui: async (): Promise<Command> => (await import("./ui.ts")).ui,
   resume: async (): Promise<Command> => (await import("./resume.ts")).resume,
   send: async (): Promise<Command> => (await import("./send.ts")).send,

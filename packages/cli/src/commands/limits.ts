@@ -1,6 +1,7 @@
 /** `durable limits`: what is taken and waits, per workflow and key, and how much of each rate and limit is used. */
 
-import type { SlotUse, StorageLimits } from "@durable/core";
+import type { SlotUse } from "@durable/core";
+import { limitUse, type WindowUse } from "@durable/core/tools";
 import type { Command } from "../command.ts";
 import { CliError, exit } from "../exit.ts";
 import { styled, type Terminal } from "../terminal.ts";
@@ -8,55 +9,25 @@ import { table } from "../text/table.ts";
 
 export const limits: Command = {
   usage: "",
-  summary: "Shows which slots are taken, and which runs wait for one",
+  summary: "Shows which slots are taken, which runs wait for one, and the use of rates and limits",
   arguments: [0, 0],
   options: {},
   run: async (context) => {
     const { storage, label } = await context.session();
-    if (storage.limits === undefined)
+    const use = await limitUse(storage);
+    if (use === null)
       throw new CliError(`${label} keeps no limits. SQLite and Postgres do.`, { code: "no-limits" });
-    const slots = await storage.limits.slots();
-    const windows = await windowsOf(storage.limits);
+    const { slots, windows } = use;
     const empty = slots.length + windows.length === 0;
     context.answer({
       json: { store: label, slots, windows },
       text: empty
-        ? ["No run has a slot or waits for one, and no rate is in use."]
+        ? ["No run has a slot or waits for one, and no rate or limit is in use."]
         : [...slotLines(slots, context.term), ...windowLines(windows, context.term)],
     });
     return exit.ok;
   },
 };
-
-interface WindowUse {
-  /** `rate` of a workflow and key, or `limit` of steps. */
-  readonly kind: string;
-  readonly name: string;
-  /** What was used within the latest window: runs or requests, then tokens. */
-  readonly used: readonly number[];
-  /** Calls under way, for limits of steps. */
-  readonly calls: number;
-}
-
-/** The texts as runs/window.ts and runs/permits.ts of the library write them. */
-async function windowsOf(limitsOf: StorageLimits): Promise<WindowUse[]> {
-  const texts = [...(await limitsOf.texts("limit ")), ...(await limitsOf.texts("rate "))];
-  return texts.map(({ name, value }) => {
-    const [kind = "", rest = ""] = [name.slice(0, name.indexOf(" ")), name.slice(name.indexOf(" ") + 1)];
-    const whole = JSON.parse(value) as unknown[];
-    const isRate = kind === "rate";
-    const window = (isRate ? whole : JSON.parse(String(whole[0] ?? "[0]"))) as [number, ...number[][]];
-    const used = window
-      .slice(1)
-      .reduce<number[]>(
-        (sum, part) => (part as number[]).slice(1).map((amount, n) => (sum[n] ?? 0) + amount),
-        [],
-      );
-    const [workflow = "", key = ""] = isRate ? (JSON.parse(rest) as string[]) : [];
-    const calls = isRate ? 0 : Object.keys((whole[1] ?? {}) as object).length;
-    return { kind, name: isRate ? [workflow, key].filter(Boolean).join(" ") : rest, used, calls };
-  });
-}
 
 function slotLines(slots: readonly SlotUse[], term: Terminal): string[] {
   if (slots.length === 0) return [];
@@ -77,11 +48,11 @@ function slotLines(slots: readonly SlotUse[], term: Terminal): string[] {
 
 function windowLines(windows: readonly WindowUse[], term: Terminal): string[] {
   if (windows.length === 0) return [];
-  const rows = windows.map(({ kind, name, used: [requests = 0, tokens = 0], calls }) => [
+  const rows = windows.map(({ kind, name, used, tokens, calls }) => [
     kind,
     name,
-    String(requests),
-    kind === "rate" ? "" : String(Math.round(tokens)),
+    String(used),
+    kind === "rate" ? "" : String(tokens),
     kind === "rate" ? "" : String(calls),
   ]);
   const columns = [

@@ -67,14 +67,19 @@ export const show: Command = {
   },
 };
 
-/** What the run shows of itself. */
-function reportLines({ outcome }: Look, term: Terminal): string[] {
-  if (outcome?.report === undefined) return [];
-  return ["", ` report  ${fit(inline(outcome.report, 1_000), term.width - 10)}`];
+/** What the run shows of itself, and what it is found by. */
+function reportLines({ outcome, tags }: Look, term: Terminal): string[] {
+  const tagged = Object.entries(tags).map(([name, value]) => `${name}=${value}`);
+  return [
+    ...(outcome?.report === undefined
+      ? []
+      : ["", ` report  ${fit(inline(outcome.report, 1_000), term.width - 10)}`]),
+    ...(tagged.length === 0 ? [] : ["", ` tags    ${fit(inline(tagged.join(" "), 1_000), term.width - 10)}`]),
+  ];
 }
 
 /** A run for machines. */
-export function runJson({ view, outcome }: Look): Readonly<Record<string, unknown>> {
+export function runJson({ view, outcome, tags }: Look): Readonly<Record<string, unknown>> {
   const waiting = outcome !== null && "waiting" in outcome ? outcome.waiting : [];
   return {
     run: {
@@ -89,6 +94,7 @@ export function runJson({ view, outcome }: Look): Readonly<Record<string, unknow
         ...(topic === undefined ? {} : { topic }),
       })),
       ...(outcome?.report === undefined ? {} : { report: outcome.report }),
+      ...(Object.keys(tags).length === 0 ? {} : { tags }),
     },
   };
 }
@@ -156,6 +162,8 @@ export function header(view: RunView, { term, now, past = false }: ShowOptions):
   }
   if (view.childOf !== null)
     lines.push(styled("dim", `child of ${shortId(view.childOf.runId)} at ${view.childOf.key}`));
+  if (view.deadline !== null && view.endedAt === null)
+    lines.push(styled("dim", `has to end by ${when(view.deadline, now)}`));
   if (view.chapter > 1 || past) lines.push(styled("dim", `chapter ${view.chapter}`));
   return lines;
 }
@@ -261,6 +269,8 @@ function nextOf({ runId, status, waits, rows }: RunView): string[] {
   const last = rows.findLast(({ kind, seq }) => kind === "step" && seq !== null);
   const next: string[] = [];
   if (waits.length > 0) next.push(`durable resume ${id}`);
+  if (status === "paused") next.push(`durable unpause ${id}`);
+  if (status === "failed") next.push(`durable retry ${id}`);
   if (status === "failed")
     next.push(`durable fork ${id} --from-failure${failed === undefined ? "" : `   (at ${failed.key})`}`);
   else if (last !== undefined) next.push(`durable fork ${id} --from '${last.key}'`);

@@ -3,7 +3,6 @@
  *
  * memory.1. Every method does its work synchronously, in one turn, so a refused call has changed nothing.
  * memory.2. A deleted run is kept, hidden, while `#readers` has forks that read it. It goes with the last of them.
- * memory.3. A blob is kept exactly as long as a stored batch names it.
  * memory.4. A note is kept only while it is valid: an append, a lease and a deletion remove it.
  * memory.5. Only whole chapters are dropped, so a batch that is kept never refers to a blob that was dropped.
  */
@@ -18,7 +17,6 @@ import type {
   Lease,
   ListPage,
   ListQuery,
-  NamedBlob,
   ReadReply,
   RunHead,
   SlotLimits,
@@ -40,6 +38,7 @@ import {
   stillRead,
 } from "../ports/storage-kit.ts";
 import { systemWorld, type World } from "../ports/world.ts";
+import { MemoryBlobs } from "./memory/blobs.ts";
 import { MemorySchedules } from "./memory/schedules.ts";
 import {
   dueFrom,
@@ -52,9 +51,9 @@ import {
   takeTurn,
   type Turn,
   type Kept,
-  type KeptBlob,
 } from "./memory/kept.ts";
-import { claimable, isFull, memoryLimits } from "./memory/slots.ts";
+import { claimable, isFull, memoryLimits, singletonOf } from "./memory/slots.ts";
+import { Watchers } from "./memory/watchers.ts";
 
 /** Keeps journals in memory: for tests and demos. */
 export class MemoryStorage implements Storage {
@@ -62,8 +61,8 @@ export class MemoryStorage implements Storage {
   readonly #runs = new Map<string, Kept>();
   /** Forks, by the run that they read. */
   readonly #readers = new Map<string, Set<string>>();
-  readonly #blobs = new Map<string, KeptBlob>();
-  readonly #watchers = new Map<string, Set<() => void>>();
+  readonly #blobs = new MemoryBlobs();
+  readonly #watchers = new Watchers();
   readonly #turns = new Map<string, Turn>();
   readonly #now: () => number;
   readonly #due: DueWatch;
@@ -109,14 +108,14 @@ export class MemoryStorage implements Storage {
     const run = kept ?? this.#create(locator, head);
     run.batches.push(batch);
     if (head.chapter === position && position > 0) run.chapters.push(position);
-    this.#name(run, { position, chapter: head.chapter ?? 0 }, blobs);
+    this.#blobs.name(run, { position, chapter: head.chapter ?? 0 }, blobs);
     run.head = keepReport(head, report ?? run.head.report);
     run.claimedUntil = 0;
     run.quietUntil = 0;
     run.note = null;
     if (lease !== undefined)
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
-    for (const notify of this.#watchers.get(locator) ?? []) notify();
+    this.#watchers.notify(locator);
     this.#notifyDue(run);
     return Promise.resolve();
   }
@@ -133,23 +132,9 @@ export class MemoryStorage implements Storage {
     const lacks = (ancestor: string): boolean =>
       (this.#runs.get(ancestor)?.first ?? 0) > readsFrom(head, ancestor);
     if (kept === undefined && ancestors.some(lacks)) return droppedConflict(runId);
-    const other = kept === undefined ? this.#singletonOf(head) : null;
+    const other = kept === undefined ? singletonOf(this.#slotted, head) : null;
     if (other !== null) return singletonConflict(runId, other);
     return refuseBlobs(runId, blobs, (name) => this.#blobs.has(name));
-  }
-
-  /** The run that has not ended and has the singleton of a new one. */
-  #singletonOf({ workflow, flow }: RunHead): string | null {
-    if (flow?.singleton === undefined) return null;
-    for (const { head, deleted } of this.#runs.values())
-      if (
-        !deleted &&
-        head.workflow === workflow &&
-        head.flow?.singleton === flow.singleton &&
-        ["running", "suspended", "paused"].includes(head.status)
-      )
-        return head.runId;
-    return null;
   }
 
   #create(locator: string, head: RunHead): Kept {
@@ -171,24 +156,6 @@ export class MemoryStorage implements Storage {
     this.#runs.set(locator, run);
     for (const ancestor of head.ancestors) this.#addReader(ancestor, locator);
     return run;
-  }
-
-  /** Stores all bodies first, because a name without a body may come before the same name with its body. */
-  #name(
-    { named }: Kept,
-    { position, chapter }: { readonly position: number; readonly chapter: number },
-    blobs: readonly NamedBlob[],
-  ): void {
-    for (const { name, body } of blobs)
-      if (body !== undefined && !this.#blobs.has(name)) this.#blobs.set(name, { body, runs: 0 });
-    for (const { name } of blobs) {
-      const blob = this.#blobs.get(name);
-      if (blob === undefined) continue;
-      const before = named.get(name);
-      if (before === undefined) blob.runs += 1;
-      if (before === undefined) named.set(name, { blob, positions: [position] });
-      else if ((before.positions.at(-1) ?? 0) < chapter) before.positions.push(position);
-    }
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
@@ -227,15 +194,9 @@ export class MemoryStorage implements Storage {
     run.chapters = run.chapters.filter((position) => position >= before);
     for (const [name, named] of run.named) {
       named.positions = named.positions.filter((position) => position >= before);
-      if (named.positions.length === 0) this.#unname(run, name);
+      if (named.positions.length === 0) this.#blobs.unname(run, name);
     }
     return Promise.resolve();
-  }
-
-  #unname({ named }: Kept, name: string): void {
-    const blob = named.get(name)?.blob;
-    named.delete(name);
-    if (blob !== undefined && --blob.runs === 0) this.#blobs.delete(name);
   }
 
   note(locator: string, note: BlockedNote): Promise<void> {
@@ -345,7 +306,7 @@ export class MemoryStorage implements Storage {
       const run = this.#runs.get(candidate);
       if (run?.deleted !== true || this.#readers.has(candidate)) continue;
       this.#runs.delete(candidate);
-      for (const name of run.named.keys()) this.#unname(run, name);
+      for (const name of run.named.keys()) this.#blobs.unname(run, name);
       for (const ancestor of run.head.ancestors) this.#removeReader(ancestor, candidate);
       candidates.push(...run.head.ancestors);
     }
@@ -364,25 +325,10 @@ export class MemoryStorage implements Storage {
   }
 
   changed(locator: string, length: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const isLonger = (): boolean => {
-        const run = this.#runs.get(locator);
-        return run !== undefined && lengthOf(run) > length;
-      };
-      if (signal.aborted || isLonger()) return resolve();
-      const watchers = this.#watchers.get(locator) ?? new Set();
-      this.#watchers.set(locator, watchers);
-      const done = (): void => {
-        watchers.delete(notify);
-        if (watchers.size === 0) this.#watchers.delete(locator);
-        signal.removeEventListener("abort", done);
-        resolve();
-      };
-      const notify = (): void => {
-        if (isLonger()) done();
-      };
-      watchers.add(notify);
-      signal.addEventListener("abort", done, { once: true });
-    });
+    const isLonger = (): boolean => {
+      const run = this.#runs.get(locator);
+      return run !== undefined && lengthOf(run) > length;
+    };
+    return this.#watchers.changed(locator, isLonger, signal);
   }
 }

@@ -76,18 +76,7 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
       stream(engine, { scope, name }, checkedWork(producer, "stream", name), options),
     suspend: (name: string, options: AnySuspendOptions = {}) => suspend(engine, { scope, name }, options),
     ...mailOf(engine, scope, parts.messages),
-    parallel: (branches: Branches, options: ParallelOptions = {}) => {
-      assertOptions(options, "name concurrency mode deadline", "ctx.parallel");
-      const group = groupOf("parallel", branches, options, branch);
-      const { names } = group;
-      const shape = (results: readonly unknown[]): unknown =>
-        names === null ? results : Object.fromEntries(names.map((name, i) => [name, results[i]]));
-      return parallel(engine, scope, { ...group, shape });
-    },
-    race: (branches: Readonly<Record<string, Branch>>, options: DeadlineOptions = {}) => {
-      assertOptions(options, "name deadline", "ctx.race");
-      return race(engine, scope, groupOf("race", branches, options, branch));
-    },
+    ...groupsOf(engine, scope, branch),
     child: (workflow: AnyChild, input?: unknown, options: DeadlineOptions = {}) => {
       assertOptions(options, "name deadline", "ctx.child");
       const given = givenTo(engine, "child", workflow, input);
@@ -97,13 +86,9 @@ export function createContext(parts: ContextParts, scope: Scope): Context {
     spawn: (workflow: AnyChild, input?: unknown, options: SpawnOptions = {}) =>
       spawn(engine, scope, givenTo(engine, "spawn", workflow, input), options),
     tag: (changes: TagChanges) => tag(engine, scope, parts.tagNames, changes),
-    map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
-      assertOptions(options, "name key concurrency deadline", "ctx.map");
-      return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
-    },
     sleep: (until: Duration | Date, options: GroupOptions = {}) => {
       assertOptions(options, "name", "ctx.sleep");
-      return sleep(engine, scope, until, options.name ?? "sleep");
+      return sleep(engine, { scope, name: options.name ?? "sleep" }, until);
     },
     onCancel: (fn: CleanUp, options: OnCancelOptions = {}) =>
       onCancel(engine, scope, checkedWork(fn, "onCancel", "..."), options),
@@ -133,6 +118,7 @@ export function currentContext(): Context | undefined {
   return step === null ? (context as Context) : undefined;
 }
 
+type InBranch = (fn: Branch) => (scope: Scope) => unknown;
 type Given = Parameters<typeof child>[2];
 type AnyChild = { readonly name: string; readonly definition: Definition };
 type MapFunction = (ctx: Context, item: unknown, index: number) => unknown;
@@ -146,11 +132,33 @@ function givenTo({ journal }: CallEngine, kind: string, workflow: AnyChild, inpu
   return { definition, input: encode(input, where), fingerprint: fingerprint(input, where) };
 }
 
+/** The calls that run branches. */
+function groupsOf(engine: CallEngine, scope: Scope, branch: InBranch) {
+  return {
+    parallel: (branches: Branches, options: ParallelOptions = {}) => {
+      assertOptions(options, "name concurrency mode deadline", "ctx.parallel");
+      const group = groupOf("parallel", branches, options, branch);
+      const { names } = group;
+      const shape = (results: readonly unknown[]): unknown =>
+        names === null ? results : Object.fromEntries(names.map((name, i) => [name, results[i]]));
+      return parallel(engine, scope, { ...group, shape });
+    },
+    race: (branches: Readonly<Record<string, Branch>>, options: DeadlineOptions = {}) => {
+      assertOptions(options, "name deadline", "ctx.race");
+      return race(engine, scope, groupOf("race", branches, options, branch));
+    },
+    map: (items: readonly unknown[], fn: MapFunction, options: MapOptions<unknown> = {}) => {
+      assertOptions(options, "name key concurrency deadline", "ctx.map");
+      return parallel(engine, scope, mapOf(engine, { items, fn }, options, branch));
+    },
+  };
+}
+
 function mapOf(
   { journal }: CallEngine,
   { items, fn }: { readonly items: readonly unknown[]; readonly fn: MapFunction },
   { key, name = "map", concurrency, deadline }: MapOptions<unknown>,
-  branch: (fn: Branch) => (scope: Scope) => unknown,
+  branch: InBranch,
 ): Group {
   const branches = items.map(
     (item, index): Branch =>
@@ -172,12 +180,7 @@ function mapOf(
   );
 }
 
-function groupOf(
-  kind: Group["kind"],
-  branches: Branches,
-  options: ParallelOptions,
-  branch: (fn: Branch) => (scope: Scope) => unknown,
-): Group {
+function groupOf(kind: Group["kind"], branches: Branches, options: ParallelOptions, branch: InBranch): Group {
   const { name = kind, concurrency = Number.POSITIVE_INFINITY, mode = "all", deadline } = options;
   if (!(concurrency >= 1)) {
     throw new DurableError("invalid-options", `The concurrency of ${kind} "${name}" must be at least 1.`);

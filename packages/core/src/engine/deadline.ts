@@ -47,7 +47,7 @@ export function deadlineOf(
   // No branch has an empty name, so the keys of the workflow cannot meet this one.
   const scope = place.scope.branch(key, "");
   const message = `The ${what} did not end within its deadline of ${ms} ms. Catch this error, or allow more time.`;
-  void sleep(engine, scope, ms, "deadline", true).then(() =>
+  void sleep(engine, { scope, name: "deadline" }, ms, true).then(() =>
     expire(recordedError("deadline", message, { details: { key } })),
   );
   return () => {

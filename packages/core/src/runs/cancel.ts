@@ -64,7 +64,8 @@ export async function end(host: Host, journal: RunJournal, ends: Ends): Promise<
   const { force = false, unneeded } = ends;
   // The hooks of a run that is driven are called by its driver.
   const isParked = journal.state.summary.status === "suspended";
-  while (journal.state.end === null && (force || !journal.state.undone)) {
+  const isOpen = (): boolean => journal.state.end === null && (force || !journal.state.undone);
+  while (isOpen()) {
     for (const { opened } of journal.state.openChildren()) {
       const { child, workflow, key, after } = opened;
       const link = { childOf: { runId: journal.runId, key, after } };

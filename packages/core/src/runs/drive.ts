@@ -138,8 +138,8 @@ export async function toNextStop(
   const anew = (): Promise<Execution> =>
     Execution.begin(host, definition, leased, {
       drive: (child, given) => advanceChild(host, child, given),
-      spawn: async (request, given) =>
-        (await later()).spawnRun(host, journal, request, given, { create, advance }),
+      spawn: async (request, { signal }) =>
+        (await later()).spawnRun(host, journal, request, { signal, create, advance }),
       wake: (runId) => wake(host, runId),
     });
   const execution = parked?.definition === definition && owned ? parked : await anew();

@@ -7,7 +7,7 @@ import { createContext } from "../engine/create-context.ts";
 import type { Definition } from "../engine/definition.ts";
 import { toMs } from "../values/duration.ts";
 import { ChildCall } from "../engine/calls/child.ts";
-import type { ChildRun, ChildEnd, SpawnRequest } from "../engine/child-runs.ts";
+import type { ChildEnd, ChildRun, Children, SpawnRequest } from "../engine/child-runs.ts";
 import { Engine } from "../engine/engine.ts";
 import type { Watch } from "../engine/hooks.ts";
 import type { DriverLease } from "../engine/lease.ts";
@@ -87,21 +87,7 @@ export class Execution implements Parked {
       world: host.world,
       keyring,
       lease,
-      children: {
-        drive: (child) => below.drive(child, execution.#options),
-        spawn: (request) => below.spawn(request, execution.#options),
-        headOf: (child) => execution.#headOf(child),
-        cancel: async (child) => {
-          const { runId: id, plain, childOf, definition: code } = child;
-          const cleansUp = (): void => host.background(`run ${id}`, below.drive(child, execution.#options));
-          const { cancelChild } = await later();
-          return cancelChild(
-            host,
-            { runId: id, plain, workflow: code.name, link: { childOf } },
-            { cleansUp },
-          );
-        },
-      },
+      children: Execution.#children(host, below, () => execution),
       reportEnd: async (end) => {
         if (journal.childOf === undefined && !journal.state.endsSpawned) return;
         const { endSpawned, reportToParent } = await later();
@@ -137,6 +123,25 @@ export class Execution implements Parked {
       if (!continues) engine.finish(finish);
     });
     return execution;
+  }
+
+  /** What the calls of an execution ask of the runs below it. */
+  static #children(host: Host, below: Below, above: () => Execution): Children {
+    return {
+      drive: (child) => below.drive(child, above().#options),
+      spawn: (request) => below.spawn(request, above().#options),
+      headOf: (child) => above().#headOf(child),
+      cancel: async (child) => {
+        const { runId, plain, childOf, definition } = child;
+        const cleansUp = (): void => host.background(`run ${runId}`, below.drive(child, above().#options));
+        const { cancelChild } = await later();
+        return cancelChild(
+          host,
+          { runId, plain, workflow: definition.name, link: { childOf } },
+          { cleansUp },
+        );
+      },
+    };
   }
 
   get parked(): boolean {

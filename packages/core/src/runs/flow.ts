@@ -200,9 +200,9 @@ interface Admission {
   /** Missing for a caller that waits until the run is admitted. */
   readonly options: AdvanceOptions | undefined;
   /** Takes the lease. */
-  take(): Promise<LeasedRun>;
+  readonly take: () => Promise<LeasedRun>;
   /** Drives a run, once it is admitted. */
-  advance(host: Host, definition: Definition, run: RunJournal): Promise<unknown>;
+  readonly advance: (host: Host, definition: Definition, run: RunJournal) => Promise<unknown>;
 }
 
 /** The lease of a run that may be driven now, or the outcome of one that may not. */

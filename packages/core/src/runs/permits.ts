@@ -77,7 +77,11 @@ class LimitUse {
   readonly #window: Window;
   readonly #isOver: () => boolean;
 
-  constructor(host: Host, { name, isOver }: { readonly name: string; isOver(): boolean }, store: TextStore) {
+  constructor(
+    host: Host,
+    { name, isOver }: { readonly name: string; readonly isOver: () => boolean },
+    store: TextStore,
+  ) {
     this.#host = host;
     this.#name = name;
     this.#isOver = isOver;
@@ -136,7 +140,7 @@ class LimitUse {
   /** Moves the end of a permit on while its call is under way; returns a function that stops it. */
   #keep(id: string): () => void {
     const { world, leaseMs } = this.#host;
-    let cancel = (): void => {};
+    let cancel: (() => void) | undefined;
     const again = (): void => {
       cancel = world.timer(leaseMs / 3, () => {
         // Of a drive that has stopped it ends by its time.
@@ -150,7 +154,7 @@ class LimitUse {
       });
     };
     again();
-    return () => cancel();
+    return () => cancel?.();
   }
 
   /** `change` returns 0 when the new state is to be kept. */
@@ -172,5 +176,5 @@ class LimitUse {
 }
 
 function tokensOf(usage: readonly Usage[]): number {
-  return usage.reduce((sum, { inputTokens = 0, outputTokens = 0 }) => sum + inputTokens + outputTokens, 0);
+  return usage.reduce((sum, { inputTokens, outputTokens }) => sum + inputTokens + outputTokens, 0);
 }

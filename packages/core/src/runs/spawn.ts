@@ -21,6 +21,8 @@ type Opened = Entry & { readonly kind: "spawn.opened" };
 interface Verbs<Leased> {
   readonly create: (host: Host, definition: Definition, input: unknown, given: NewSpawned) => Promise<Leased>;
   readonly advance: (host: Host, definition: Definition, run: Leased) => Promise<Outcome<unknown>>;
+  /** Of the drive that spawns. */
+  readonly signal: AdvanceOptions["signal"];
 }
 
 interface NewSpawned {
@@ -39,7 +41,6 @@ export async function spawnRun<Leased>(
   host: Host,
   parent: RunJournal,
   request: SpawnRequest,
-  options: AdvanceOptions,
   verbs: Verbs<Leased>,
 ): Promise<Fact<Json>> {
   const { key, after, where, declared: input, definition, opened } = request;
@@ -56,13 +57,7 @@ export async function spawnRun<Leased>(
         "invalid-options",
         `The ${where} got onParentEnd: ${show(onParentEnd)}. Use "leave" or "cancel".`,
       );
-    await record(
-      host,
-      request,
-      { id: child, spawnedBy: { runId: parent.runId, key, ...policy } },
-      options,
-      verbs,
-    );
+    await record(host, request, { id: child, spawnedBy: { runId: parent.runId, key, ...policy } }, verbs);
     return { kind: "spawn.started", key, after, child };
   } catch (cause) {
     if (!DurableError.is(cause) || !final.split(" ").includes(cause.code)) throw cause;
@@ -77,8 +72,7 @@ async function record<Leased>(
   host: Host,
   { definition, input }: SpawnRequest,
   run: { readonly id: string; readonly spawnedBy: SpawnedBy },
-  { signal }: AdvanceOptions,
-  { create, advance }: Verbs<Leased>,
+  { create, advance, signal }: Verbs<Leased>,
 ): Promise<void> {
   // With a signal the caller is a worker: the run is due at once, and it or another one takes it.
   const takeLease = signal === undefined || host.find(definition.name) === null;

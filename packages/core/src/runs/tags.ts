@@ -13,8 +13,11 @@ export function firstTags({ name, tags }: Definition, input: Json, given: Tags |
   const own = typeof tags === "function" ? tags(decode(input, `input of workflow "${name}"`) as never) : tags;
   const all = { ...checkedTags(own ?? {}, where), ...checkedTags(given ?? {}, where) };
   assertTagCount(Object.keys(all).length, where);
-  const isTag = (tag: [string, string | null]): tag is [string, string] => tag[1] !== null;
   return Object.fromEntries(Object.entries(all).filter(isTag));
+}
+
+function isTag(tag: [string, string | null]): tag is [string, string] {
+  return tag[1] !== null;
 }
 
 /** Checks the filters that only some storages know. */
@@ -26,7 +29,7 @@ export function assertFindable({ finds }: Storage, query: ListQuery): void {
     );
   const { tags = {}, createdAfter = 0, createdBefore = 0, q = "" } = query;
   const texts = [query.version ?? []].flat();
-  if (Object.values(checkedTags(tags, "list()")).includes(null as never)) throw invalid("tags", tags);
+  if (Object.values(checkedTags(tags, "list()")).includes(null)) throw invalid("tags", tags);
   for (const [name, time] of Object.entries({ createdAfter, createdBefore }))
     if (!Number.isFinite(time)) throw invalid(name, time);
   for (const text of [q, ...texts]) if (typeof text !== "string") throw invalid("q or version", text);

@@ -113,22 +113,8 @@ END $$;
 
 const until = "greatest(r.lease_until, r.quiet_until)";
 
-/** Claims runs of workflows with slots: of each slot as many as are free. */
-const claim = (schema: string): string => `
-CREATE FUNCTION ${schema}.claim_slots_1(
-  limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
-  given_time float8, look_for_all boolean, versions text[]
-) RETURNS SETOF ${schema}.runs
-LANGUAGE plpgsql ${planned} AS $$
-DECLARE
-  at_time float8 := ${clock("given_time")};
-  candidates bigint[];
-BEGIN
-  ${isQuick}
-  candidates := ARRAY(
-    SELECT c.id FROM (
-      SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
-      FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (
+/** Those of a workflow that a claim may take: of each slot as many as are free, and runs without a slot. */
+const claimable = (schema: string): string => `
         WITH RECURSIVE found (slot) AS (
           (SELECT r.slot FROM ${schema}.runs r WHERE r.workflow = w.name AND r.slot IS NOT NULL
             AND r.wake_at IS NOT NULL AND NOT r.deleted ORDER BY r.slot LIMIT 1)
@@ -159,7 +145,24 @@ BEGIN
           AND r.wake_at <= due_at AND r.held AND NOT r.deleted AND r.slot IS NULL
           AND (versions IS NULL OR r.version = ANY (versions))
           AND (${until} <= at_time OR coalesce(r.process = ANY (dead), false))
-          ORDER BY r.wake_at, r.id LIMIT most)
+          ORDER BY r.wake_at, r.id LIMIT most)`;
+
+/** Claims runs of workflows with slots: of each slot as many as are free. */
+const claim = (schema: string): string => `
+CREATE FUNCTION ${schema}.claim_slots_1(
+  limited text[], most_of int[], due_at float8, most int, quiet_ms float8, by_process text, dead text[],
+  given_time float8, look_for_all boolean, versions text[]
+) RETURNS SETOF ${schema}.runs
+LANGUAGE plpgsql ${planned} AS $$
+DECLARE
+  at_time float8 := ${clock("given_time")};
+  candidates bigint[];
+BEGIN
+  ${isQuick}
+  candidates := ARRAY(
+    SELECT c.id FROM (
+      SELECT d.id, w.n, row_number() OVER (PARTITION BY w.n ORDER BY d.wake_at, d.id) AS round
+      FROM unnest(limited, most_of) WITH ORDINALITY AS w (name, most_of, n) CROSS JOIN LATERAL (${claimable(schema)}
       ) AS d
     ) AS c ORDER BY c.round, c.n LIMIT most);
   RETURN QUERY

@@ -90,7 +90,10 @@ const listing: Checks = {
       { q: "42", workflow: "loan", status: "running", createdAfter: at(4), tags: { stage: "late" } },
     ];
     for (const query of queries)
-      expect((await subject.list(query)).runs, JSON.stringify(query)).toEqual(expected(heads, query));
+      expect({ query, runs: (await subject.list(query)).runs }).toEqual({
+        query,
+        runs: expected(heads, query),
+      });
   },
 
   "list pages through what it found": async (subject) => {
@@ -103,7 +106,7 @@ const listing: Checks = {
       { createdAfter: from },
     ]) {
       const found = await subject.pages({ ...query, limit: 3 }, async () => {});
-      expect(found, JSON.stringify(query)).toEqual(expected(heads, query));
+      expect({ query, found }).toEqual({ query, found: expected(heads, query) });
     }
   },
 
@@ -116,11 +119,8 @@ const listing: Checks = {
       { version: ["1", "0"], workflow: ["loan"] },
     ]) {
       const due = await subject.due(query);
-      expect(due, JSON.stringify(query)).toEqual(
-        expected(open, query)
-          .toReversed()
-          .map(({ locator }) => locator),
-      );
+      const runs = expected(open, query).toReversed();
+      expect({ query, due }).toEqual({ query, due: runs.map(({ locator }) => locator) });
     }
   },
 };
@@ -133,7 +133,10 @@ const changing: Checks = {
     const moved = { ...head, tags: { customer: "43", stage: "late" } };
     await storage.append({ ...request(moved, 1), newTags: true });
     for (const [customer, found] of Object.entries({ "42": [], "43": [moved] }))
-      expect((await subject.list({ tags: { customer } })).runs, customer).toEqual(found);
+      expect({ customer, runs: (await subject.list({ tags: { customer } })).runs }).toEqual({
+        customer,
+        runs: found,
+      });
     await storage.append(request(moved, 2, { owner: "a", ttlMs: 1_000 }));
     expect((await subject.list({ q: "late" })).runs).toEqual([moved]);
     const bare = { ...head, tags: {} };
@@ -171,7 +174,7 @@ const changing: Checks = {
     });
     await storage.delete(head.locator);
     for (const query of [{ tags: { customer: "42" } }, { q: "42" }, { createdAfter: 0 }])
-      expect((await subject.list(query)).runs, JSON.stringify(query)).toEqual([fork]);
+      expect({ query, runs: (await subject.list(query)).runs }).toEqual({ query, runs: [fork] });
     expect((await subject.list({ version: "1" })).runs).toEqual([]);
     await storage.delete(fork.locator);
     expect((await subject.list({ tags: { customer: "42" } })).runs).toEqual([]);

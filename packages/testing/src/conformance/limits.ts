@@ -84,9 +84,9 @@ const leasing: Checks = {
       const [a, b] = [await slotted(subject), await slotted(subject)];
       expect(await take(storage, a, "x")).toMatchObject(granted);
       expect(await take(storage, b, "y")).toMatchObject(granted);
-      expect(await take(storage, last, "z"), free.name).toMatchObject(full);
+      expect({ how: free.name, lease: await take(storage, last, "z") }).toMatchObject({ lease: full });
       await free(a);
-      expect(await take(storage, last, "z"), free.name).toMatchObject(granted);
+      expect({ how: free.name, lease: await take(storage, last, "z") }).toMatchObject({ lease: granted });
       await storage.release(last.locator, "z");
       await storage.release(b.locator, "y");
     }

@@ -5,7 +5,7 @@
  */
 
 import { inTurns, isFound, pageSize } from "../../ports/storage-kit.ts";
-import type { ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
+import type { ClaimRequest, RunHead, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
 import { keepFirst, wakeAt, type Kept } from "./kept.ts";
 
 /** The runs of a storage, when one is due, and its clock. */
@@ -34,6 +34,20 @@ export function isFull(runs: Runs, run: Kept, slots: SlotLimits | undefined): bo
   for (const other of runs.all())
     if (other !== run && slotOf(other, slots) === slot && isLive(other, runs.now())) taken += 1;
   return taken >= (slots?.[run.head.workflow] ?? Infinity);
+}
+
+/** The run that has not ended and has the singleton of a new one. */
+export function singletonOf(runs: Runs, { workflow, flow }: RunHead): string | null {
+  if (flow?.singleton === undefined) return null;
+  for (const { head, deleted } of runs.all())
+    if (
+      !deleted &&
+      head.workflow === workflow &&
+      head.flow?.singleton === flow.singleton &&
+      ["running", "suspended", "paused"].includes(head.status)
+    )
+      return head.runId;
+  return null;
 }
 
 /** The runs that a claim takes: of each workflow in turn, those that are due longest and have a free slot. */

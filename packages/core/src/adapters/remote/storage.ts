@@ -7,7 +7,7 @@
  * remote-storage.3. What a chapter needs is in its own records, so the cost of reading it does not grow with the log.
  */
 
-import { DurableError } from "../../values/errors.ts";
+import type { DurableError } from "../../values/errors.ts";
 import { digest } from "../../values/hash.ts";
 import type { ScheduleStore } from "../../ports/schedules.ts";
 import { conflict, isUnchanged } from "../../ports/storage-kit.ts";
@@ -25,7 +25,7 @@ import type {
 import { systemWorld, type World } from "../../ports/world.ts";
 import type { Bucket } from "../../ports/bucket.ts";
 import { Blobs } from "./blobs.ts";
-import { Chapters, type History } from "./chapters.ts";
+import { Chapters } from "./chapters.ts";
 import { assertConditions } from "./conditions.ts";
 import { Family, type Change } from "./family.ts";
 import { assertLocator, type Place } from "./layout.ts";
@@ -49,7 +49,9 @@ import {
   type KeptBlob,
   type State,
 } from "./record.ts";
-import type { Chapter, NamedText, RunLog } from "./run-log.ts";
+import { lostRaces, mostTries } from "./races.ts";
+import { Reading } from "./reading.ts";
+import type { RunLog } from "./run-log.ts";
 import { RemoteSchedules } from "./schedules.ts";
 
 /** Options of `RemoteStorage`. */
@@ -57,9 +59,6 @@ export interface RemoteOptions {
   /** Clock, random source and timers; those of the system by default. */
   readonly world?: World | undefined;
 }
-
-/** How many write races a call may lose before it fails. */
-const mostTries = 50;
 
 /** Keeps journals in an object store, through a `Bucket`: for several hosts, and for isolates. */
 export class RemoteStorage implements Storage {
@@ -74,6 +73,7 @@ export class RemoteStorage implements Storage {
   readonly #chapters: Chapters;
   readonly #blobs: Blobs;
   readonly #listing: Listing;
+  readonly #reading: Reading;
   /** Writes of this process to one run are made one after the other, because they would compete for the same slot. */
   readonly #last = new Map<string, Promise<unknown>>();
   #conditions: Promise<void> | null = null;
@@ -92,6 +92,7 @@ export class RemoteStorage implements Storage {
     this.#family = new Family(parts);
     this.#chapters = new Chapters({ ...parts, family: this.#family });
     this.#blobs = new Blobs(this.#logs, this.#family, this.#chapters);
+    this.#reading = new Reading(this.#logs, this.#chapters, this.#blobs);
     this.#listing = new Listing(
       this.#bucket,
       this.#logs,
@@ -161,50 +162,12 @@ export class RemoteStorage implements Storage {
     ]);
   }
 
-  async read(locator: string, from = 0): Promise<ReadReply> {
-    assertLocator(locator);
-    for (let tries = 0; tries < mostTries; tries++) {
-      const { log } = await this.#logs.load(locator);
-      if (log === null || log.state.closed) return { batches: [], length: 0, deleted: false };
-      const { chapter } = log;
-      const first = firstPosition(chapter.state);
-      const start = Math.max(from, first);
-      const history = start < chapter.from ? await this.#chapters.before(log, start) : none;
-      // Null when the earlier chapters were dropped meanwhile.
-      if (history === null) continue;
-      const batches = [...history.batches, ...chapter.batches.slice(Math.max(0, start - chapter.from))];
-      const named = [...history.blobs, ...chapter.blobs].filter(([, { position }]) => position >= start);
-      const reply = await this.#reply(locator, chapter, named);
-      return { ...reply, batches, ...(from < first && { from: first }) };
-    }
-    throw lostRaces(locator);
+  read(locator: string, from = 0): Promise<ReadReply> {
+    return this.#reading.read(locator, from);
   }
 
-  async readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
-    assertLocator(locator);
-    const { log } = await this.#logs.load(locator);
-    if (log === null || log.state.closed) return { batches: [], length: 0, deleted: false, from: 0 };
-    const { chapter } = log;
-    const { batches, from, blobs } = chapter;
-    return { ...(await this.#reply(locator, chapter, [...blobs])), batches, from };
-  }
-
-  async #reply(
-    locator: string,
-    { state }: Chapter,
-    named: readonly (readonly [string, NamedText])[],
-  ): Promise<Omit<ReadReply, "batches">> {
-    const note = noteOf(state);
-    const bodies = named.map(async ([name, { text }]) => {
-      return [name, await this.#blobs.body(locator, name, text)] as const;
-    });
-    return {
-      length: state.length,
-      deleted: state.deleted,
-      ...(!state.deleted && { head: state.head }),
-      ...(note !== null && { blocked: note }),
-      ...(bodies.length > 0 && { blobs: Object.fromEntries(await Promise.all(bodies)) }),
-    };
+  readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
+    return this.#reading.readChapter(locator);
   }
 
   async dropChapters(locator: string, before: number): Promise<void> {
@@ -347,14 +310,5 @@ function refusalOf(log: RunLog | null, { position, head }: AppendRequest): Durab
   const dead = deleted || (position > 0 && log.state.head.createdAt !== head.createdAt);
   return dead || length !== position ? conflict(head.runId, position, dead) : null;
 }
-
-function lostRaces(run: string): DurableError {
-  return new DurableError(
-    "storage-busy",
-    `Lost ${mostTries} write races on the log of run ${run}. Try again later.`,
-  );
-}
-
-const none: History = { batches: [], blobs: [] };
 
 function nothing(): void {}

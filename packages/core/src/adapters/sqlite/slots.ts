@@ -109,9 +109,9 @@ function slotUse(sql: Statements, now: number): SlotUse[] {
 }
 
 interface Access {
-  read<T>(work: () => T): Promise<T>;
-  write<T>(work: () => T): Promise<T>;
-  now(): number;
+  readonly read: <T>(work: () => T) => Promise<T>;
+  readonly write: <T>(work: () => T) => Promise<T>;
+  readonly now: () => number;
 }
 
 /** What `storage.limits` is. */

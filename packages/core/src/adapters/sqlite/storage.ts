@@ -3,7 +3,7 @@
  *
  * sqlite-storage.1. An append is acknowledged after a commit with WAL and synchronous=FULL, which includes blobs, head and
  *     lease.
- * sqlite-storage.2. A read sees one state of the file. It returns what was written, or throws (sums.ts).
+ * sqlite-storage.2. A read sees one state of the file. It returns what was written, or throws (reading.ts).
  * sqlite-storage.3. A file that was deleted or replaced while it is open acknowledges nothing (identity.ts).
  * sqlite-storage.4. `close` waits for writes in progress; later calls are refused.
  * sqlite-storage.5. A note that is void is gone: triggers remove it, whichever build makes it void (schema.ts).
@@ -30,31 +30,24 @@ import type {
 } from "../../ports/storage.ts";
 import { backUp, pinned, type Backup, type BackupOptions } from "./backup.ts";
 import { appendBatch } from "./append.ts";
-import { bodiesOf } from "./blobs.ts";
-import { dropChapters, droppedOf } from "./chapters.ts";
+import { dropChapters } from "./chapters.ts";
 import { Commits, shortWait } from "./commits.ts";
 import { claimRows, DuePoll, isAnyDue } from "./due.ts";
 import { isBusy, named } from "./errors.ts";
 import { listRows } from "./listing.ts";
 import { FileIdentity } from "./identity.ts";
+import { leaseRun } from "./leases.ts";
 import { openDatabase } from "./open.ts";
+import { readRun } from "./reading.ts";
 import { deleteRun, deleteUnchanged } from "./removal.ts";
 import { Space, type Compacted, type CompactOptions } from "./space.ts";
-import { isDead, thisProcess } from "./process.ts";
 import { schedulesIn } from "./schedules.ts";
 import { secretBeside } from "./secret.ts";
-import { isFull, sqliteLimits } from "./slots.ts";
+import { sqliteLimits } from "./slots.ts";
 import { timeOf } from "./list-text.ts";
-import { headOf, listedHead, noteOf, noteText, type Row, type Statements } from "./statements.ts";
-import { checkNote, checkPart, checkRun, textSum } from "./sums.ts";
+import { listedHead, noteText, type Statements } from "./statements.ts";
+import { checkRun, textSum } from "./sums.ts";
 import { Watch } from "./watch.ts";
-
-interface Rows {
-  readonly run: Row | undefined;
-  readonly from: number;
-  readonly batches: Row[];
-  readonly blobs: Row[];
-}
 
 /** Options of `SqliteStorage`. */
 export interface SqliteOptions {
@@ -140,55 +133,14 @@ export class SqliteStorage implements Storage {
   }
 
   read(locator: string, from = 0): Promise<ReadReply> {
-    return this.#read(() => this.#reply(locator, from));
+    return this.#read(() => readRun(this.#sql, { locator, from, path: this.path }));
   }
 
   readChapter(locator: string): Promise<ReadReply & { readonly from: number }> {
     return this.#read(() => {
-      const { from = 0, ...reply } = this.#reply(locator, null);
+      const { from = 0, ...reply } = readRun(this.#sql, { locator, from: null, path: this.path });
       return { ...reply, from };
     });
-  }
-
-  /** Batches from a position on; `null` is the beginning of the current chapter. */
-  #reply(locator: string, asked: number | null): ReadReply {
-    const { run, from, batches, blobs } = this.#rowsOf(locator, asked);
-    if (run !== undefined) checkRun(run, this.path);
-    const dropped = droppedOf(run);
-    const length = Number(run?.["length"] ?? 0);
-    checkPart({ locator, from: from - dropped, length, batches, blobs }, this.path);
-    const note = run === undefined ? null : noteOf(run);
-    return {
-      batches: batches.map(({ body }) => body as string),
-      length: length + dropped,
-      deleted: run?.["deleted"] === 1,
-      ...(from !== asked && { from }),
-      ...(run?.["deleted"] === 0 && { head: headOf(run) }),
-      ...(note !== null && { blocked: note }),
-      ...(blobs.length > 0 && { blobs: bodiesOf(blobs) }),
-    };
-  }
-
-  /** Reads all rows from one state of the file. */
-  #rowsOf(locator: string, asked: number | null): Rows {
-    const sql = this.#sql;
-    sql.snapshot.run();
-    try {
-      const run = sql.run.get(locator) as Row | undefined;
-      const chapter = Number(run?.["chapter"] ?? 0);
-      const from = Math.max(asked ?? chapter, droppedOf(run));
-      const place = [locator, from - droppedOf(run)] as const;
-      const batches = sql.batches.all(...place) as Row[];
-      const blobs = sql.blobs.all(...place) as Row[];
-      if (chapter > 0) blobs.push(...(sql.blobsAgain.all(...place) as Row[]));
-      return { run, from, batches, blobs };
-    } finally {
-      try {
-        this.#sql.release.run();
-      } catch {
-        // After some errors SQLite releases it by itself. The first error is the one to report.
-      }
-    }
   }
 
   dropChapters(locator: string, before: number): Promise<void> {
@@ -245,30 +197,9 @@ export class SqliteStorage implements Storage {
   }
 
   async lease(locator: string, owner: string, ttlMs: number, slots?: SlotLimits): Promise<Lease | null> {
-    const lease = await this.#write((): Lease | null => {
-      const now = this.#now();
-      const run = this.#sql.lease.get(locator) as Row | undefined;
-      if (run === undefined) return null;
-      const again = run["owner"] === owner;
-      if (!again && Number(run["lease_until"]) > now && !isDead(String(run["process"]))) return null;
-      if (!again && ttlMs <= 0) return null;
-      checkNote(run, this.path);
-      const at = Number(run["length"]);
-      const length = at + droppedOf(run);
-      const isLive = again && Number(run["lease_until"]) > now;
-      if (ttlMs > 0 && !isLive && isFull(this.#sql, run, slots, now))
-        return { starts: 0, length, full: true };
-      const since = run["starts_at"] === at ? Number(run["starts"]) : 0;
-      const starts = Math.max(again ? since : since + 1, 1);
-      if (ttlMs <= 0) {
-        this.#sql.untakeLease.run(starts - 1, at, locator);
-        return { starts, length };
-      }
-      this.#sql.takeLease.run(owner, thisProcess, now + ttlMs, again ? since : since + 1, at, locator);
-      if (run["slot"] !== null) this.#sql.leaseSlot.run(locator);
-      const note = noteOf(run);
-      return { starts, length, ...(note !== null && { blocked: note }) };
-    });
+    const lease = await this.#write(() =>
+      leaseRun(this.#sql, { locator, owner, ttlMs, slots }, { now: this.#now(), path: this.path }),
+    );
     if (ttlMs <= 0) this.#due.recheck();
     return lease;
   }

@@ -4,14 +4,12 @@ import { endOfTime, toMs, type Duration } from "../../values/duration.ts";
 import { DurableError } from "../../values/errors.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
 import { pending } from "../promise.ts";
-import type { Scope } from "../scope.ts";
 
 /** `isDeadline`: the run may be parked meanwhile, however soon it ends. */
 export function sleep(
   engine: CallEngine,
-  scope: Scope,
+  { scope, name }: Pick<CallParts, "scope" | "name">,
   until: Duration | Date,
-  name: string,
   isDeadline = false,
 ): Promise<void> {
   const input = until instanceof Date ? dateText(until) : `${toMs(until, "The length of ctx.sleep")} ms`;

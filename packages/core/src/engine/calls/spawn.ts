@@ -8,7 +8,6 @@
  */
 
 import { decode } from "../../values/codec/decode.ts";
-import type { DurableError } from "../../values/errors.ts";
 import { assertOptions } from "../../values/options.ts";
 import type { ChildRun } from "../child-runs.ts";
 import { KeyedCall, type CallEngine, type CallParts } from "./call.ts";
@@ -59,8 +58,7 @@ interface SpawnParts extends CallParts, Pick<ChildRun, "definition" | "input"> {
 class SpawnCall extends KeyedCall<SpawnParts, SpawnedRun> {
   protected answer(settlement: Settlement): void {
     if (settlement.kind === "spawn.started") this.outcome.resolve({ runId: settlement.child });
-    else if ("error" in settlement)
-      this.reject(decode(settlement.error, `error of ${this.where}`) as DurableError);
+    else if ("error" in settlement) this.reject(decode(settlement.error, `error of ${this.where}`));
   }
 
   begin(): void {

@@ -1,0 +1,65 @@
+/** How much of the limits of a storage is used, for tools. Proven in test/limit-use.test.ts. */
+
+import type { SlotUse, Storage } from "./ports/storage.ts";
+
+/** How much of a rate or of a limit of steps is used. */
+export interface WindowUse {
+  /** `rate` of a workflow and key, or `limit` of steps. */
+  readonly kind: "rate" | "limit";
+  readonly name: string;
+  /** Runs or requests within the window in which it was used last. */
+  readonly used: number;
+  /** Tokens within that window; 0 for rates. */
+  readonly tokens: number;
+  /** Calls under way; 0 for rates. */
+  readonly calls: number;
+}
+
+/** What `limitUse` finds. */
+export interface LimitUse {
+  /** Slots of `concurrency` that are taken, and runs that wait for one, by workflow and key. */
+  readonly slots: readonly SlotUse[];
+  /** Rates and limits of steps. */
+  readonly windows: readonly WindowUse[];
+}
+
+/** What is taken, used and waits under the limits of a storage; `null` where it has none. */
+export async function limitUse({ limits }: Storage): Promise<LimitUse | null> {
+  if (limits === undefined) return null;
+  const [slots, steps, rates, { now }] = await Promise.all([
+    limits.slots(),
+    limits.texts("limit "),
+    limits.texts("rate "),
+    limits.read("limit "),
+  ]);
+  return {
+    slots,
+    windows: [
+      ...steps.map(({ name, value }) => limitOf(name.slice("limit ".length), value, now)),
+      ...rates.map(({ name, value }) => rateOf(name.slice("rate ".length), value)),
+    ],
+  };
+}
+
+/** As runs/permits.ts writes it: the text of a window, then the calls under way. */
+function limitOf(name: string, text: string, now: number): WindowUse {
+  const [window = "[0]", ends = {}] = JSON.parse(text) as [string?, Record<string, number>?];
+  const [used = 0, tokens = 0] = sums(window);
+  const calls = Object.values(ends).filter((until) => until > now).length;
+  return { kind: "limit", name, used, tokens: Math.round(tokens), calls };
+}
+
+/** As runs/flow.ts writes it: the text of a window, under a workflow and a key. */
+function rateOf(name: string, text: string): WindowUse {
+  const named = (JSON.parse(name) as string[]).filter((part) => part !== "").join(" ");
+  return { kind: "rate", name: named, used: sums(text)[0] ?? 0, tokens: 0, calls: 0 };
+}
+
+/** As runs/window.ts writes it: the turn, then the beginning of each part and its amounts. */
+function sums(text: string): number[] {
+  const [, ...parts] = JSON.parse(text) as [number, ...number[][]];
+  const total: number[] = [];
+  for (const [, ...amounts] of parts)
+    for (const [n, amount] of amounts.entries()) total[n] = (total[n] ?? 0) + amount;
+  return total;
+}

@@ -1,0 +1,78 @@
+/** Workers that have a name are listed while they live; work is counted with and without a driver. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApp, createWorker, durable, MemoryStorage, type App } from "@durable/core";
+import { SqliteStorage } from "@durable/core/sqlite";
+import { fleetOf } from "@durable/core/tools";
+import { afterAll, expect, onTestFinished, test } from "vitest";
+
+const secret = "only for this test, 32 characters";
+
+async function until<T>(look: () => Promise<T | null>): Promise<T> {
+  for (;;) {
+    const found = await look();
+    if (found !== null) return found;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const workersOf = async (app: App, count: number) => {
+  const { workers } = await fleetOf(app);
+  return workers?.length === count ? workers : null;
+};
+
+const folder = mkdtempSync(join(tmpdir(), "durable-fleet-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test.each([
+  ["memory", () => new MemoryStorage()],
+  ["sqlite", () => new SqliteStorage(join(folder, "journal.db"))],
+])("a named worker is listed until it stops, on %s", async (_, open) => {
+  const storage = open();
+  let finish = (): void => {};
+  const held = new Promise<void>((resolve) => (finish = resolve));
+  const slow = durable("slow", (ctx) => ctx.step("hold", () => held));
+  const idle = durable("idle", () => "done");
+  const app = createApp({ storage, secret, workflows: [slow, idle] });
+  onTestFinished(async () => {
+    await worker.stop();
+    if ("close" in storage) await storage.close();
+  });
+  expect(await fleetOf(app)).toEqual({ workers: [], load: [], more: false });
+  const other = createApp({ storage, secret, workflows: [] });
+  await app.pause("idle", "a bug");
+  const nameless = createWorker(other, {});
+  const worker = createWorker(app, { name: "mail-1", workflows: ["slow"], concurrency: 3 });
+  const [info] = await until(() => workersOf(app, 1));
+  expect(info).toMatchObject({ name: "mail-1", workflows: ["slow"], versions: null, concurrency: 3 });
+  await app.start("slow", undefined, { id: "s" });
+  const { load } = await until(async () => {
+    const fleet = await fleetOf(other);
+    return fleet.load.some(({ driven }) => driven === 1) ? fleet : null;
+  });
+  expect(load).toEqual([
+    { workflow: "idle", driven: 0, due: 0, dueSince: null, paused: true },
+    { workflow: "slow", driven: 1, due: 0, dueSince: null, paused: false },
+  ]);
+  finish();
+  await app.get("s").result();
+  await nameless.stop();
+  await worker.stop();
+  expect((await fleetOf(app)).workers).toEqual([]);
+});
+
+test("runs that are due and have no driver are counted, with the time of the first", async () => {
+  const storage = new MemoryStorage();
+  const nap = durable("nap", (ctx) => ctx.sleep(1), { storage, secret, patience: 0 });
+  await nap.run(undefined, { id: "a" });
+  await nap.run(undefined, { id: "b" });
+  const app = createApp({ storage, secret, workflows: [nap] });
+  const due = await until(async () => {
+    const [load] = (await fleetOf(app)).load;
+    return load?.due === 2 ? load : null;
+  });
+  expect(due).toEqual({ workflow: "nap", driven: 0, due: 2, dueSince: expect.any(Number), paused: false });
+  expect(due.dueSince).toBeLessThanOrEqual(Date.now());
+});

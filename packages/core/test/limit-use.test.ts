@@ -1,0 +1,52 @@
+/** What tools show of slots, rates and limits of steps. */
+
+import { createApp, durable, MemoryStorage } from "@durable/core";
+import { limitUse } from "@durable/core/tools";
+import { expect, test } from "vitest";
+
+test("slots, rates and limits of steps are shown with their use", async () => {
+  const storage = new MemoryStorage();
+  expect(await limitUse(storage)).toEqual({ slots: [], windows: [] });
+  let finish = (): void => {};
+  const held = new Promise<void>((resolve) => (finish = resolve));
+  let under = 0;
+  const mail = durable(
+    "mail",
+    (ctx, _customer: string) =>
+      ctx.step(
+        "send",
+        () => {
+          under += 1;
+          return held;
+        },
+        { limit: { name: "smtp", tokens: 30 } },
+      ),
+    {
+      concurrency: { limit: 2, key: (customer) => customer },
+      rate: { limit: 100, per: "1 hour", key: (customer) => customer },
+    },
+  );
+  const app = createApp({
+    storage,
+    workflows: [mail],
+    limits: { smtp: { requests: 100, tokens: 1_000, concurrent: 5, per: "1 hour" } },
+  });
+  const runs = await Promise.all(["a", "a", "b"].map((customer) => app.start("mail", customer)));
+  while (under < 3) await new Promise((resolve) => setTimeout(resolve, 5));
+  expect(await limitUse(storage)).toEqual({
+    slots: [
+      { workflow: "mail", slot: "a", taken: 2, waiting: 0 },
+      { workflow: "mail", slot: "b", taken: 1, waiting: 0 },
+    ],
+    windows: [
+      { kind: "limit", name: "smtp", used: 3, tokens: 90, calls: 3 },
+      { kind: "rate", name: "mail a", used: 2, tokens: 0, calls: 0 },
+      { kind: "rate", name: "mail b", used: 1, tokens: 0, calls: 0 },
+    ],
+  });
+  finish();
+  await Promise.all(runs.map((run) => run.result()));
+  const after = await limitUse(storage);
+  expect([after?.slots, after?.windows[0]?.calls]).toEqual([[], 0]);
+  expect(await limitUse({ ...storage, limits: undefined } as unknown as MemoryStorage)).toBeNull();
+});
