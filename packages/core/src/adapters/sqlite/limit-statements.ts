@@ -26,6 +26,7 @@ export const limitTables = `ALTER TABLE runs ADD COLUMN flow TEXT;
 export function limiting(database: DatabaseSync) {
   return {
     setFlow: database.prepare("UPDATE runs SET flow = ?, slot = ?, singleton = ? WHERE locator = ?"),
+    ownLease: database.prepare("SELECT 1 FROM runs WHERE locator = ? AND owner = ? AND lease_until > ?"),
     claimSlot: database.prepare("UPDATE runs SET claimed_until = ?, process = ? WHERE locator = ?"),
     leaseSlot: database.prepare("UPDATE runs SET claimed_until = NULL WHERE locator = ?"),
     /** The claim of a run is over, and with it the time for which others leave it out. */

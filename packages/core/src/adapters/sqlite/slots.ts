@@ -3,9 +3,10 @@
  *
  * sqlite-slots.1. A run has its slot exactly as long as its lease is live, so a dead process has none. A slot is counted and
  *     taken in one commit.
- * sqlite-slots.2. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
+ * sqlite-slots.2. An append extends a live lease. One that has expired is taken again by `lease`, which counts.
+ * sqlite-slots.3. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
  *     The claim of a dead process is over.
- * sqlite-slots.3. A claim looks at each slot once, however many runs wait for it.
+ * sqlite-slots.4. A claim looks at each slot once, however many runs wait for it.
  */
 
 import { singletonConflict } from "../../ports/storage-kit.ts";
@@ -29,6 +30,16 @@ export function refuseSingleton(sql: Statements, { locator, position, head }: Ap
   if (position > 0 || flow?.singleton === undefined || sql.length.get(locator) !== undefined) return;
   const other = sql.singletonOf.get(workflow, flow.singleton) as Row | undefined;
   if (other !== undefined) throw singletonConflict(runId, String(other["run_id"]));
+}
+
+/** True for a lease of a run with a slot that expired before this append: another run may have the slot by now. */
+export function isLate(
+  sql: Statements,
+  { locator, position, head, lease }: AppendRequest,
+  now: number,
+): boolean {
+  if (!lease || position === 0 || head.flow?.slot === undefined) return false;
+  return sql.ownLease.get(locator, lease.owner, now) === undefined;
 }
 
 /** Records what the head says about slots and times. Appends change it only where there is a time. */
