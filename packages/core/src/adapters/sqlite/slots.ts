@@ -12,7 +12,7 @@
 import { singletonConflict } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { dueRowsOf } from "./listing.ts";
+import { deadDrivers, dueRowsOf } from "./listing.ts";
 import type { Row, Statements } from "./statements.ts";
 
 interface Due {
@@ -21,7 +21,10 @@ interface Due {
   readonly turn: number;
 }
 
-/** A workflow may have runs from before it had slots. Behind many others, they are looked for in one of so many claims. */
+/**
+ * A workflow may have runs from before it had slots. Behind many others, they are looked for in one of so many claims, and
+ * so are those of dead drivers: both cost as much as there are runs that wait.
+ */
 const [peek, everyTurns] = [200, 64];
 
 /** Refuses a new run whose singleton another run has. */
@@ -84,16 +87,11 @@ export function claimableRows(sql: Statements, request: ClaimRequest, { now, mos
     const limit = slots[name];
     if (limit === undefined)
       return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
-    const first =
-      turn % everyTurns === 0
-        ? []
-        : dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most: most + peek });
-    const found = first
-      .flat()
-      .filter(({ slot = null }) => slot === null)
-      .slice(0, most);
-    if (first.length === 0)
-      found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, versions, most) as Row[]));
+    const isWide = turn % everyTurns === 0;
+    const dead = isWide ? deadDrivers(sql, { workflow: [name] }, dueAt, now) : [];
+    const within = isWide ? -1 : most + peek;
+    const given = [name, dueAt, now, JSON.stringify(dead), versions, within, most];
+    const found = sql.dueWithoutSlot.all(...given) as Row[];
     for (const { slot } of sql.slotsOf.all(name) as Row[]) {
       const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
       const free = Math.min(limit - driven - claimed, most);
