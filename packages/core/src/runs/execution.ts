@@ -71,16 +71,12 @@ export class Execution implements Parked {
   ): Promise<Execution> {
     const { runId } = journal;
     const keyring = await host.keyring();
-    const owner: Owner = {
-      runId,
-      step: null,
-      path: "",
-      blame: (error) => {
-        const reason = unhandled(runId, error);
-        if (engine.stopped) host.world.warn(reason.message);
-        else engine.block(reason);
-      },
+    const blame = (error: unknown): void => {
+      const reason = unhandled(runId, error);
+      if (engine.stopped) host.world.warn(reason.message);
+      else engine.block(reason);
     };
+    const owner: Owner = { runId, step: null, path: "", blame };
     const input = decode(journal.input, `input of run ${journal.runId}`);
     const engine = new Engine({
       journal,
@@ -108,7 +104,7 @@ export class Execution implements Parked {
     const continueAs = (next: unknown): Promise<never> => {
       const finish = nextChapter(engine, definition, next);
       continues = true;
-      void finish.then((found) => engine.finish(found), owner.blame);
+      void finish.then((found) => engine.finish(found), blame);
       return pending();
     };
     const fail = (error: unknown): Promise<never> => {
