@@ -51,6 +51,11 @@ export function RunLine({ item, depth, index, chosen, summary }: RunLineProps): 
       <span role="gridcell" class="c3">
         <What item={item} summary={summary} isBelow={isBelow} />
         <Tags tags={item.tags} />
+        {item.report !== undefined && (
+          <span class="soft" title={item.report}>
+            {item.report}
+          </span>
+        )}
       </span>
       <span role="gridcell" class="c4 n soft" title={fullTime(createdAt)}>
         {clock(createdAt, now.value)}
@@ -123,12 +128,6 @@ function What({
       </>
     );
   }
-  if (item.report !== undefined && waits.length === 0)
-    return (
-      <span class="soft" title={item.report}>
-        {item.report}
-      </span>
-    );
   if (sleepsUntil !== null) return <span class="soft">until {clock(sleepsUntil, now.value)}</span>;
   if (running !== null) return <span class="soft">{running}</span>;
   if (fromJournal > 0) return <span class="faint">{`${fromJournal} of ${settled} from the journal`}</span>;

@@ -57,15 +57,17 @@ const sent: Readonly<Record<SendStatus, readonly [status: number, message: strin
   unknown: [404, "There is no such run."],
 };
 
+/** Where the code is, the run is driven at once. */
 export async function send(
-  { app }: Service,
+  service: Service,
   { request, runId, params: { topic = "" } }: Call,
 ): Promise<Response> {
   const body = await readBody(request);
   if (!("payload" in body)) throw new Refusal("invalid-body", `"payload" is missing.`);
-  const { status, issues } = await app.send(runId, topic, body["payload"]);
+  const { status, issues } = await service.app.send(runId, topic, body["payload"]);
   const [http, text] = sent[status];
   const message = issues === undefined ? text : `${text} ${issues}`;
+  if (status === "accepted" && (await hasCode(service, runId))) return drive(service, runId, message);
   return http < 400 ? said({ message, runId }) : json(http, { error: { code: status, message } });
 }
 
