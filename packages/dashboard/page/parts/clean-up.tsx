@@ -1,6 +1,6 @@
 /** Removes runs that have ended. It shows first what would be removed: only then can it be done. */
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Purge } from "../../src/api.ts";
 import { postPurge } from "../lib/api.ts";
@@ -10,11 +10,20 @@ import type { OperateProps } from "../screens/operate.tsx";
 
 const statuses = ["completed", "failed", "cancelled"] as const;
 
-export function CleanUp({ act }: OperateProps): JSX.Element {
+interface CleaningUp {
+  readonly age: Signal<string>;
+  readonly workflow: Signal<string>;
+  readonly chosen: Signal<readonly string[]>;
+  readonly problem: Signal<string>;
+  /** What would go; `null` once the form has changed, because it no longer fits what is asked for. */
+  readonly found: Signal<Purge | null>;
+  readonly run: (dryRun: boolean) => Promise<void>;
+}
+
+function useCleanUp(): CleaningUp {
   const [age, workflow, problem] = [useSignal("30 days"), useSignal(""), useSignal("")];
   const chosen = useSignal<readonly string[]>(["completed"]);
   const found = useSignal<Purge | null>(null);
-  if (act === null) return <p class="pane soft">This page is read-only.</p>;
   const run = async (dryRun: boolean): Promise<void> => {
     problem.value = "";
     try {
@@ -27,15 +36,18 @@ export function CleanUp({ act }: OperateProps): JSX.Element {
       problem.value = messageOf(error);
     }
   };
-  /** What was shown no longer fits what is asked for. */
-  const change = (work: () => void): void => {
-    work();
-    found.value = null;
-  };
+  return { age, workflow, chosen, problem, found, run };
+}
+
+export function CleanUp({ act }: OperateProps): JSX.Element {
+  const state = useCleanUp();
+  const { age, workflow, problem, found, run } = state;
+  if (act === null) return <p class="pane soft">This page is read-only.</p>;
   return (
     <form
       class="form clean-up"
       aria-label="Clean up"
+      onInput={() => (found.value = null)}
       onSubmit={(event) => {
         event.preventDefault();
         void run(true);
@@ -43,36 +55,12 @@ export function CleanUp({ act }: OperateProps): JSX.Element {
     >
       <label>
         Ended longer ago than
-        <input
-          value={age.value}
-          onInput={(event) => {
-            const { value } = event.currentTarget;
-            change(() => (age.value = value));
-          }}
-        />
+        <input value={age.value} onInput={(event) => (age.value = event.currentTarget.value)} />
       </label>
-      <fieldset class="field bare">
-        <legend>Status</legend>
-        {statuses.map((status) => (
-          <label key={status} class="check">
-            <input
-              type="checkbox"
-              checked={chosen.value.includes(status)}
-              onChange={() => change(() => (chosen.value = toggled(chosen.value, status)))}
-            />{" "}
-            {statusName(status)}
-          </label>
-        ))}
-      </fieldset>
+      <Statuses chosen={state.chosen} />
       <label>
         Workflow <small>all, if it is empty</small>
-        <input
-          value={workflow.value}
-          onInput={(event) => {
-            const { value } = event.currentTarget;
-            change(() => (workflow.value = value));
-          }}
-        />
+        <input value={workflow.value} onInput={(event) => (workflow.value = event.currentTarget.value)} />
       </label>
       {problem.value !== "" && (
         <p class="fail" role="alert">
@@ -91,6 +79,24 @@ export function CleanUp({ act }: OperateProps): JSX.Element {
         )}
       </div>
     </form>
+  );
+}
+
+function Statuses({ chosen }: { chosen: Signal<readonly string[]> }): JSX.Element {
+  return (
+    <fieldset class="field bare">
+      <legend>Status</legend>
+      {statuses.map((status) => (
+        <label key={status} class="check">
+          <input
+            type="checkbox"
+            checked={chosen.value.includes(status)}
+            onChange={() => (chosen.value = toggled(chosen.value, status))}
+          />{" "}
+          {statusName(status)}
+        </label>
+      ))}
+    </fieldset>
   );
 }
 

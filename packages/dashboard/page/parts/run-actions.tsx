@@ -1,6 +1,6 @@
 /** What can be done with a run: the buttons of its head, and their dialogs. */
 
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import type { RunPage } from "../../src/api.ts";
 import { postAction, postMessage } from "../lib/api.ts";
@@ -143,14 +143,20 @@ function PauseDialog(props: DialogProps): JSX.Element {
   );
 }
 
-function SendDialog({ run, onClose, onChange }: DialogProps): JSX.Element {
+interface Message {
+  readonly topic: Signal<string>;
+  readonly text: Signal<string>;
+  readonly problem: Signal<string>;
+  readonly send: () => Promise<void>;
+}
+
+function useMessage({ run, onClose, onChange }: DialogProps): Message {
   const topic = useSignal(run.waits.find((wait) => wait.topic !== undefined)?.topic ?? "");
-  const text = useSignal("");
-  const problem = useSignal("");
+  const [text, problem] = [useSignal(""), useSignal("")];
   const send = async (): Promise<void> => {
     const payload = readJson(text.value);
     if (topic.value === "") problem.value = "The topic is missing.";
-    else if (!("value" in payload)) problem.value = payload.problem;
+    else if (!("value" in payload)) problem.value = `The message is not JSON: ${payload.problem}`;
     else
       try {
         say((await postMessage(run.runId, topic.value, payload.value)).message);
@@ -160,10 +166,16 @@ function SendDialog({ run, onClose, onChange }: DialogProps): JSX.Element {
         problem.value = messageOf(error);
       }
   };
+  return { topic, text, problem, send };
+}
+
+function SendDialog(props: DialogProps): JSX.Element {
+  const { topic, text, problem, send } = useMessage(props);
   return (
-    <Dialog title="Send a message" onClose={onClose}>
+    <Dialog title="Send a message" onClose={props.onClose}>
       <form
         class="form"
+        onInput={() => (problem.value = "")}
         onSubmit={(event) => {
           event.preventDefault();
           void send();
@@ -196,7 +208,7 @@ function SendDialog({ run, onClose, onChange }: DialogProps): JSX.Element {
           <button type="submit" class="btn p">
             Send the message
           </button>
-          <button type="button" class="btn" onClick={onClose}>
+          <button type="button" class="btn" onClick={props.onClose}>
             Close
           </button>
         </div>

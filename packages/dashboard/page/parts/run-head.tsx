@@ -70,10 +70,17 @@ export function Lineage({ run }: { run: RunPage }): JSX.Element | null {
           <b>Blocked</b> {blocked.message} <span class="tag">{blocked.code}</span>
         </div>
       )}
+      {run.undoing !== null && (
+        <div class="banner" role="status">
+          <b>{run.undoing.status === "cancelled" ? "Cancelling" : "Failing"}</b> since{" "}
+          {clock(run.undoing.since, now.value)}
+          <span class="soft">Its clean-ups and compensations run.</span>
+        </div>
+      )}
       {run.paused !== null && (
         <div class="banner" role="status">
           <b>Paused</b> since {clock(run.paused.since, now.value)}
-          {run.paused.reason !== null && `: ${run.paused.reason}`}
+          {typeof run.paused.reason === "string" && `: ${run.paused.reason}`}
           <span class="soft">Answers and messages are recorded.</span>
         </div>
       )}

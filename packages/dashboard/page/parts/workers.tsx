@@ -8,9 +8,10 @@ import type { OperateProps } from "../screens/operate.tsx";
 import { Link } from "./basic.tsx";
 import { Table } from "./table.tsx";
 
+const ago = (at: number): string => duration(Math.max(0, now.value - at));
+
 export function Workers({ data, act }: OperateProps): JSX.Element {
   const { fleet, paused } = data;
-  const ago = (at: number): string => duration(Math.max(0, now.value - at));
   const workers = fleet.workers?.map((worker) => [
     <b key="name">{worker.name}</b>,
     `${worker.active} of ${worker.concurrency}`,
