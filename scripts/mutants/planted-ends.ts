@@ -21,8 +21,8 @@ export const plantedInEnds: readonly PlantedBug[] = [
     name: "fork-inherits-what-undid",
     breaks: "lineage.4",
     file: "journal/lineage.ts",
-    find: "const code = beforeUndo(materialize(own));",
-    replace: "const code = materialize(own);",
+    find: "const counted = beforeUndo(afterRetries(own));",
+    replace: "const counted = afterRetries(own);",
     why: "A fork inherits the end of its parent's clean-up, and never does its own.",
     seenBy: {
       test: "packages/core/test/runs/undo-forks.test.ts",

@@ -100,6 +100,18 @@ export const plantedInLimits: readonly PlantedBug[] = [
     seenBy: seenBy("steps"),
   },
   {
+    name: "append-takes-a-slot-back",
+    breaks: "memory-slots.2",
+    file: "adapters/memory/slots.ts",
+    find: "  return lease === null || lease.owner !== by.owner || lease.until <= now;",
+    replace: "  return false;",
+    why: "An append extends a lease that has expired, although another run has the slot by then.",
+    seenBy: {
+      test: "packages/core/test/adapters/memory.test.ts",
+      because: "a simulated driver renews an expired lease before it appends",
+    },
+  },
+  {
     name: "slot-outlives-its-lease",
     breaks: "memory-slots.1",
     file: "adapters/memory/slots.ts",

@@ -27,7 +27,6 @@ export const plantedInMessages: readonly PlantedBug[] = [
     find: "if (message.topic !== topic || this.#taken.has(message.seq)) continue;",
     replace: "if (message.topic !== topic) continue;",
     why: "Two receives of a topic that are open together take the same message.",
-    seenBy: { test: messages, because: "few simulated programs have two receives of a topic open" },
   },
   {
     name: "message-lost-with-its-race",
@@ -37,6 +36,22 @@ export const plantedInMessages: readonly PlantedBug[] = [
     replace: "",
     why: "A message whose receive loses a race is never given to the next receive.",
     seenBy: { test: messages, because: "the moment between a verdict and its append is short" },
+  },
+  {
+    name: "later-message-kept",
+    breaks: "suspend.4",
+    file: "engine/registry.ts",
+    find: "call.topic === message.topic ? (call.giveBack?.(message.seq) ?? null) : null",
+    replace: "null as number | null",
+    why: "When a receive that lost a race gives its message back, an open receive keeps a later one, and reads it first.",
+  },
+  {
+    name: "message-after-a-settlement",
+    breaks: "outbox.6",
+    file: "engine/outbox.ts",
+    find: "return !waits;",
+    replace: "return waits || !waits;",
+    why: "A receive takes a message in the batch that decides the race around it, and the message is lost.",
   },
   {
     name: "timeout-before-an-earlier-message",
@@ -58,7 +73,7 @@ export const plantedInMessages: readonly PlantedBug[] = [
   },
   {
     name: "fork-reads-again-what-it-inherits",
-    breaks: "lineage.4",
+    breaks: "lineage.5",
     file: "journal/lineage.ts",
     find: "for (const message of messages.values()) if (!read.has(message.seq)) entries.push(message);",
     replace: "for (const message of messages.values()) entries.push(message);",
@@ -82,7 +97,7 @@ export const plantedInMessages: readonly PlantedBug[] = [
   },
   {
     name: "report-of-every-append",
-    breaks: "fold.4",
+    breaks: "fold.6",
     file: "journal/fold.ts",
     find: "isInherited ? report.value : undefined",
     replace: "report?.value",

@@ -9,7 +9,7 @@
 
 import type { AppendRequest, DurableError, NamedBlob } from "@durable/core";
 import { conflict, droppedConflict, refuseBlobs, singletonConflict } from "@durable/core/storage-kit";
-import { clock, goesOn, grown } from "./sql/append.ts";
+import { clock, goesOn, grown, slottedTtl } from "./sql/append.ts";
 import { put, take } from "./text.ts";
 
 /** A row of the reply: which append of the group was refused, and why. */
@@ -108,7 +108,9 @@ export function preparedAppend(
   if (only === undefined || requests.length > 1 || now !== null || isAsync) return null;
   if (!isPlain(only) || !isUsual(only) || !only.lease) return null;
   // Postgres cuts names after 63 characters.
-  return { name: `append_1 ${schema}`, text: goesOn(schema), values: usualValues(only, process) };
+  const name = isSlotted(only) ? "append_2" : "append_1";
+  const text = goesOn(schema, isSlotted(only));
+  return { name: `${name} ${schema}`, text, values: usualValues(only, process) };
 }
 
 export function appendStatement(
@@ -120,27 +122,44 @@ export function appendStatement(
     const values = usualValues(only, process);
     if (!isUsual(only) || now !== null)
       values.push(...plainColumns.slice(usualColumns.length).map(([, of]) => of(only)), now);
-    const call = `${schema}.append_1(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
+    const name = isSlotted(only) ? "append_2" : "append_1";
+    const call = `${schema}.${name}(${values.map((_, n) => `$${n + 1}`).join(", ")})`;
     return { text: `SELECT 0 AS n, ${call} AS reason${isAsync ? durably : ""}`, values };
   }
   const values: unknown[] = [process, now];
   const numbered = requests.map((request, n) => ({ request, n }));
   const plain = numbered.filter(({ request }) => isPlain(request));
-  const flowing = numbered.filter(({ request }) => hasFlow(request));
-  const reported = numbered.filter(({ request }) => request.report !== undefined && !hasFlow(request));
-  const whole = numbered.filter(
-    ({ request }) => !isPlain(request) && request.report === undefined && !hasFlow(request),
-  );
   const parts: string[] = [];
   if (plain.length >= crowd) parts.push(crowded(plain, { schema, isAsync, values }));
   else if (plain.length > 0)
-    parts.push(part(plain, { schema, isAsync, values, name: "append_1", columns: plainColumns }));
-  if (whole.length > 0) parts.push(part(whole, { schema, isAsync, values, ...wholePart(whole, values) }));
-  if (reported.length > 0)
-    parts.push(part(reported, { schema, isAsync, values, ...reportedPart(reported, values) }));
-  if (flowing.length > 0)
-    parts.push(part(flowing, { schema, isAsync, values, ...flowPart(flowing, values) }));
+    parts.push(part(plain, { schema, isAsync, values, name: plainName(plain), columns: plainColumns }));
+  for (const [flows, reports] of kinds) {
+    const of = numbered.filter(
+      ({ request }) =>
+        !isPlain(request) && hasFlow(request) === flows && (request.report !== undefined) === reports,
+    );
+    if (of.length === 0) continue;
+    const called = flows ? flowPart(of, values) : wholePart(of, values);
+    parts.push(part(of, { schema, isAsync, values, ...(reports ? reported(called) : called) }));
+  }
   return { text: parts.join("\nUNION ALL\n"), values };
+}
+
+/** What a batch that is not plain may have beside blobs, chapters and tags: limits, a report. */
+const kinds = [
+  [false, false],
+  [false, true],
+  [true, false],
+  [true, true],
+] as const;
+
+/** True for a run that has a slot: its lease is extended only while it is live. */
+function isSlotted({ head }: AppendRequest): boolean {
+  return head.flow?.slot !== undefined;
+}
+
+function plainName(of: Numbered): string {
+  return of.some(({ request }) => isSlotted(request)) ? "append_2" : "append_1";
 }
 
 /** From this many batches on, planning one statement costs less than calling a function for each. */
@@ -169,17 +188,21 @@ function crowded(of: Numbered, { schema, isAsync, values }: Omit<Part, "name" | 
       ),
     ),
   ];
+  const given = { owner: "c.owner", ttl: "c.ttl", now: "c.now" };
+  const isLimited = of.some(({ request }) => isSlotted(request));
   const terms = {
     status: "c.status",
     wake: "c.wake",
     updated: "c.updated",
     steps: "c.steps",
-    owner: "c.owner",
+    process: "$1",
+    ...given,
+    ttl: isLimited ? slottedTtl(given) : given.ttl,
   };
   return `WITH c AS MATERIALIZED (
     SELECT *, ${clock("$2::float8")} AS now FROM unnest(${arrays.join(", ")}) AS c (n, ${names.join(", ")})
   ), grown AS (
-    UPDATE ${schema}.runs AS r SET${grown({ ...terms, ttl: "c.ttl", process: "$1", now: "c.now" })}
+    UPDATE ${schema}.runs AS r SET${grown(terms)}
       FROM c WHERE r.locator = c.locator AND r.length = c.position AND r.created_at = c.created AND NOT r.deleted
       RETURNING r.id, c.n, c.position, c.batch${isAsync ? durably : ""}
   ), added AS (
@@ -202,6 +225,8 @@ interface Part {
   /** The number of the column that has the report. */
   readonly report?: number;
 }
+
+type Called = Required<Pick<Part, "name" | "columns" | "more">>;
 
 /** Calls a function for each of some appends; only refused ones are returned. */
 function part(of: Numbered, { schema, isAsync, values, name, columns, more, report }: Part): string {
@@ -231,7 +256,7 @@ function part(of: Numbered, { schema, isAsync, values, name, columns, more, repo
 }
 
 /** Blobs of all appends go in two arrays, of which each append takes its part. */
-function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" | "columns" | "more">> {
+function wholePart(of: Numbered, values: unknown[]): Called {
   const columns = [...plainColumns, ...wholeColumns];
   const blobs = of.map(({ request }) => (isPossible(request.blobs) ? distinct(request.blobs ?? []) : []));
   if (blobs.every(({ length }) => length === 0))
@@ -257,18 +282,14 @@ function wholePart(of: Numbered, values: unknown[]): Required<Pick<Part, "name" 
 }
 
 /** The same for appends that change a report. */
-function reportedPart(
-  of: Numbered,
-  values: unknown[],
-): Required<Pick<Part, "name" | "columns" | "more" | "report">> {
-  const { name, columns, more } = wholePart(of, values);
+function reported({ name, columns, more }: Called): Called & Required<Pick<Part, "report">> {
   const report = columns.length + more.columns.length;
   const column: Column = ["text", (request) => text(request.report)];
   return { name, columns, more: { ...more, columns: [...more.columns, column] }, report };
 }
 
 /** The same, with what the head says about limits at the end. */
-function flowPart(of: Numbered, values: unknown[]): Pick<Part, "name" | "columns" | "more"> {
+function flowPart(of: Numbered, values: unknown[]): Called {
   const { columns, more } = wholePart(of, values);
   const from = columns.length + more.columns.length;
   const args = flowColumns.map((_, n) => `c.c${from + n}`);

@@ -45,12 +45,15 @@ import { replyOf, type ReadRow } from "./reply.ts";
 import { listedHead, noteText, timeOf, type RunRow } from "./rows.ts";
 import { nextDueText } from "./sql/due.ts";
 import { listText } from "./sql/list.ts";
-import { takeTurnText } from "./sql/retention.ts";
+import { keepEndsText, takeTurnText } from "./sql/retention.ts";
 import { put } from "./text.ts";
 import { Watch } from "./watch.ts";
 
 /** Statements of appends that are under way at a time. Two keep the disk busy while the next group forms. */
 const flights = 2;
+
+/** How many runs get the time of their end in one commit. */
+const endsAtOnce = 1_000;
 
 /** How long a worker waits without a sign, when notifications arrive and when they do not. */
 const [listeningPollMs, blindPollMs] = [5_000, 500];
@@ -70,6 +73,8 @@ export class PostgresStorage implements Storage {
   readonly #notices: Notices;
   /** Slots of runs, and texts under names. */
   readonly limits: StorageLimits;
+  /** True when every run that has ended is found by its end. */
+  #hasEnds = false;
   #closing: Promise<void> | null = null;
 
   constructor(options: string | PostgresOptions) {
@@ -171,6 +176,7 @@ export class PostgresStorage implements Storage {
   list(query: ListQuery = {}): Promise<ListPage> {
     const limit = pageSize(query.limit);
     return this.#database.do(async () => {
+      if (query.endedBefore !== undefined) await this.#keepEnds();
       const rows = await this.#drivers.withDead(query.dueAt !== undefined, (dead) => {
         const { text, values } = listText(this.#schema, query, limit + 1, { now: this.#now(), dead });
         return this.#database.rows<RunRow>(text, [...values]);
@@ -182,6 +188,14 @@ export class PostgresStorage implements Storage {
         next: last === undefined ? null : `${timeOf(query, last)}:${last.id}`,
       };
     });
+  }
+
+  /** Runs that ended before the schema had the time of their end get it now. */
+  async #keepEnds(): Promise<void> {
+    while (!this.#hasEnds) {
+      const [row] = await this.#database.rows<{ kept: number }>(keepEndsText(this.#schema), [endsAtOnce]);
+      this.#hasEnds = (row?.kept ?? 0) < endsAtOnce;
+    }
   }
 
   claim(request: ClaimRequest): Promise<readonly RunHead[]> {

@@ -52,7 +52,7 @@ import {
   type Turn,
   type Kept,
 } from "./memory/kept.ts";
-import { claimable, isFull, memoryLimits, singletonOf } from "./memory/slots.ts";
+import { claimable, isFull, isLate, memoryLimits, singletonOf } from "./memory/slots.ts";
 import { Watchers } from "./memory/watchers.ts";
 
 /** Keeps journals in memory: for tests and demos. */
@@ -113,7 +113,7 @@ export class MemoryStorage implements Storage {
     run.claimedUntil = 0;
     run.quietUntil = 0;
     run.note = null;
-    if (lease !== undefined)
+    if (lease !== undefined && !isLate(run, lease, this.#now()))
       run.lease = lease === null ? null : { owner: lease.owner, until: this.#now() + lease.ttlMs };
     this.#watchers.notify(locator);
     this.#notifyDue(run);

@@ -158,6 +158,11 @@ export class Engine implements ReplayEnd, CallEngine {
     this.wake();
   }
 
+  /** Code of the run is called now, by a call that begins: what it calls belongs to this turn. */
+  enterTurn(): void {
+    this.#inTurn = this.#moving = true;
+  }
+
   /** Hands the run over: no further work begins here, and work under way is recorded first. */
   leave(): void {
     this.#leaving = true;
@@ -297,6 +302,8 @@ export class Engine implements ReplayEnd, CallEngine {
     const judged = this.#changes.judge(this.#fresh.list);
     if (judged === null) return this.#pause();
     this.#fresh.begin(judged, () => this.#blocked !== null);
+    // A clean-up has begun, and may make its first calls in this turn.
+    if (this.#inTurn) return;
     this.verdicts.flush();
     this.timers.fire();
     if (this.#idleWork && !this.#outbox.appending) return this.#rest();

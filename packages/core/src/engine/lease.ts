@@ -78,10 +78,10 @@ export class DriverLease {
 
   /** The lease field of an append: normal appends extend the lease, a stop releases it. */
   extend(stop: boolean): AppendRequest["lease"] {
-    // A lease that has expired is not extended but taken again (lease.2), because its slot may belong to another run.
-    if (this.#slots !== undefined && !stop && !this.valid) return undefined;
-    this.#until = this.#world.now() + this.#ttlMs;
-    return stop ? null : { owner: this.#owner, ttlMs: this.#ttlMs };
+    if (stop) return null;
+    // With slots, only `acquire` says that a lease is live: it may expire, and its slot be taken, while an append is on its way.
+    if (this.#slots === undefined) this.#until = this.#world.now() + this.#ttlMs;
+    return { owner: this.#owner, ttlMs: this.#ttlMs };
   }
 
   /** Like `acquire`, for the batch that creates the run: there is no lease to take before it. */
@@ -89,8 +89,8 @@ export class DriverLease {
     this.#locator = journal.locator;
     this.#owner = journal.driver;
     this.owned = true;
-    this.#until = Infinity;
-    return this.extend(false);
+    this.#until = this.#world.now() + this.#ttlMs;
+    return { owner: this.#owner, ttlMs: this.#ttlMs };
   }
 
   get valid(): boolean {

@@ -8,6 +8,7 @@
  * outbox.4. A stop (park or end) is written with everything that is queued, and dropped on a conflict: an answer
  *     that was appended first means that the run must not park.
  * outbox.5. A fact that was withdrawn is not written, also when it was part of an append that met a conflict.
+ * outbox.6. No batch has a settlement before a verdict on a message: it may close the receive, which then takes none.
  */
 
 import type { Json } from "../values/codec/tags.ts";
@@ -139,7 +140,15 @@ export class Outbox {
       const { settled, answer } = this.#wait(fact);
       return !settled && !(timer && answer) && !(pending && settles && !isVerdict(fact));
     });
-    return ready.toSorted((a, b) => rank(a) - rank(b));
+    const { unread } = this.#journal.state.mailbox;
+    let settles = false;
+    return ready
+      .toSorted((a, b) => rank(a) - rank(b))
+      .filter(({ fact }) => {
+        const waits = settles && fact.kind === "suspend.resolved" && unread.has(fact.answer ?? 0);
+        settles ||= traitsOf(fact).settles === true;
+        return !waits;
+      });
   }
 
   #take(): WrittenFact[] {

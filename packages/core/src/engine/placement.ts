@@ -20,9 +20,11 @@ export class Placement {
   }
 
   /** Throws for a call in the work of a step, and for one that could never settle; warns of another branch's ctx. */
-  check({ scope, kind, name, own }: Asked): void {
+  check({ scope, kind, name, input, own }: Asked): void {
     if (own === true) return;
-    if ((kind === "suspend" || kind === "cleanup") && !scope.closed) this.undoing?.(kind);
+    // A receive declares its topic.
+    if ((kind === "suspend" || kind === "cleanup") && !scope.closed)
+      this.undoing?.(kind === "suspend" && input !== null ? "receive" : kind);
     const owner = ownerNow();
     if (owner?.step !== null) this.assertOutsideSteps(`ctx.${kind}("${name}")`);
     // A branch that has lost goes on until it calls its ctx, and stays there: that is no mistake.

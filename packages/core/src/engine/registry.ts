@@ -36,6 +36,8 @@ export interface Call {
   recheck?(): void;
   /** The topic of the messages that it waits for. */
   readonly topic?: string | undefined;
+  /** Gives back a message after this position whose verdict is not durable; returns its position. */
+  giveBack?(after: number): number | null;
   /** The encoded outcome that a value becomes, or why it is invalid. Absent where any value is valid. */
   check?(value: unknown): Promise<{ readonly value: Json } | string>;
 }
@@ -198,8 +200,15 @@ export class CallRegistry {
     return null;
   }
 
-  /** The receive was closed before its verdict was durable: the message is for another one. */
+  /**
+   * The receive was closed before its verdict was durable: the message is for another one. Later messages are given out
+   * again, so that the first receive that is open gets the first message.
+   */
   putBack(message: Message): void {
+    for (const call of this.#byKey.values()) {
+      const later = call.topic === message.topic ? (call.giveBack?.(message.seq) ?? null) : null;
+      if (later !== null) this.#taken.delete(later);
+    }
     this.#taken.delete(message.seq);
     this.notify(message);
   }

@@ -111,7 +111,10 @@ class Unwinding implements Undo {
     const context = createContext(this.#parts, inner);
     const reason = this.#undoing.kind === "run.cancelling" ? reasonOf(this.#undoing.reason) : {};
     const owner = { ...this.#parts.owner, path: key, context };
-    const run = (): unknown => runAs(owner, () => (fn as CleanUp)(context, reason));
+    const run = (): unknown => {
+      engine.enterTurn();
+      return runAs(owner, () => (fn as CleanUp)(context, reason));
+    };
     const entered = { key, after: engine.replay.delivered, record: undefined, foreign: false };
     const given = { scope, inner, name: key, entered, run, timeoutMs, parked: this.#parked };
     try {
@@ -254,6 +257,7 @@ function compensateInfo(engine: Engine, key: string, info: StepInfo): Compensate
 
 const names: Readonly<Record<string, string>> = {
   suspend: "ctx.suspend()",
+  receive: "ctx.receive()",
   cleanup: "ctx.onCancel()",
   compensate: "A step with `compensate`",
 };

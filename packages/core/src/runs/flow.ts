@@ -152,7 +152,10 @@ export async function record(
   const unleased = { lease, owned: false, starts: 0, length: 0 };
   for (;;) {
     try {
-      return { ...unleased, journal, created: await append() };
+      const created = await append();
+      // It has written, and has no lease yet: what another driver writes until then takes the run away from it.
+      journal.driven ||= created;
+      return { ...unleased, journal, created };
     } catch (error) {
       const other = DurableError.is(error, "conflict") ? error.details["singleton"] : undefined;
       if (typeof other !== "string") throw error;
@@ -282,6 +285,7 @@ async function queued(
   const flow = { ...journal.state.summary.flow, startAt: host.world.now() + turn };
   const fact = written({ kind: "run.queued", flow }, host);
   const { kind } = await journal.append([fact], { lease: null });
+  journal.driven ||= kind === "landed";
   if (kind === "landed") lease.released();
   else await lease.release();
   return 0;

@@ -207,6 +207,7 @@ test("H18 a list that lags harms nothing: a handle folds the journal, a sweep wr
     lease: at.storage.lease.bind(at.storage),
     release: at.storage.release.bind(at.storage),
     list: () => Promise.resolve({ runs: stale, next: null }),
+    paused: at.storage.paused?.bind(at.storage),
   });
   const app = createApp({ ...at, storage: lagging, secret, workflows: [flow] });
   expect(await app.get("r").outcome()).toMatchObject({ status: "completed", output: "yes" });

@@ -64,6 +64,7 @@ test("H67 what the library warns of goes to the log without it", async () => {
       lease: on.storage.lease.bind(on.storage),
       release: on.storage.release.bind(on.storage),
       list: on.storage.list.bind(on.storage),
+      paused: on.storage.paused?.bind(on.storage),
     }),
     workflows: [durable("w", (ctx) => ctx.suspend("ok", { timeout: 5 }))],
   });

@@ -39,7 +39,7 @@ test("a run that goes on by itself waits until the drive before has given its le
   await createApp({ ...on, workflows: [flow(false)] }).start("asks", undefined, { id: "r" });
   await on.world.advance(1_000);
   const slow = Object.create(on.storage) as Storage;
-  for (const name of ["append", "read", "readChapter", "list", "lease", "changed"] as const)
+  for (const name of ["append", "read", "readChapter", "list", "lease", "changed", "paused"] as const)
     Object.assign(slow, { [name]: (on.storage[name] as () => never).bind(on.storage) });
   slow.release = async (...given) => {
     await pause(on.world, 100);

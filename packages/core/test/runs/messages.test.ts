@@ -476,7 +476,9 @@ test("a crash at every point loses no message, and reads none twice", { timeout:
       late: (c) => c.sleep("1 day"),
     });
     const next = [...read, won.value, await ctx.receive("more", { timeout: "2 days", fallback: "none" })];
-    await ctx.step("use", ({ idempotencyKey }) => effects.record("use", { key: idempotencyKey, payload: next }));
+    await ctx.step("use", ({ idempotencyKey }) =>
+      effects.record("use", { key: idempotencyKey, payload: next }),
+    );
     return next.length === 4 ? next : ctx.continueAs(next);
   });
   const report = await crashEverywhere(flow, {

@@ -29,7 +29,7 @@ function noting(storage: Storage): Storage & { readonly froms: number[] } {
   const froms: number[] = [];
   const noted: Storage = Object.create(storage) as Storage;
   Object.assign(noted, { readChapter: undefined });
-  for (const name of ["append", "list", "lease", "release", "delete", "changed"] as const)
+  for (const name of ["append", "list", "lease", "release", "delete", "changed", "paused"] as const)
     noted[name] = (storage[name] as () => never).bind(storage);
   noted.read = (locator, from = 0) => {
     froms.push(from);

@@ -1,6 +1,6 @@
 import { createApp, durable, Journal } from "@durable/core";
 import { aesGcm } from "@durable/core/encryption";
-import { crashEverywhere, faultyStorage, type Fault } from "@durable/testing";
+import { countingStorage, crashEverywhere, faultyStorage, type Fault } from "@durable/testing";
 import { describe, expect, test } from "vitest";
 import { failureOf, kindsOf, lab, outputOf, secret, tokenOf } from "../support/behaviour-lab.ts";
 import { batchesOf } from "../support/behaviour-lives.ts";
@@ -49,16 +49,12 @@ describe("a paused run", () => {
     const { flow } = slow(on.world);
     const app = createApp({ ...on, workflows: [flow] });
     await app.get("r").pause();
-    let leases = 0;
-    const storage = Object.assign(Object.create(on.storage) as typeof on.storage, {
-      lease: (...given: Parameters<typeof on.storage.lease>) => {
-        leases += 1;
-        return on.storage.lease(...given);
-      },
-    });
+    const storage = countingStorage(on.storage);
     const { heard } = open(on, [flow], { storage });
     await on.world.advance(hour);
-    expect([heard.length, leases]).toEqual([0, 0]);
+    expect([heard.length, storage.counts.leases, storage.counts.reads]).toEqual([0, 0, 0]);
+    expect(storage.counts.claims + storage.counts.lists).toBeGreaterThan(0);
+    expect(on.world.warnings).toEqual([]);
   });
 
   test("finishes and records the work under way, and begins nothing more", async () => {

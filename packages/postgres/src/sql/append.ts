@@ -99,6 +99,13 @@ export interface GrownTerms {
   readonly now: string;
 }
 
+/**
+ * The time of a lease as an append of a run with a slot sees it: NULL, which changes nothing, when the lease has expired.
+ * Its slot may belong to another run by then, so the lease is taken again by `lease_slots_1`, which counts.
+ */
+export const slottedTtl = ({ owner, ttl, now }: Pick<GrownTerms, "owner" | "ttl" | "now">): string =>
+  `(CASE WHEN ${ttl} < 0 OR r.slot IS NULL OR (r.owner = ${owner} AND r.lease_until > ${now}) THEN ${ttl} END)`;
+
 /** A lease that is extended moves `held_until` only when a quarter of it is over (tables.3). */
 export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }: GrownTerms): string => `
         status = ${status}, wake_at = ${wake}, updated_at = ${updated}, steps = ${steps},
@@ -111,17 +118,19 @@ export const grown = ({ status, wake, updated, steps, owner, ttl, process, now }
           WHEN ${ttl} >= 0 AND r.held_until BETWEEN ${now} + ${ttl} * 0.75 AND ${now} + ${ttl} THEN r.held_until
           WHEN ${ttl} >= 0 THEN ${now} + ${ttl} WHEN ${ttl} IS NULL THEN r.lease_until END`;
 
-export const grow = (schema: string): string => `
-    UPDATE ${schema}.runs AS r SET${grown({
-      status: "at_status",
-      wake: "at_wake",
-      updated: "at_updated",
-      steps: "at_steps",
-      owner: "by_owner",
-      ttl: "ttl",
-      process: "by_process",
-      now: "at_time",
-    })}
+const growTerms: GrownTerms = {
+  status: "at_status",
+  wake: "at_wake",
+  updated: "at_updated",
+  steps: "at_steps",
+  owner: "by_owner",
+  ttl: "ttl",
+  process: "by_process",
+  now: "at_time",
+};
+
+export const grow = (schema: string, ttl = growTerms.ttl): string => `
+    UPDATE ${schema}.runs AS r SET${grown({ ...growTerms, ttl })}
       WHERE r.locator = at_locator AND r.length = at_position AND r.created_at = at_created AND NOT r.deleted
       RETURNING id INTO run_number;`;
 
@@ -129,21 +138,24 @@ export const grow = (schema: string): string => `
  * The step of a driver that goes on under its lease, as a statement of its own: the cheapest append once it is prepared, and
  * the dearest when it is planned each time. It writes no row when the batch is refused; `append_1` then finds the reason.
  */
-export const goesOn = (schema: string): string => `WITH grown AS (
-    UPDATE ${schema}.runs AS r SET${grown({
-      status: "'running'",
-      wake: "0",
-      updated: "$5::float8",
-      steps: "$6::int",
-      owner: "$7::text",
-      ttl: "$8::float8",
-      process: "$9::text",
-      now: serverClock,
-    })}
+export const goesOn = (schema: string, isSlotted: boolean): string => {
+  const given = { owner: "$7::text", ttl: "$8::float8", now: serverClock };
+  const terms: GrownTerms = {
+    status: "'running'",
+    wake: "0",
+    updated: "$5::float8",
+    steps: "$6::int",
+    process: "$9::text",
+    ...given,
+    ttl: isSlotted ? slottedTtl(given) : given.ttl,
+  };
+  return `WITH grown AS (
+    UPDATE ${schema}.runs AS r SET${grown(terms)}
       WHERE r.locator = $1::text AND r.length = $2::int AND r.created_at = $4::float8 AND NOT r.deleted
       RETURNING r.id
   )
   INSERT INTO ${schema}.batches (run, position, body) SELECT id, $2::int, $3::text FROM grown`;
+};
 
 /** The last four are seldom sent: a driver that goes on under its lease is running. Each argument costs time to parse. */
 export const common = (isShort: boolean): string => {
@@ -153,14 +165,17 @@ export const common = (isShort: boolean): string => {
   line text${usual("'[]'")}, given_time float8${usual("NULL")}`;
 };
 
+/** The update of an append that is sent for a run with a slot. */
+export const growSlotted = (schema: string): string => grow(schema, slottedTtl(growTerms));
+
 /** Adds a batch to a run that exists. Most appends are of this kind, so it does nothing else. */
-const appendPlain = (schema: string): string => `
-CREATE FUNCTION ${schema}.append_1(${common(true)}) RETURNS text
+export const plain = (schema: string, name: string, grow: string): string => `
+CREATE FUNCTION ${schema}.${name}(${common(true)}) RETURNS text
 LANGUAGE plpgsql ${planned} AS $$
 DECLARE
   at_time float8 := ${clock("given_time")};
   run_number bigint;
-BEGIN${grow(schema)}
+BEGIN${grow}
   IF run_number IS NULL THEN
     RETURN coalesce(${schema}.refusal_1(at_locator, at_position, at_created, line), 'moved');
   END IF;
@@ -168,6 +183,8 @@ BEGIN${grow(schema)}
   RETURN NULL;
 END $$;
 `;
+
+const appendPlain = (schema: string): string => plain(schema, "append_1", grow(schema));
 
 export const create = (schema: string, more = { columns: "", values: "" }): string => `
     INSERT INTO ${schema}.runs (locator, run_id, workflow, label, parent, ancestors, reads_from, created_at, status,

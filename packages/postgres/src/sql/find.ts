@@ -8,7 +8,7 @@
  * find-sql.3. Functions of schema 1 stay right: a trigger removes the tags of what they delete.
  */
 
-import { common, create, grow, planned, rest, whole } from "./append.ts";
+import { common, create, growSlotted, planned, rest, whole } from "./append.ts";
 import { claimFunction } from "./due.ts";
 
 const tables = (schema: string): string => `
@@ -77,7 +77,8 @@ const appendWhole = (schema: string): string =>
     more: ", of_version text, of_tags text, new_tags boolean",
     declare: "\n  before text;",
     create: create(schema, { columns: ", version, tags", values: ", of_version, of_tags" }),
-    grow: grow(schema),
+    // The column `slot` comes with the step of limits, in the same transaction.
+    grow: growSlotted(schema),
     rest: rest(schema) + keepTags(schema),
   });
 

@@ -3,12 +3,14 @@
  *
  * limits-sql.1. A run has its slot exactly as long as its lease is live. Slots are counted and taken under a lock of the
  *     slot, which is held until the commit. Locks of one statement are taken in one order.
- * limits-sql.2. For a claim, a run that was claimed has its slot, too. A claim takes no lock: the lease decides.
- * limits-sql.3. A claim looks at each slot once, however many runs wait for it.
- * limits-sql.4. A singleton is looked up under a lock of its text, which is held until the commit.
+ * limits-sql.2. An append extends a live lease of a run with a slot, and no expired one. A lease ends the expired leases of
+ *     its slot, so that an append that began earlier cannot extend them.
+ * limits-sql.3. For a claim, a run that was claimed has its slot, too. A claim takes no lock: the lease decides.
+ * limits-sql.4. A claim looks at each slot once, however many runs wait for it.
+ * limits-sql.5. A singleton is looked up under a lock of its text, which is held until the commit.
  */
 
-import { clock, planned } from "./append.ts";
+import { clock, growSlotted, plain, planned } from "./append.ts";
 
 const isQuick = "PERFORM set_config('synchronous_commit', 'off', true);";
 
@@ -30,6 +32,9 @@ CREATE TABLE ${schema}.limit_texts (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX limit_texts_by_end ON ${schema}.limit_texts (until);
 `;
+
+/** As `append_1`, for runs that have a slot. */
+const appendSlotted = (schema: string): string => plain(schema, "append_2", growSlotted(schema));
 
 /** An append that records what the head says about limits. */
 const append = (schema: string): string => `
@@ -58,6 +63,22 @@ BEGIN
     UPDATE ${schema}.runs r SET flow = of_flow, slot = of_slot, singleton = of_singleton WHERE r.locator = at_locator;
   END IF;
   RETURN reason;
+END $$;
+`;
+
+/**
+ * Ends the expired leases of a slot before it is counted. An append of such a driver that is on its way finds that its
+ * lease is gone, whatever the time was when it began.
+ */
+const expire = (schema: string): string => `
+CREATE FUNCTION ${schema}.expire_slots_1(of_workflow text, of_slot text, but bigint, at_time float8) RETURNS void
+LANGUAGE plpgsql ${planned} AS $$
+BEGIN
+  UPDATE ${schema}.runs r SET owner = NULL, lease_until = NULL,
+      process = CASE WHEN r.claimed_until > at_time THEN r.process END, held = r.quiet_until > at_time,
+      held_until = CASE WHEN r.quiet_until > at_time THEN r.quiet_until END
+    WHERE r.workflow = of_workflow AND r.slot = of_slot AND r.slot IS NOT NULL AND r.held AND NOT r.deleted AND r.id <> but
+      AND r.owner IS NOT NULL AND r.lease_until <= at_time;
 END $$;
 `;
 
@@ -92,6 +113,7 @@ BEGIN
   place := CASE WHEN run.slot IS NOT NULL AND ttl > 0 THEN array_position(limited, run.workflow) END;
   IF place IS NOT NULL THEN
     PERFORM pg_advisory_xact_lock(hashtextextended('${named(schema)} slot ' || run.workflow || ' ' || run.slot, 0));
+    PERFORM ${schema}.expire_slots_1(run.workflow, run.slot, run.id, at_time);
     SELECT * INTO run FROM ${schema}.runs r WHERE r.locator = of_locator AND NOT r.deleted FOR NO KEY UPDATE;
     IF FOUND AND NOT (run.owner IS NOT DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false))
       AND NOT (run.owner IS DISTINCT FROM of_owner AND coalesce(run.lease_until > at_time, false)
@@ -205,7 +227,7 @@ END $$;
 `;
 
 export const limitFunctions = (schema: string): string =>
-  [tables, append, taken, lease, claim, swap].map((text) => text(schema)).join("");
+  [tables, appendSlotted, append, expire, taken, lease, claim, swap].map((text) => text(schema)).join("");
 
 /** What is taken and waits, of all runs that have a slot. */
 export const slotUseText = (schema: string): string => `

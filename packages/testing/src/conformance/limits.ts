@@ -103,6 +103,37 @@ const leasing: Checks = {
     expect(await take(storage, b, "2"), "its slot is gone").toMatchObject(full);
   },
 
+  "limits: an append under an expired lease does not take the slot back": async (subject) => {
+    const { storage, clock, limits } = subject;
+    const runs = [
+      await slotted(subject),
+      await slotted(subject),
+      await slotted(subject),
+      await slotted(subject),
+    ];
+    const [a, b, c, d] = runs as [RunHead, RunHead, RunHead, RunHead];
+    const grow = (head: RunHead, position: number, owner: string): Promise<void> =>
+      storage.append(request({ ...head, steps: position }, position, { owner, ttlMs: ttl }));
+    await take(storage, a, "1");
+    await take(storage, b, "2");
+    clock.now += ttl - 1;
+    await grow(b, 1, "2");
+    clock.now += 1;
+    expect(await take(storage, c, "3")).toMatchObject(granted);
+    await grow(a, 1, "1");
+    await grow(a, 2, "1");
+    expect((await storage.read(a.locator)).length, "the journal decides, not the lease").toBe(3);
+    expect(await limits.slots()).toEqual([{ workflow: "loan", slot: "a", taken: 2, waiting: 2 }]);
+    expect(await take(storage, a, "1"), "its slot is gone").toMatchObject(full);
+    expect(await take(storage, d, "4")).toMatchObject(full);
+    await storage.release(c.locator, "3");
+    expect(await take(storage, a, "1")).toMatchObject({ length: 3 });
+    expect(await take(storage, d, "4"), "b was extended while its lease was live").toMatchObject(full);
+    await Promise.all([grow(a, 3, "1"), grow(b, 2, "2")]);
+    clock.now += ttl - 1;
+    expect(await take(storage, d, "4"), "both were extended").toMatchObject(full);
+  },
+
   "limits: many that ask at the same time get no more leases than slots": async (subject) => {
     const { storage } = subject;
     const other = await subject.second();

@@ -1,7 +1,7 @@
 /** Reports: kept with the head of a run, and changed only by appends that have one. Proven in test/conformance.test.ts. */
 
 import { expect } from "vitest";
-import { request, type Checks } from "./subject.ts";
+import { headOf, request, type Checks } from "./subject.ts";
 
 export const reportChecks: Checks = {
   "a report is kept with the head, and replaced by the next one": async (subject) => {
@@ -43,6 +43,26 @@ export const reportChecks: Checks = {
     await storage.append({ ...request(made, 0), blobs, report: '"begun"' });
     await storage.append({ ...request({ ...made, chapter: 1 }, 1), report: '"next"' });
     expect((await storage.read(locator)).head).toEqual({ ...made, chapter: 1, report: '"next"' });
+  },
+
+  "a report may come with a batch that records limits": async (subject) => {
+    const { storage } = subject;
+    expect(subject.limits).toBeDefined();
+    const startAt = subject.clock.now + 1_000;
+    const flow = { startAt, slot: "a" };
+    const other = await subject.create({ flow: { slot: "b" } });
+    const head = headOf(subject.clock.now, { status: "suspended", wakeAt: startAt, flow });
+    const next = { ...head, flow: { startAt: startAt + 5, slot: "c" } };
+    await storage.append({ ...request(head, 0), report: '"first"' });
+    expect((await storage.read(head.locator)).head).toEqual({ ...head, report: '"first"' });
+    await Promise.all([
+      storage.append({ ...request(next, 1), report: '"second"' }),
+      storage.append({ ...request(other, 1), report: '"third"' }),
+    ]);
+    expect((await storage.read(head.locator)).head).toEqual({ ...next, report: '"second"' });
+    expect((await storage.read(other.locator)).head).toEqual({ ...other, report: '"third"' });
+    await storage.append(request(next, 2));
+    expect((await storage.read(head.locator)).head).toEqual({ ...next, report: '"second"' });
   },
 
   "a batch that is refused changes no report": async (subject) => {

@@ -120,7 +120,10 @@ export class Cluster {
     this.plan = parts.plan;
     this.scheduler = parts.scheduler;
     this.history = parts.history;
-    this.#pairs = new PairNotes(parts.history);
+    this.#pairs = new PairNotes(
+      parts.history,
+      parts.plan.foreign !== true && parts.programs.every(({ perform }) => perform === undefined),
+    );
     this.disk = parts.disk;
     this.network = parts.network;
     this.programs = parts.programs;

@@ -159,8 +159,10 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
   // Changed code calls and draws in another order, and so does code with foreign awaits.
   if (!history.codeChanges && !history.foreign) judgeDraws(history, run);
   const own = settledKeys(entries);
-  const theirs = settledKeys(ancestors.flatMap((ancestor) => history.entries(ancestor)));
-  const recorded = show(ancestors.flatMap((ancestor) => history.entries(ancestor)));
+  const written = ancestors.flatMap((ancestor) => history.entries(ancestor));
+  const theirs = settledKeys(written);
+  const recorded = show(written);
+  const expired = new Set(written.flatMap(({ kind, key }) => (kind === "suspend.expired" ? [key] : [])));
   const given = new Map<string, Set<string>>();
   for (const [key, what] of givenTo(history, ancestors))
     given.set(key, (given.get(key) ?? new Set()).add(what));
@@ -176,7 +178,8 @@ function judgeInheritance(history: History, run: RunLog, entries: readonly Writt
     history.meet("work reused by a fork");
     // The ancestor may have died after it recorded the value and before its code got it.
     const [mark] = /(nonce|said) \d+/.exec(what) ?? [];
-    const known = mark === undefined ? recorded.includes(what) : holds(recorded, mark);
+    const isExpired = what.includes("suspend-expired") && expired.has(key);
+    const known = isExpired || (mark === undefined ? recorded.includes(what) : holds(recorded, mark));
     if (!values.has(what) && !known)
       history.violate(
         "I7",

@@ -3,13 +3,14 @@
  *
  * I8. The tags of a head are those that the entries set, over all chapters. A spawned run begins after its parent has
  *     recorded it, once, and only a run that exists is recorded as started.
- * I9. When a run ends, no run is open that it has spawned to end with it.
+ * I9. When a run ends, the runs that it has spawned to end with it have ended, or undo what they did.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { RunHead } from "@durable/core";
 import type { History } from "./history.ts";
+import { endsCode } from "./undo-checks.ts";
 import { chaptersOf, isEnd, isOpen, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 /** Runs when a batch is applied. */
@@ -85,6 +86,11 @@ function judgeEnd(history: History, run: RunLog, { kind }: WrittenEntry): void {
     const isLost =
       run.tainted || history.forgotten.size > 0 || logs.some(({ deleted, tainted }) => deleted || tainted);
     if (isLost || (log !== undefined && !isOpen(log))) continue;
+    // It was cancelled too, and cleans up; or it has failed, and is undone.
+    if (log !== undefined && history.entries(log).some((entry) => endsCode(entry.kind))) {
+      history.meet("a spawned run that cleans up after its parent's end");
+      continue;
+    }
     history.violate(
       "I9",
       `run ${run.runId} has ${kind}, but ${child}, which ends with it, ${log?.status ?? "may begin"}`,
@@ -102,4 +108,5 @@ export const findingEvents: readonly string[] = [
   "a spawned run that outlives its parent",
   "a spawned run that ended with its parent",
   "a spawned run that never began",
+  "a spawned run that cleans up after its parent's end",
 ];

@@ -2,13 +2,21 @@
  * Checks on messages when a batch is applied, with code of their own.
  *
  * I6. A message is recorded once under its id. A verdict names a message of its topic that no other verdict has named, and
- *     the earliest of those. No receive expires while a message for it is unread. The next chapter begins with what was not read.
+ *     the earliest of those. It is the first settlement of its batch, so that no receive takes a message after its branch
+ *     was lost. No receive expires while a message for it is unread. The next chapter begins with what was not read.
  *
  * Proven by the planted bugs of `npm run sim:mutants`.
  */
 
 import type { History } from "./history.ts";
-import { chaptersOf, placed, type AppliedBatch, type RunLog, type WrittenEntry } from "./run-log.ts";
+import {
+  chaptersOf,
+  isSettlement,
+  placed,
+  type AppliedBatch,
+  type RunLog,
+  type WrittenEntry,
+} from "./run-log.ts";
 
 interface Unread {
   readonly seq: number;
@@ -44,17 +52,16 @@ export function judgeMessages(history: History, run: RunLog, batch: AppliedBatch
   const entries = placed(run);
   const first = entries.length - batch.entries.length;
   judgeIds(history, run, batch, where);
+  judgePlace(history, run, batch, where);
   // A fork also has the unread messages of its ancestors, and so have all its chapters.
   const isFork = history.lineage(run).length > 1;
   const unread = new Map<number, Unread>();
   const read = new Set<number>();
-  const closed = new Set<string>();
   const topicOf = topicsOf(entries.map(({ entry }) => entry));
   for (const [index, { entry, seq }] of entries.entries()) {
     const isNew = index >= first;
     if (entry.kind === "run.continued") carriedBy(entry).forEach((one) => unread.set(one.seq, one));
     if (entry.kind === "message.sent") unread.set(seq, { seq, topic: entry.topic ?? "", id: entry.id ?? "" });
-    if (entry.kind === "suspend.closed") closed.add(topicOf.get(entry.wait ?? "") ?? "");
     if (entry.kind === "suspend.expired" && isNew && !isFork) {
       const topic = topicOf.get(entry.wait ?? "");
       if (topic !== undefined && [...unread.values()].some((one) => one.topic === topic))
@@ -68,8 +75,7 @@ export function judgeMessages(history: History, run: RunLog, batch: AppliedBatch
     const earlier = [...unread.values()].find(
       (one) => one.topic === taken?.topic && one.seq < (taken?.seq ?? 0),
     );
-    // A receive that was closed gives its message back, perhaps after a later one was given out.
-    if (isNew && earlier !== undefined && !closed.has(earlier.topic) && !isFork)
+    if (isNew && earlier !== undefined && !isFork)
       history.violate(
         "I6",
         `${where}: ${entry.key} takes the message at ${answer} before that at ${earlier.seq}`,
@@ -82,6 +88,17 @@ export function judgeMessages(history: History, run: RunLog, batch: AppliedBatch
 
 function concernsMessages({ kind, answer }: WrittenEntry): boolean {
   return answer !== undefined || /^(message\.sent|suspend\.expired|run\.continued)$/.test(kind);
+}
+
+/** A settlement before a verdict on a message may close its receive. */
+function judgePlace(history: History, run: RunLog, batch: AppliedBatch, where: string): void {
+  const first = batch.entries.find(({ kind }) => isSettlement(kind));
+  for (const entry of batch.entries) {
+    const { kind, answer } = entry;
+    if (kind !== "suspend.resolved" || answer === undefined || entry === first) continue;
+    if (isOnMessage(history, run, answer))
+      history.violate("I6", `${where}: ${entry.key} takes a message after ${first?.key} has settled`);
+  }
 }
 
 function judgeIds(history: History, run: RunLog, batch: AppliedBatch, where: string): void {

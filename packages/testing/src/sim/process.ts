@@ -140,7 +140,7 @@ export class Process implements Owner {
         if (kind === "run.cancelled") keys.add("cancelled");
         if (kind === "run.cancelling") keys.add("cancelling");
         if (kind === "run.paused") keys.add("paused");
-        if (kind === "run.unpaused") keys.delete("paused");
+        if (kind === "run.unpaused" || kind === "run.cancelling") keys.delete("paused");
         if (kind === "run.continued" && run.earlier !== undefined) this.#keysOf(run.earlier).add("continued");
       }
     }

@@ -29,7 +29,12 @@ export function withMail<V extends Versions & { readonly name: string }, P exten
   const random = seeded(seed * 1_597_334_677 + 3);
   const { calm, foreign = false, flows } = plan;
   if (!random.chance(0.3) || foreign || flows.some(({ tree }) => hasStray(tree))) return plan;
-  const mailed = flows.map((flow) => (flow.name === "killer" ? flow : withMessages(random, flow, { calm })));
+  // A stream of its own: plans with one receive at a time are drawn as if there were no others.
+  const others = seeded(seed * 1_597_334_677 + 11);
+  const more = !calm && others.chance(0.4) ? (part: Part) => withSeveral(others, part) : null;
+  const mailed = flows.map((flow) =>
+    flow.name === "killer" ? flow : withMessages(random, flow, { calm, more }),
+  );
   return { ...plan, flows: mailed, senders: 2 };
 }
 
@@ -38,9 +43,13 @@ function hasStray(tree: Tree): boolean {
 }
 
 /** The same workflow with receives and reports, in both versions at the same places. */
-function withMessages<V extends Versions>(random: Random, flow: V, { calm }: { calm: boolean }): V {
+function withMessages<V extends Versions>(
+  random: Random,
+  flow: V,
+  { calm, more }: { readonly calm: boolean; readonly more: ((part: Part) => Part) | null },
+): V {
   // Where an order does not depend on time, only the output of the workflow tells what it received.
-  const parts = Array.from({ length: 3 }, () => partOf(random, calm));
+  const parts = Array.from({ length: 3 }, () => partOf(random, calm)).map((part) => more?.(part) ?? part);
   const all = (tree: Tree): Tree => {
     if (tree.kind === "chapters")
       return { ...tree, nodes: tree.nodes.map((node, i) => around(node, parts[i % parts.length])) };
@@ -76,6 +85,17 @@ function leaf(random: Random, calm: boolean): Tree {
   const ms = random.pick([5, 800, 4_000]);
   const sleep: Tree = { kind: "sleep", name: "nap beside mail", ms };
   return { kind: "race", name: "mail race", plain: false, shares: false, nodes: [receive, sleep] };
+}
+
+/** Two receives of one topic that are open at the same time: in a race, or both awaited. */
+function withSeveral(random: Random, part: Part): Part {
+  const [one, two] = [receiving(random, false), receiving(random, false)];
+  const nodes = [one, { ...two, name: (one as { readonly name: string }).name } as Tree];
+  const shape = { name: "mail twice", plain: false, shares: false, nodes } as const;
+  const node: Tree = random.chance(0.5)
+    ? { kind: "race", ...shape }
+    : { kind: "parallel", ...shape, settled: true, concurrency: null };
+  return { ...part, nodes: random.chance(0.5) ? [node, ...part.nodes] : [...part.nodes, node] };
 }
 
 function receiving(random: Random, calm: boolean): Tree {

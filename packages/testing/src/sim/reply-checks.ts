@@ -4,6 +4,7 @@
  */
 
 import type { AnswerAttempt, History } from "./history.ts";
+import { endsCode } from "./undo-checks.ts";
 import { areOneStart, type RunLog, type WrittenEntry } from "./run-log.ts";
 
 export interface Reply {
@@ -27,7 +28,7 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
   const has = (pattern: RegExp): boolean => ofWait.some(({ kind }) => pattern.test(kind));
   // A fork with another answer has it from its first entry on.
   if (lineage.some(({ edits = [] }) => edits.some((edit) => edit.key === key))) return;
-  const ended = /completed|failed|cancelled|continued/.test(run.status);
+  const ended = /completed|failed|cancelled|continued/.test(run.status) || history.entries(run).some(isOver);
   const late = (opened?.expiresAt ?? Number.POSITIVE_INFINITY) <= now + slackMs;
   const undeserved =
     (status === "accepted" && !has(/answered|resolved/)) ||
@@ -39,6 +40,11 @@ export function judgeReply(history: History, { answer, status, now, slackMs }: R
       "I6",
       `run ${run.runId}: an answer to ${key} got the reply ${status}, which the journal does not show`,
     );
+}
+
+/** The code of the run is over, so it takes no answer. */
+function isOver({ kind }: WrittenEntry): boolean {
+  return endsCode(kind);
 }
 
 /** No run takes an answer to a run that was deleted before, whether or not its id is used again. */

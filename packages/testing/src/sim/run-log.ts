@@ -227,14 +227,14 @@ export function namedBy(token: string): string {
 }
 
 /**
- * Law 2: an end is final unless a failed run is retried, a pause lasts until it is taken back, a park is a park, and
- * anything else means that the run needs a driver.
+ * Law 2: an end is final unless a failed run is retried, a pause lasts until it is taken back or the run is cancelled, a
+ * park is a park, and anything else means that the run needs a driver.
  */
 export function statusAfter(status: RunLog["status"], kind: string): RunLog["status"] {
   if (status === "failed" && kind === "run.retried") return "running";
   if (status !== "running" && status !== "suspended" && status !== "paused") return status;
-  if (kind === "run.paused" || (status === "paused" && kind !== "run.unpaused" && !isEnd(kind)))
-    return "paused";
+  const goesOn = kind === "run.unpaused" || kind === "run.cancelling" || isEnd(kind);
+  if (kind === "run.paused" || (status === "paused" && !goesOn)) return "paused";
   if (isEnd(kind)) return kind.slice("run.".length) as RunLog["status"];
   return kind === "run.suspended" ? "suspended" : "running";
 }

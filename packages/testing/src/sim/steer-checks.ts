@@ -1,7 +1,7 @@
 /**
  * Checks on deadlines, pauses and retries, on every batch that the storage applies.
  *
- * I20. While a run is paused, no driver parks it, ends it or begins a chapter.
+ * I20. While a run is paused, no driver parks it, ends it or begins a chapter. A cancel ends the pause.
  * I21. A run fails by its deadline only after that time, and only the deadline that it has.
  * I22. A retry follows a failure of the run, and takes back a call that had failed.
  *
@@ -20,7 +20,7 @@ export function judgeSteered(
 ): void {
   const before = run.batches.slice(0, -1).flatMap(({ entries }) => entries);
   const where = `run ${run.runId}, batch ${run.batches.length}`;
-  const last = before.findLast(({ kind }) => kind === "run.paused" || kind === "run.unpaused");
+  const last = before.findLast(({ kind }) => /^run\.(paused|unpaused|cancelling)$/.test(kind));
   if (last?.kind === "run.paused")
     for (const { kind } of batch.entries)
       if (stops.has(kind)) history.violate("I20", `${where} has ${kind} while the run is paused`);

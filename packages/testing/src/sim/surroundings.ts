@@ -39,13 +39,22 @@ export function judgeBodyContext(
   { process, driven }: { readonly process: string; readonly driven: boolean },
 ): void {
   const seen = surroundings.getStore();
-  // A fork is driven where it was made, and a child with its parent.
-  const own = driven && run !== undefined && run.above === undefined && !history.isOfFork(run);
+  // A fork is driven where it was made, a child with its parent, and a run that cleans up where it was cancelled.
+  const own =
+    driven &&
+    run !== undefined &&
+    run.above === undefined &&
+    !history.isOfFork(run) &&
+    !cleansUp(history, run);
   // Neither the calls of the parent nor those of the chapter before lead to it, unless a call after a foreign
   // await has woken the parent.
   const alone = history.foreign || run === undefined || history.isOfFork(run) || seen?.place === undefined;
   if (seen?.process === process && alone && (!own || seen.drive === run.runId)) return;
   history.violate("I14", `run ${run?.runId}: its code in ${process} sees ${JSON.stringify(seen)}`);
+}
+
+function cleansUp(history: History, run: RunLog): boolean {
+  return history.entries(run).some(({ kind }) => kind === "run.cancelling");
 }
 
 /** Runs when work or a branch starts. */

@@ -2,11 +2,19 @@
  * Slots and texts of limits in memory. Proven by the conformance suite.
  *
  * memory-slots.1. A run has its slot exactly as long as its lease is live. For a claim, a run that was claimed has it, too.
+ * memory-slots.2. An append extends a live lease. One that has expired is taken again by `lease`, which counts.
  */
 
 import { inTurns, isFound, pageSize } from "../../ports/storage-kit.ts";
-import type { ClaimRequest, RunHead, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
-import { keepFirst, wakeAt, type Kept } from "./kept.ts";
+import type {
+  AppendRequest,
+  ClaimRequest,
+  RunHead,
+  SlotLimits,
+  SlotUse,
+  StorageLimits,
+} from "../../ports/storage.ts";
+import { keepFirst, lengthOf, wakeAt, type Kept } from "./kept.ts";
 
 /** The runs of a storage, when one is due, and its clock. */
 interface Runs {
@@ -34,6 +42,13 @@ export function isFull(runs: Runs, run: Kept, slots: SlotLimits | undefined): bo
   for (const other of runs.all())
     if (other !== run && slotOf(other, slots) === slot && isLive(other, runs.now())) taken += 1;
   return taken >= (slots?.[run.head.workflow] ?? Infinity);
+}
+
+/** True for a lease of a run with a slot that expired before this append: another run may have the slot by now. */
+export function isLate(run: Kept, by: AppendRequest["lease"], now: number): boolean {
+  const { head, lease } = run;
+  if (!by || head.flow?.slot === undefined || lengthOf(run) === 1) return false;
+  return lease === null || lease.owner !== by.owner || lease.until <= now;
 }
 
 /** The run that has not ended and has the singleton of a new one. */

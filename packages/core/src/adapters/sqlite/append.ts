@@ -7,13 +7,14 @@ import { insertBatch, nameBlobs, refusalOf } from "./blobs.ts";
 import { droppedBefore, keepChapter, readsDropped } from "./chapters.ts";
 import { keepTags } from "./finding.ts";
 import { thisProcess } from "./process.ts";
-import { keepFlow, refuseSingleton } from "./slots.ts";
+import { isLate, keepFlow, refuseSingleton } from "./slots.ts";
 import type { Row, Statements, Value } from "./statements.ts";
 import { headSum, sumOf, textSum } from "./sums.ts";
 
 /** Writes head, batch, blobs, lease and readers. Everything is checked before anything is written. */
 export function appendBatch(sql: Statements, request: AppendRequest, now: number): void {
-  const { locator, position, batch, blobs = [], head, lease, report } = request;
+  const { locator, position, batch, blobs = [], head, report } = request;
+  const lease = isLate(sql, request, now) ? undefined : request.lease;
   refuse(sql, request, refusalOf(sql, head.runId, blobs));
   refuseSingleton(sql, request);
   const dropped = droppedBefore(sql, head);

@@ -11,7 +11,7 @@ import { DueWatch, type DueRuns } from "../../ports/due-watch.ts";
 import { inTurns, pageSize } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest } from "../../ports/storage.ts";
 import { systemWorld } from "../../ports/world.ts";
-import { dueRowsOf } from "./listing.ts";
+import { dueRowsOf, isAnyWaiting } from "./listing.ts";
 import { thisProcess } from "./process.ts";
 import { claimableRows } from "./slots.ts";
 import type { Row, Statements } from "./statements.ts";
@@ -108,6 +108,8 @@ export class DuePoll {
 
 /** When one of these runs is due next. Costs the same however many runs wait for their time. */
 function nextDueOf(sql: Statements, of: DueRuns, now: number): number | null {
+  // Those of dead drivers are looked for among all that are due, so only if there are no others.
+  if (isAnyWaiting(sql, of, now)) return now;
   if (dueRowsOf(sql, of, { dueAt: now, now, most: 1 }).some(({ length }) => length > 0)) return now;
   const { workflow, version } = of;
   const statements =

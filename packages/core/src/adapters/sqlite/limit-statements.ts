@@ -26,6 +26,7 @@ export const limitTables = `ALTER TABLE runs ADD COLUMN flow TEXT;
 export function limiting(database: DatabaseSync) {
   return {
     setFlow: database.prepare("UPDATE runs SET flow = ?, slot = ?, singleton = ? WHERE locator = ?"),
+    ownLease: database.prepare("SELECT 1 FROM runs WHERE locator = ? AND owner = ? AND lease_until > ?"),
     claimSlot: database.prepare("UPDATE runs SET claimed_until = ?, process = ? WHERE locator = ?"),
     leaseSlot: database.prepare("UPDATE runs SET claimed_until = NULL WHERE locator = ?"),
     /** The claim of a run is over, and with it the time for which others leave it out. */
@@ -55,10 +56,13 @@ export function limiting(database: DatabaseSync) {
          ORDER BY wake_at, id LIMIT ?7`,
     ),
     dueWithoutSlot: database.prepare(
-      `SELECT * FROM runs INDEXED BY runs_due_by_workflow WHERE workflow = ?1 AND wake_at <= ?2 AND wake_at IS NOT NULL
-         AND deleted = 0 AND slot IS NULL AND quiet_until <= ?3 AND (lease_until IS NULL OR lease_until <= ?3)
-         AND (?4 IS NULL OR version IN (SELECT value FROM json_each(?4)))
-         ORDER BY wake_at, id LIMIT ?5`,
+      `SELECT * FROM runs WHERE id IN (
+           SELECT id FROM runs INDEXED BY runs_due_by_workflow WHERE workflow = ?1 AND wake_at <= ?2 AND wake_at IS NOT NULL
+             AND deleted = 0 ORDER BY wake_at, id LIMIT ?6)
+         AND slot IS NULL
+         AND (quiet_until <= ?3 AND (lease_until IS NULL OR lease_until <= ?3) OR process IN (SELECT value FROM json_each(?4)))
+         AND (?5 IS NULL OR version IN (SELECT value FROM json_each(?5)))
+         ORDER BY wake_at, id LIMIT ?7`,
     ),
     workflowsWithSlots: database.prepare(
       `WITH RECURSIVE found (workflow) AS (

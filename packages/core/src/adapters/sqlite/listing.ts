@@ -68,6 +68,17 @@ function endedWorkflows({ nextEndedWorkflow }: Statements): string[] {
   }
 }
 
+/** True when one of these runs is due, and its driver did not die. Costs the same however many runs wait. */
+export function isAnyWaiting(sql: Statements, { workflow, version }: DueRuns, now: number): boolean {
+  const due = { now, dead: [] };
+  return workflow.some((name) =>
+    (versionsOf({ version }) ?? [undefined]).some((one) => {
+      const { text, values } = listText({ workflow: name, version: one, dueAt: now }, due);
+      return sql.list(text, [...values, 1]).length > 0;
+    }),
+  );
+}
+
 /** The due runs of each workflow, those that are due longest first: at most `most` of each. */
 export function dueRowsOf(
   sql: Statements,
@@ -87,7 +98,7 @@ export function dueRowsOf(
 }
 
 /** Processes that have a lease on a due run, and are dead. */
-function deadDrivers(
+export function deadDrivers(
   { drivers, driversOf }: Statements,
   query: ListQuery,
   dueAt: number,

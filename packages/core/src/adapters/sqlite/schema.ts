@@ -90,11 +90,78 @@ export interface Addition {
   readonly text: string;
 }
 
+/** When a run ended. Computed, so that whatever build ends a run leaves it right. A run that goes on is not in the index. */
+const ended = `ALTER TABLE runs ADD COLUMN ended_at REAL GENERATED ALWAYS AS
+     (CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN updated_at END) VIRTUAL;
+   CREATE INDEX runs_ended ON runs (workflow, status, ended_at) WHERE ended_at IS NOT NULL AND deleted = 0;
+   CREATE TABLE turns (
+     name TEXT PRIMARY KEY,
+     owner TEXT NOT NULL,
+     until REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`;
+
+/**
+ * Tags are looked up in a table of their own, which triggers keep: a run without tags writes no page more. What is found by
+ * time or id is indexed when a run is created. Versions of runs that have not ended are read from their journals; a run that
+ * a build without this addition begins later has none.
+ */
+const finding = `ALTER TABLE runs ADD COLUMN tags TEXT;
+   ALTER TABLE runs ADD COLUMN version TEXT;
+   ALTER TABLE runs ADD COLUMN tags_sum INTEGER;
+   CREATE TABLE tags (
+     name TEXT NOT NULL,
+     value TEXT NOT NULL,
+     run INTEGER NOT NULL,
+     PRIMARY KEY (name, value, run)
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX tags_by_value ON tags (value, run);
+   CREATE INDEX runs_by_run_id ON runs (run_id);
+   CREATE INDEX runs_by_created ON runs (created_at, workflow);
+   CREATE INDEX runs_by_label ON runs (label) WHERE label IS NOT NULL;
+   CREATE INDEX runs_by_version ON runs (version, id) WHERE version IS NOT NULL;
+   CREATE INDEX runs_due_by_version ON runs (workflow, version, wake_at)
+     WHERE version IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0;
+   CREATE TRIGGER runs_tagged AFTER UPDATE OF tags ON runs
+     BEGIN DELETE FROM tags WHERE (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags)); INSERT INTO tags
+       (name, value, run) SELECT key, value, NEW.id FROM json_each(NEW.tags); END;
+   CREATE TRIGGER runs_untagged AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.tags IS NOT NULL
+     BEGIN UPDATE runs SET tags = NULL, tags_sum = NULL WHERE id = NEW.id; END;
+   CREATE TRIGGER runs_gone_untagged AFTER DELETE ON runs WHEN OLD.tags IS NOT NULL
+     BEGIN DELETE FROM tags WHERE (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags)); END;
+   UPDATE runs SET version = (
+       SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.entries[0].version') END FROM batches
+         WHERE batches.locator = runs.locator AND position = ifnull(chapter, 0) - ifnull(dropped, 0))
+     WHERE wake_at IS NOT NULL AND deleted = 0;`;
+
+/** Schedules are read by builds that know them, and by no other. */
+const scheduling = `CREATE TABLE schedules (
+     name TEXT NOT NULL PRIMARY KEY,
+     workflow TEXT NOT NULL,
+     due_at REAL,
+     version TEXT NOT NULL,
+     body TEXT NOT NULL,
+     sum INTEGER NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;`;
+
+/** A build without it drives the runs of a paused workflow. Paused runs it refuses, by the kind of their entries. */
+const pausing = `CREATE TABLE paused_workflows (
+     workflow TEXT NOT NULL PRIMARY KEY,
+     reason TEXT,
+     since REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`;
+
+/** A build without reports cannot read a run that has one: its batches have entries that the build does not know. */
+const reporting = `ALTER TABLE runs ADD COLUMN report TEXT;
+   ALTER TABLE runs ADD COLUMN report_sum INTEGER;
+   CREATE TRIGGER runs_unreported AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.report IS NOT NULL
+     BEGIN UPDATE runs SET report = NULL, report_sum = NULL WHERE id = NEW.id; END;`;
+
 /**
  * Not a further step, because a build refuses a file whose version it does not know. Builds without these additions may
  * have the file open, or open it later, and must be able to continue the runs that they can read. Such a build inserts
  * rows by naming their columns, so new columns that may be NULL do not concern it. It refuses runs with chapters by the
- * format of their batches. Additions are never changed once released.
+ * format of their batches. Additions are never changed once released; those of one release are one addition.
  *
  * - `dropped` batches were removed. All other positions in the file count from the first batch that is kept, so that a
  *   build without additions finds a journal without a gap, whose first batch has a format that it refuses.
@@ -145,83 +212,11 @@ export const additions: readonly Addition[] = [
      WHEN NEW.again_sum IS NULL AND (SELECT dropped FROM runs WHERE locator = NEW.locator) > 0
      BEGIN SELECT RAISE(ABORT, 'The run has dropped chapters, which this build cannot continue. Upgrade @durable/core.'); END;`,
   },
-  {
-    // Computed, so that whatever build ends a run leaves it right. A run that goes on is not in the index.
-    sign: "runs_ended",
-    text: `ALTER TABLE runs ADD COLUMN ended_at REAL GENERATED ALWAYS AS
-     (CASE WHEN status IN ('completed', 'failed', 'cancelled') THEN updated_at END) VIRTUAL;
-   CREATE INDEX runs_ended ON runs (workflow, status, ended_at) WHERE ended_at IS NOT NULL AND deleted = 0;
-   CREATE TABLE turns (
-     name TEXT PRIMARY KEY,
-     owner TEXT NOT NULL,
-     until REAL NOT NULL
-   ) STRICT, WITHOUT ROWID;`,
-  },
-  {
-    // Tags are looked up in a table of their own, which triggers keep: a run without tags writes no page more. What is
-    // found by time or id is indexed when a run is created. Versions of runs that have not ended are read from their
-    // journals; a run that a build without this addition begins later has none.
-    sign: "tags_by_value",
-    text: `ALTER TABLE runs ADD COLUMN tags TEXT;
-   ALTER TABLE runs ADD COLUMN version TEXT;
-   ALTER TABLE runs ADD COLUMN tags_sum INTEGER;
-   CREATE TABLE tags (
-     name TEXT NOT NULL,
-     value TEXT NOT NULL,
-     run INTEGER NOT NULL,
-     PRIMARY KEY (name, value, run)
-   ) STRICT, WITHOUT ROWID;
-   CREATE INDEX tags_by_value ON tags (value, run);
-   CREATE INDEX runs_by_run_id ON runs (run_id);
-   CREATE INDEX runs_by_created ON runs (created_at, workflow);
-   CREATE INDEX runs_by_label ON runs (label) WHERE label IS NOT NULL;
-   CREATE INDEX runs_by_version ON runs (version, id) WHERE version IS NOT NULL;
-   CREATE INDEX runs_due_by_version ON runs (workflow, version, wake_at)
-     WHERE version IS NOT NULL AND wake_at IS NOT NULL AND deleted = 0;
-   CREATE TRIGGER runs_tagged AFTER UPDATE OF tags ON runs
-     BEGIN DELETE FROM tags WHERE (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags)); INSERT INTO tags
-       (name, value, run) SELECT key, value, NEW.id FROM json_each(NEW.tags); END;
-   CREATE TRIGGER runs_untagged AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.tags IS NOT NULL
-     BEGIN UPDATE runs SET tags = NULL, tags_sum = NULL WHERE id = NEW.id; END;
-   CREATE TRIGGER runs_gone_untagged AFTER DELETE ON runs WHEN OLD.tags IS NOT NULL
-     BEGIN DELETE FROM tags WHERE (name, value, run) IN (SELECT key, value, OLD.id FROM json_each(OLD.tags)); END;
-   UPDATE runs SET version = (
-       SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.entries[0].version') END FROM batches
-         WHERE batches.locator = runs.locator AND position = ifnull(chapter, 0) - ifnull(dropped, 0))
-     WHERE wake_at IS NOT NULL AND deleted = 0;`,
-  },
-  // Schedules are read by builds that know them, and by no other.
-  {
-    sign: "schedules_due",
-    text: `CREATE TABLE schedules (
-     name TEXT NOT NULL PRIMARY KEY,
-     workflow TEXT NOT NULL,
-     due_at REAL,
-     version TEXT NOT NULL,
-     body TEXT NOT NULL,
-     sum INTEGER NOT NULL
-   ) STRICT, WITHOUT ROWID;
-   CREATE INDEX schedules_due ON schedules (due_at) WHERE due_at IS NOT NULL;`,
-  },
-  // A build without it drives the runs of a paused workflow. Paused runs it refuses, by the kind of their entries.
-  {
-    sign: "paused_workflows",
-    text: `CREATE TABLE paused_workflows (
-     workflow TEXT NOT NULL PRIMARY KEY,
-     reason TEXT,
-     since REAL NOT NULL
-   ) STRICT, WITHOUT ROWID;`,
-  },
-  // A build without reports cannot read a run that has one: its batches have entries that the build does not know.
-  {
-    sign: "runs_unreported",
-    text: `ALTER TABLE runs ADD COLUMN report TEXT;
-   ALTER TABLE runs ADD COLUMN report_sum INTEGER;
-   CREATE TRIGGER runs_unreported AFTER UPDATE OF deleted ON runs WHEN NEW.deleted = 1 AND OLD.report IS NOT NULL
-     BEGIN UPDATE runs SET report = NULL, report_sum = NULL WHERE id = NEW.id; END;`,
-  },
   // A build without these drives a run that has a slot, and does not count it.
-  { sign: "runs_by_slot", text: limitTables },
+  {
+    sign: "runs_by_slot",
+    text: [ended, finding, scheduling, pausing, reporting, limitTables].join("\n"),
+  },
 ];
 
 /** Migrates the file to the newest version. Additions belong to the newest version, and to no older one. */

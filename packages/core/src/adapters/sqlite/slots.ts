@@ -3,15 +3,16 @@
  *
  * sqlite-slots.1. A run has its slot exactly as long as its lease is live, so a dead process has none. A slot is counted and
  *     taken in one commit.
- * sqlite-slots.2. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
+ * sqlite-slots.2. An append extends a live lease. One that has expired is taken again by `lease`, which counts.
+ * sqlite-slots.3. For a claim, a run that was claimed has its slot, too, so that a fleet claims no more runs than can begin.
  *     The claim of a dead process is over.
- * sqlite-slots.3. A claim looks at each slot once, however many runs wait for it.
+ * sqlite-slots.4. A claim looks at each slot once, however many runs wait for it.
  */
 
 import { singletonConflict } from "../../ports/storage-kit.ts";
 import type { AppendRequest, ClaimRequest, SlotLimits, SlotUse, StorageLimits } from "../../ports/storage.ts";
 import { isDead } from "./process.ts";
-import { dueRowsOf } from "./listing.ts";
+import { deadDrivers, dueRowsOf } from "./listing.ts";
 import type { Row, Statements } from "./statements.ts";
 
 interface Due {
@@ -20,7 +21,10 @@ interface Due {
   readonly turn: number;
 }
 
-/** A workflow may have runs from before it had slots. Behind many others, they are looked for in one of so many claims. */
+/**
+ * A workflow may have runs from before it had slots. Behind many others, they are looked for in one of so many claims, and
+ * so are those of dead drivers: both cost as much as there are runs that wait.
+ */
 const [peek, everyTurns] = [200, 64];
 
 /** Refuses a new run whose singleton another run has. */
@@ -29,6 +33,16 @@ export function refuseSingleton(sql: Statements, { locator, position, head }: Ap
   if (position > 0 || flow?.singleton === undefined || sql.length.get(locator) !== undefined) return;
   const other = sql.singletonOf.get(workflow, flow.singleton) as Row | undefined;
   if (other !== undefined) throw singletonConflict(runId, String(other["run_id"]));
+}
+
+/** True for a lease of a run with a slot that expired before this append: another run may have the slot by now. */
+export function isLate(
+  sql: Statements,
+  { locator, position, head, lease }: AppendRequest,
+  now: number,
+): boolean {
+  if (!lease || position === 0 || head.flow?.slot === undefined) return false;
+  return sql.ownLease.get(locator, lease.owner, now) === undefined;
 }
 
 /** Records what the head says about slots and times. Appends change it only where there is a time. */
@@ -73,16 +87,11 @@ export function claimableRows(sql: Statements, request: ClaimRequest, { now, mos
     const limit = slots[name];
     if (limit === undefined)
       return dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most })[0] ?? [];
-    const first =
-      turn % everyTurns === 0
-        ? []
-        : dueRowsOf(sql, { workflow: [name], version }, { dueAt, now, most: most + peek });
-    const found = first
-      .flat()
-      .filter(({ slot = null }) => slot === null)
-      .slice(0, most);
-    if (first.length === 0)
-      found.push(...(sql.dueWithoutSlot.all(name, dueAt, now, versions, most) as Row[]));
+    const isWide = turn % everyTurns === 0;
+    const dead = isWide ? deadDrivers(sql, { workflow: [name] }, dueAt, now) : [];
+    const within = isWide ? -1 : most + peek;
+    const given = [name, dueAt, now, JSON.stringify(dead), versions, within, most];
+    const found = sql.dueWithoutSlot.all(...given) as Row[];
     for (const { slot } of sql.slotsOf.all(name) as Row[]) {
       const { driven, claimed, dead } = useOf(sql, { workflow: name, slot: String(slot) }, now);
       const free = Math.min(limit - driven - claimed, most);

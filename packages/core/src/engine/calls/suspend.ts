@@ -261,6 +261,16 @@ export class SuspendCall extends KeyedCall<SuspendParts, unknown> {
     if (message?.kind === "message.sent") this.engine.calls.putBack(message);
   }
 
+  giveBack(after: number): number | null {
+    const message = this.#got?.message ?? this.#judging;
+    if (message?.kind !== "message.sent" || message.seq <= after || this.scope.closed) return null;
+    if (this.engine.journal.state.wait(this.wait).settled !== null) return null;
+    if (this.#got !== null) this.engine.withdraw(this.#got.fact);
+    this.engine.verdicts.drop(message.seq);
+    this.#got = this.#judging = null;
+    return message.seq;
+  }
+
   #expired(seq: number): DurableError {
     const method = this.topic === undefined ? "suspend" : "receive";
     return recordedError(

@@ -237,7 +237,8 @@ describe("lists walk an index and sort nothing (H69)", () => {
             .map(({ detail }) => `${name}: ${String(detail)}`),
     );
     expect(plans.length).toBeGreaterThan(10);
-    // `found` has the values that a search has skipped to; `json_each` has dead processes.
-    expect(plans.filter((plan) => plan.includes("SCAN") && !/SCAN (found|json_each)/.test(plan))).toEqual([]);
+    // `found` has the values that a search has skipped to; `json_each` has dead processes. All of `paused_workflows` is read.
+    const whole = /SCAN (found|json_each|paused_workflows)/;
+    expect(plans.filter((plan) => plan.includes("SCAN") && !whole.test(plan))).toEqual([]);
   });
 });
